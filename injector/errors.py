@@ -1,0 +1,68 @@
+"""The two families of errors, and nothing else.
+
+A `ReviewError` says that what came in could not be read: the sender's mistake, answered with HTTP 4xx.
+An `InjectionError` says that a readable pod could not be given its sidecar: answered by the table of reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from injector.reasons import Reason
+
+
+class InjectorError(Exception):
+    """Base of every error that this project raises on purpose; its text is one sentence for people."""
+
+
+class ReviewError(InjectorError):
+    """The AdmissionReview cannot be read. `status` is the HTTP status code to answer with (4xx)."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class SettingsError(InjectorError):
+    """The settings file, an environment variable or an option holds something that is not allowed."""
+
+
+class DocumentError(InjectorError):
+    """A manifest cannot be read or written: not YAML, not JSON, or not an object."""
+
+
+class InjectionError(InjectorError):
+    """A pod cannot be injected. `reason` says which line of the table of reasons decides what happens now."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a template an error is: file name within the template, 1-based line and column, the line's text."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.file] + [str(n) for n in (self.line, self.column) if n]
+        return ":".join(parts)
+
+
+class TemplateError(InjectorError):
+    """A template is wrong: it does not load, does not compile, or renders something that is no overlay.
+
+    `str()` is one line, `TEMPLATE/FILE:LINE:COLUMN: message`, as compilers and editors know it.
+    """
+
+    def __init__(self, template: str, message: str, place: Place | None = None) -> None:
+        self.template = template
+        self.message = message
+        self.place = place
+        super().__init__(f"{template}/{place}: {message}" if place else f"{template}: {message}")

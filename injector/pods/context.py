@@ -1,0 +1,55 @@
+"""What an injection is told besides the pod: its namespace, the request, the cluster. Plain values, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+#: A Kubernetes object as JSON gives it. Treated as immutable everywhere: functions return new ones that share parts.
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A namespace as far as injection cares.
+
+    `quotas` are its ResourceQuota objects and `limit_ranges` its LimitRange objects, whole, as plain dicts;
+    empty where they are not known.
+    """
+
+    name: str
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    quotas: tuple[Object, ...] = ()
+    limit_ranges: tuple[Object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster that the pod is for: API server version as (major, minor) and DNS domain."""
+
+    version: tuple[int, int] = (1, 36)
+    domain: str = "cluster.local"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is being asked: as in an AdmissionReview's request, with the values of a plain pod creation as default."""
+
+    operation: str = "CREATE"
+    resource: str = "pods"
+    group: str = ""
+    sub_resource: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The workload that a pod belongs to, as its author knows it: `Deployment web`, not its ReplicaSet.
+
+    `owner` is the ownerReference of the pod's controller (what a generated ConfigMap is owned by), or None.
+    """
+
+    kind: str
+    name: str
+    owner: Object | None = None

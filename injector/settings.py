@@ -1,0 +1,129 @@
+"""The settings: one typed, immutable object, read from one YAML file. Every name that users see is a setting.
+
+Keys in the file are camelCase, as in Kubernetes' own configuration files. An unknown key or a value of the wrong
+type is an error that names the key: a typing mistake never becomes a silent default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from injector.errors import SettingsError
+
+#: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
+LabelSelector = dict[str, Any]
+
+
+class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Base of every section of the settings."""
+
+
+class NamespaceLabel(_Section):
+    """The namespace label that switches injection on: its key and the three values it may have."""
+
+    key: str = "injection"
+    enabled: str = "enabled"
+    required: str = "required"
+    disabled: str = "disabled"
+
+
+class Server(_Section):
+    """Where `injector serve` listens, its certificate, and its bounds.
+
+    Durations in seconds, sizes in bytes. `drain_seconds` must stay below the pod's termination grace period.
+    """
+
+    address: str = ""
+    port: int = 8443
+    metrics_port: int = 9443
+    certificate: str = "/certs/tls.crt"
+    key: str = "/certs/tls.key"
+    mutate_paths: tuple[str, ...] = ("/mutate", "/mutate/pods")
+    validate_paths: tuple[str, ...] = ("/validate",)
+    drain_seconds: float = 10.0
+    idle_seconds: float = 120.0
+    body_seconds: float = 10.0
+    max_body_bytes: int = 8 * 1024 * 1024
+    max_header_bytes: int = 16 * 1024
+    cache_bytes: int = 16 * 1024 * 1024
+
+
+class Settings(_Section):
+    """All settings, with the defaults that a new installation has."""
+
+    prefix: str = "sidecar.injector"
+    namespace_label: NamespaceLabel = NamespaceLabel()
+    yes_values: tuple[str, ...] = ("true", "yes", "y", "on", "enabled")
+    no_values: tuple[str, ...] = ("false", "no", "n", "off", "disabled")
+    #: `inject`: a labelled namespace is enough. `skip`: the pod must say yes as well.
+    pod_default: Literal["inject", "skip"] = "inject"
+    ignored_namespaces: tuple[str, ...] = ("kube-system", "kube-public", "kube-node-lease")
+    #: Pods that are never injected unless their namespace is `required`.
+    never_selector: LabelSelector | None = None
+    #: Pods that are injected wherever they are, unless they or their namespace say no.
+    always_selector: LabelSelector | None = None
+    #: Pods that even a `required` namespace lets through as they are.
+    exempt_selector: LabelSelector | None = None
+    #: Templates for a pod when nobody names one and no template's selector matches.
+    templates: tuple[str, ...] = ("envoy",)
+    #: Defaults of parameters: template, parameter, value.
+    parameters: dict[str, dict[str, Any]] = {}
+    native_sidecars: Literal["auto", "always", "never"] = "auto"
+    cluster_domain: str = "cluster.local"
+    server: Server = Server()
+
+    @property
+    def inject_key(self) -> str:
+        """The annotation or label by which a pod says yes or no."""
+        return f"{self.prefix}/inject"
+
+    @property
+    def templates_key(self) -> str:
+        """The annotation that names templates, in order."""
+        return f"{self.prefix}/templates"
+
+    @property
+    def status_key(self) -> str:
+        """The annotation that marks a pod: `injected` or `failed`."""
+        return f"{self.prefix}/status"
+
+    @property
+    def reason_key(self) -> str:
+        """The annotation that says why a pod marked `failed` runs without its sidecar."""
+        return f"{self.prefix}/reason"
+
+    @property
+    def receipt_key(self) -> str:
+        """The annotation that holds the receipt."""
+        return f"{self.prefix}/receipt"
+
+    @property
+    def template_label(self) -> str:
+        """The label of ConfigMaps that are templates."""
+        return f"{self.prefix}/template"
+
+    @property
+    def generated_label(self) -> str:
+        """The label of ConfigMaps that an injection made."""
+        return f"{self.prefix}/generated"
+
+    def parameter_suffix(self, template: str) -> str:
+        """What an annotation of one of this template's parameters starts with: `<template>.<prefix>/`."""
+        return f"{template}.{self.prefix}/"
+
+
+def parse_settings(document: object, source: str = "settings") -> Settings:
+    """Settings from a parsed YAML document (None counts as empty).
+
+    Raises SettingsError naming `source`, the key and what is allowed there.
+    """
+    try:
+        settings = msgspec.convert(document if document is not None else {}, Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{source}: {error}") from None
+    clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
+    if clash:
+        raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")
+    return settings

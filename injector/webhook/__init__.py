@@ -1,0 +1,1 @@
+"""Admission reviews over HTTPS."""
