@@ -46,6 +46,7 @@ class Reason(Enum):
     NAMESPACE_REQUIRED = ("namespace-required", "the namespace's label says required", Effect.INJECT, Effect.INJECT)
     POD_NOT_OPTED_IN = ("pod-not-opted-in", "the settings want the pod's own yes, and it has none", Effect.SKIP, Effect.INJECT)
     NOT_REQUESTED = ("not-requested", "neither the namespace's label nor the pod asks for it", Effect.SKIP, Effect.SKIP)
+    MALFORMED_POD = ("malformed-pod", "this is not a pod that the API server would take", Effect.SKIP, Effect.REFUSE)
     # --- what a chosen template says about this pod ---
     NO_TEMPLATE = ("no-template", "nobody names a template for this pod", Effect.MARK, Effect.REFUSE)
     UNKNOWN_TEMPLATE = ("unknown-template", "a template that is asked for does not exist", Effect.MARK, Effect.REFUSE)

@@ -1,0 +1,183 @@
+"""Whether a pod is to be injected: one ordered table of steps, the first that fits decides.
+
+`decide()` is pure. Its result carries the trail of all steps looked at, which is what `injector explain` prints, and
+the reason, which is what logs, metrics and audit annotations carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from injector.pods.context import Namespace, Object, Request
+from injector.pods.selectors import matches
+from injector.pods.shape import string_map
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+
+#: The annotation of a mirror pod: https://kubernetes.io/docs/reference/labels-annotations-taints/
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the decision table as it went for a pod: the reason it stands for, what it saw, whether it fits.
+
+    `overruled` says that it fits, and that a `required` namespace goes on all the same.
+    """
+
+    reason: Reason
+    saw: str
+    fits: bool
+    overruled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The reason that decided, whether the namespace is `required`, the trail, and warnings for people."""
+
+    reason: Reason
+    required: bool
+    trail: tuple[Step, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def inject(self) -> bool:
+        """True when the pod is to be injected."""
+        return self.reason.effect(required=self.required) is Effect.INJECT
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """All that a step may look at."""
+
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    namespace: Namespace
+    request: Request
+    settings: Settings
+    label: str | None
+    says: tuple[tuple[str, str], ...]
+
+    def said(self, values: tuple[str, ...]) -> str | None:
+        for where, value in self.says:
+            if value.strip().lower() in values:
+                return f"{where} {self.settings.inject_key}: {value!r}"
+        return None
+
+
+#: A step looks at the subject and returns whether it fits and what it saw.
+_Look = Callable[[_Subject], tuple[bool, str]]
+
+
+def _creation(s: _Subject) -> tuple[bool, str]:
+    r = s.request
+    creation = r.operation == "CREATE" and r.resource == "pods" and not r.group and not r.sub_resource
+    what = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
+    return not creation, f"{r.operation} of {what}"
+
+
+def _mirror(s: _Subject) -> tuple[bool, str]:
+    fits = MIRROR_ANNOTATION in s.annotations
+    return fits, f"{'has' if fits else 'no'} annotation {MIRROR_ANNOTATION}"
+
+
+def _ignored(s: _Subject) -> tuple[bool, str]:
+    return s.namespace.name in s.settings.ignored_namespaces, f"namespace {s.namespace.name}"
+
+
+def _namespace_label(value: Callable[[Settings], str]) -> _Look:
+    def look(s: _Subject) -> tuple[bool, str]:
+        key = s.settings.namespace_label.key
+        saw = f"namespace label {key}={s.label}" if s.label is not None else f"namespace has no label {key}"
+        return s.label == value(s.settings), saw
+
+    return look
+
+
+def _selector(field: str) -> _Look:
+    title = field.split("_")[0] + "Selector"
+
+    def look(s: _Subject) -> tuple[bool, str]:
+        selector = getattr(s.settings, field)
+        if selector is None:
+            return False, f"settings have no {title}"
+        fits = matches(selector, s.labels)
+        return fits, f"the pod's labels {'match' if fits else 'do not match'} {title}"
+
+    return look
+
+
+def _says_no(s: _Subject) -> tuple[bool, str]:
+    said = s.said(s.settings.no_values)
+    return said is not None, said or f"no {s.settings.inject_key} that says no"
+
+
+def _says_yes(s: _Subject) -> tuple[bool, str]:
+    said = s.said(s.settings.yes_values)
+    return said is not None, said or f"no {s.settings.inject_key} that says yes"
+
+
+def _not_opted_in(s: _Subject) -> tuple[bool, str]:
+    ours = s.label in (s.settings.namespace_label.enabled, s.settings.namespace_label.required)
+    return ours and s.settings.pod_default == "skip", f"settings say podDefault: {s.settings.pod_default}"
+
+
+#: The table. Order is the contract; each line is a reason and how to tell that it fits.
+STEPS: tuple[tuple[Reason, _Look], ...] = (
+    (Reason.NOT_A_POD_CREATION, _creation),
+    (Reason.MIRROR_POD, _mirror),
+    (Reason.NAMESPACE_IGNORED, _ignored),
+    (Reason.EXEMPT, _selector("exempt_selector")),
+    (Reason.NAMESPACE_DISABLED, _namespace_label(lambda s: s.namespace_label.disabled)),
+    (Reason.NEVER_SELECTOR, _selector("never_selector")),
+    (Reason.POD_OPTED_OUT, _says_no),
+    (Reason.POD_OPTED_IN, _says_yes),
+    (Reason.ALWAYS_SELECTOR, _selector("always_selector")),
+    (Reason.POD_NOT_OPTED_IN, _not_opted_in),
+    (Reason.NAMESPACE_ENABLED, _namespace_label(lambda s: s.namespace_label.enabled)),
+    (Reason.NAMESPACE_REQUIRED, _namespace_label(lambda s: s.namespace_label.required)),
+)
+
+
+def is_required(namespace: Namespace, settings: Settings) -> bool:
+    """Whether the namespace's label says `required`."""
+    return namespace.labels.get(settings.namespace_label.key) == settings.namespace_label.required
+
+
+def decide(pod: Object, namespace: Namespace, settings: Settings, request: Request) -> Decision:
+    """Walk the table for a pod (a plain dict, of any shape) and return the first reason that fits.
+
+    In a `required` namespace a reason that would let the pod go without is noted as overruled, and the walk goes on.
+    """
+    labels, annotations = string_map(pod, "labels"), string_map(pod, "annotations")
+    key = settings.inject_key
+    says = tuple((w, m[key]) for w, m in (("annotation", annotations), ("label", labels)) if key in m)
+    label = namespace.labels.get(settings.namespace_label.key)
+    subject = _Subject(labels, annotations, namespace, request, settings, label, says)
+    required = is_required(namespace, settings)
+    trail: list[Step] = []
+    decided = Reason.NOT_REQUESTED
+    for reason, look in STEPS:
+        fits, saw = look(subject)
+        overruled = (
+            fits
+            and required
+            and reason.effect(required=False) is Effect.SKIP
+            and reason.effect(required=True) is Effect.INJECT
+        )
+        trail.append(Step(reason, saw, fits, overruled))
+        if fits and not overruled:
+            decided = reason
+            break
+    return Decision(decided, required, tuple(trail), _unread(subject))
+
+
+def _unread(s: _Subject) -> tuple[str, ...]:
+    known = {*s.settings.yes_values, *s.settings.no_values}
+    return tuple(
+        f'{where} {s.settings.inject_key}: "{value[:30]}" is neither yes ({s.settings.yes_values[0]}) '
+        f"nor no ({s.settings.no_values[0]}); it is not counted"
+        for where, value in s.says
+        if value.strip().lower() not in known
+    )
