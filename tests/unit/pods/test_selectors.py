@@ -1,0 +1,95 @@
+"""Label selectors mean what they mean in Kubernetes."""
+
+import pytest
+
+from injector.pods.selectors import check_selector, matches
+
+LABELS = {"app": "web", "tier": "front", "empty": ""}
+
+
+def expression(key, operator, *values):
+    found = {"key": key, "operator": operator}
+    return {"matchExpressions": [{**found, "values": list(values)} if values else found]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {}}, True),
+        ({"matchLabels": None, "matchExpressions": None}, True),
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "web", "tier": "back"}}, False),
+        ({"matchLabels": {"empty": ""}}, True),
+        ({"matchLabels": {"absent": ""}}, False),
+        (expression("app", "In", "api", "web"), True),
+        (expression("app", "In", "api"), False),
+        (expression("absent", "In", "web"), False),
+        (expression("app", "NotIn", "api"), True),
+        (expression("app", "NotIn", "web"), False),
+        (expression("absent", "NotIn", "web"), True),
+        (expression("empty", "Exists"), True),
+        (expression("absent", "Exists"), False),
+        (expression("absent", "DoesNotExist"), True),
+        (expression("app", "DoesNotExist"), False),
+        (expression("app", "Like", "web"), False),
+        ({"matchLabels": {"app": "web"}, **expression("tier", "In", "back")}, False),
+        ({"matchLabels": {"app": "web"}, **expression("tier", "In", "front")}, True),
+    ],
+)
+def test_matches(selector, expected):
+    assert matches(selector, LABELS) is expected
+
+
+@pytest.mark.parametrize("labels", [None, [], "app", 3, {"app": ["web"]}, {"app": {"web": 1}}])
+def test_labels_of_any_shape_are_no_failure(labels):
+    assert matches({"matchLabels": {"app": "web"}}, labels) is False
+    assert matches(expression("app", "In", "web"), labels) is False
+    assert matches({}, labels) is True
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {},
+        {"matchLabels": {"app": "web", "example.com/a_b.c": "", "sub.example.com/x": "a" * 63}},
+        expression("app", "In", "a", ""),
+        expression("app", "Exists"),
+        {"matchExpressions": [{"key": "app", "operator": "Exists", "values": []}]},
+    ],
+)
+def test_good_selectors_pass(selector):
+    check_selector(selector)
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [
+        (None, "mapping"),
+        ([], "mapping"),
+        ({"matchLables": {}}, "'matchLables' is no field"),
+        ({1: {}}, "1 is no field"),
+        ({"matchLabels": ["app"]}, "matchLabels must be a mapping"),
+        ({"matchLabels": {"app": True}}, "put it in quotes"),
+        ({"matchLabels": {"app": "a b"}}, "no label value"),
+        ({"matchLabels": {"app": "a" * 64}}, "no label value"),
+        ({"matchLabels": {"app": "web\n"}}, "no label value"),
+        ({"matchLabels": {"": "web"}}, "no label key"),
+        ({"matchLabels": {"/app": "web"}}, "no label key"),
+        ({"matchLabels": {"Example.com/app": "web"}}, "no label key"),
+        ({"matchLabels": {"a/b/c": "web"}}, "no label key"),
+        ({"matchExpressions": {}}, "must be a list"),
+        ({"matchExpressions": ["app"]}, r"matchExpressions\[0\] must be a mapping"),
+        ({"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]}, "'value' is no field"),
+        (expression("app", "in", "web"), "one of In, NotIn, Exists, DoesNotExist"),
+        (expression("app", "In"), "at least one value"),
+        (expression("app", "Exists", "web"), "must be absent"),
+        (expression("app", "In", 8080), "put it in quotes"),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": "web"}]}, "list of strings"),
+        ({"matchExpressions": [{"operator": "Exists"}]}, r"matchExpressions\[0\].key: None is no label key"),
+    ],
+)
+def test_bad_selectors_are_named(selector, says):
+    with pytest.raises(ValueError, match=says):
+        check_selector(selector)

@@ -1,0 +1,128 @@
+"""Objects of every kind, the pod they hold, and the workload that a pod belongs to."""
+
+import copy
+
+import pytest
+
+from injector.pods.context import Workload
+from injector.pods.workloads import (
+    pod_template,
+    pod_template_path,
+    with_pod_template,
+    workload_of_object,
+    workload_of_pod,
+)
+
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app"}]}}
+CRON_JOB = {"kind": "CronJob", "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "path"),
+    [
+        ({"kind": "Pod", **TEMPLATE}, ()),
+        ({"kind": "Pod"}, ()),
+        ({"kind": "Deployment", "spec": {"template": TEMPLATE}}, ("spec", "template")),
+        (
+            {"kind": "Rollout", "apiVersion": "argoproj.io/v1alpha1", "spec": {"template": TEMPLATE}},
+            ("spec", "template"),
+        ),
+        (CRON_JOB, ("spec", "jobTemplate", "spec", "template")),
+        ({"kind": "PodTemplate", "template": TEMPLATE}, ("template",)),
+        ({"kind": "ConfigMap", "data": {}}, None),
+        ({"kind": "SealedSecret", "spec": {"template": {"metadata": {}, "type": "Opaque"}}}, None),
+        ({"kind": "MachineDeployment", "spec": {"template": {"spec": {"clusterName": "a"}}}}, None),
+        ({"kind": "Deployment", "spec": {"template": {"spec": {"containers": "app"}}}}, None),
+        ({"kind": "Deployment", "spec": {"template": []}}, None),
+        ({"kind": "Deployment", "spec": 3}, None),
+        ({}, None),
+    ],
+)
+def test_pod_template_path(obj, path):
+    assert pod_template_path(obj) == path
+
+
+def test_pod_template_is_put_back_without_touching_the_object():
+    before = copy.deepcopy(CRON_JOB)
+    pod = {"spec": {"containers": [{"name": "other"}]}}
+    after = with_pod_template(CRON_JOB, pod)
+    assert before == CRON_JOB
+    assert pod_template(after) is pod
+    assert after["spec"]["schedule"] == "* * * * *"
+    assert with_pod_template(after, TEMPLATE) == before
+    assert with_pod_template({"kind": "Pod", "spec": {}}, pod) is pod
+
+
+def test_an_object_without_a_pod_has_no_place_for_one():
+    assert pod_template({"kind": "Service"}) is None
+    with pytest.raises(ValueError, match="a Service holds no pod"):
+        with_pod_template({"kind": "Service"}, TEMPLATE)
+
+
+def owned(kind, name, labels=None, controller=True):
+    owner = {"apiVersion": "x/v1", "kind": kind, "name": name, "uid": "1", "controller": controller}
+    return {"metadata": {"generateName": f"{name}-", "labels": labels or {}, "ownerReferences": [owner]}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "name"),
+    [
+        (owned("ReplicaSet", "web-6d4cf56db6", {"pod-template-hash": "6d4cf56db6"}), "Deployment", "web"),
+        (owned("ReplicaSet", "web-6d4cf56db6", {"rollouts-pod-template-hash": "6d4cf56db6"}), "Rollout", "web"),
+        (owned("ReplicaSet", "web-6d4cf56db6", {"pod-template-hash": "other"}), "ReplicaSet", "web-6d4cf56db6"),
+        (owned("ReplicaSet", "web-6d4cf56db6", {"pod-template-hash": 6}), "ReplicaSet", "web-6d4cf56db6"),
+        (owned("ReplicaSet", "-abc", {"pod-template-hash": "abc"}), "ReplicaSet", "-abc"),
+        (owned("ReplicaSet", "web"), "ReplicaSet", "web"),
+        (owned("Job", "report-29912345"), "CronJob", "report"),
+        (owned("Job", "report-20261121"), "Job", "report-20261121"),
+        (owned("Job", "report-299123456"), "Job", "report-299123456"),
+        (owned("StatefulSet", "db"), "StatefulSet", "db"),
+        (owned("DaemonSet", "agent"), "DaemonSet", "agent"),
+    ],
+)
+def test_workload_of_owned_pod(pod, kind, name):
+    assert workload_of_pod(pod) == Workload(kind, name, pod["metadata"]["ownerReferences"][0])
+
+
+def test_only_the_controller_owns():
+    pod = owned("ReplicaSet", "web-1", controller=False)
+    assert workload_of_pod(pod) == Workload("Pod", "web-1")
+    pod["metadata"]["ownerReferences"].append({"kind": "StatefulSet", "name": "db", "controller": True})
+    assert workload_of_pod(pod).name == "db"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [
+        ({"name": "web"}, "web"),
+        ({"generateName": "web-"}, "web"),
+        ({"name": "", "generateName": "web-"}, "web"),
+        ({}, ""),
+        (None, ""),
+        ([], ""),
+        ({"name": 3}, ""),
+        ({"name": "a", "ownerReferences": {}}, "a"),
+        ({"name": "a", "ownerReferences": [None, 3, {"controller": True}]}, "a"),
+        ({"name": "a", "ownerReferences": [{"controller": True, "kind": ["x"], "name": 1}]}, "a"),
+    ],
+)
+def test_pod_of_its_own(metadata, name):
+    assert workload_of_pod({"metadata": metadata}) == Workload("Pod", name)
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        ({"kind": "Deployment", "metadata": {"name": "web"}}, Workload("Deployment", "web")),
+        ({"kind": "ReplicaSet", **owned("Deployment", "web")}, Workload("Deployment", "web")),
+        ({"kind": "Job", "metadata": {"generateName": "once-"}}, Workload("Job", "once")),
+        (
+            {"kind": "StatefulSet", "metadata": {**owned("Database", "db")["metadata"], "name": "db-0"}},
+            Workload("StatefulSet", "db-0"),
+        ),
+        ({"kind": "Pod", "metadata": {"name": "p"}}, Workload("Pod", "p")),
+        ({"metadata": 3}, Workload("", "")),
+    ],
+)
+def test_workload_of_object(obj, expected):
+    assert workload_of_object(obj) == expected
