@@ -1,0 +1,54 @@
+# Everything a developer types. Each target sets up .venv by itself; needs Python 3.11+, make and a package index.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench run parts lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(STAMP): pyproject.toml requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name it: make setup PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(STAMP) ## Make .venv with the injector command in it
+
+demo: $(STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
+	$(BIN)/injector demo
+
+parts: $(STAMP) ## Get the real programs that tests use: control plane, Envoy, nginx, iptables
+	tests/parts/get-programs
+	tests/parts/build-control-plane
+
+test: parts ## Run all tests against the real programs (the first time: up to 8 minutes to get them)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure and write the table and the picture in docs/
+	$(BIN)/python -m bench
+
+run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
+	@mkdir -p $(VENV)/certs
+	@test -f $(VENV)/certs/server.crt || $(BIN)/injector certs --service localhost --namespace default --out $(VENV)/certs
+	$(BIN)/injector serve --standalone --address 127.0.0.1 --cert $(VENV)/certs/server.crt --key $(VENV)/certs/server.key
+
+lock: ## Pin again what is shipped and what development uses (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
+	  pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
+	  --all-extras -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove what make made in this folder (the cache folder stays)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,110 @@
+"""How a template's config files reach the pod: a generated ConfigMap, or annotations read by a downwardAPI volume."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from injector.pods.context import Object, Workload
+from injector.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedConfigMap:
+    """A ConfigMap that an injection wants to exist before its pod does. `owner` is an ownerReference, or None."""
+
+    name: str
+    namespace: str
+    data: dict[str, str]
+    owner: Object | None
+    labels: dict[str, str]
+
+    def to_object(self) -> Object:
+        """The ConfigMap as a manifest: immutable, owned by the pod's controller so that it goes with it."""
+        metadata: Object = {"name": self.name, "namespace": self.namespace, "labels": self.labels}
+        if self.owner is not None:
+            metadata["ownerReferences"] = [self.owner]
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": self.data}
+
+
+def config_map(
+    template: str, files: dict[str, str], namespace: str, workload: Workload, settings: Settings
+) -> GeneratedConfigMap:
+    """The ConfigMap for one template's files. Its name is a hash of content and owner, so content never changes."""
+    owner = None
+    if workload.owner is not None:
+        owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
+    content = msgspec.json.encode([sorted(files.items()), owner, workload.kind, workload.name])
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return GeneratedConfigMap(
+        name=f"{workload.name[:100].rstrip('.-') or 'pod'}-{template}-{digest}",
+        namespace=namespace,
+        data=files,
+        owner=owner,
+        labels={settings.generated_label: template, "app.kubernetes.io/managed-by": "sidecar-injector"},
+    )
+
+
+def file_annotation(template: str, file: str, settings: Settings) -> str:
+    """The annotation that carries a file where no ConfigMap is created."""
+    return f"{settings.prefix}/{template}.{file}"
+
+
+def by_annotation(overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings) -> Object:
+    """The same overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
+
+    https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi
+    """
+    spec = overlay.get("spec") or {}
+    volumes = [_downward(v, config_map_name, template, files, settings) for v in spec.get("volumes") or []]
+    metadata = overlay.get("metadata") or {}
+    annotations = {
+        **(metadata.get("annotations") or {}),
+        **{file_annotation(template, name, settings): text for name, text in files.items()},
+    }
+    return {
+        **overlay,
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": {**spec, "volumes": volumes},
+    }
+
+
+def _downward(volume: Any, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings) -> Any:
+    source = volume.get("configMap") if isinstance(volume, dict) else None
+    if not isinstance(source, dict) or source.get("name") != config_map_name:
+        return volume
+    keys = source.get("items") or [{"key": name, "path": name} for name in files]
+    items = [
+        {
+            **{k: v for k, v in item.items() if k != "key"},
+            "fieldRef": {
+                "apiVersion": "v1",
+                "fieldPath": f"metadata.annotations['{file_annotation(template, item['key'], settings)}']",
+            },
+        }
+        for item in keys
+    ]
+    downward: Object = {"items": items}
+    if "defaultMode" in source:
+        downward["defaultMode"] = source["defaultMode"]
+    return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
+
+
+def uses_config_map(pod: Object, name: str) -> bool:
+    """Whether a pod refers to a ConfigMap of this name: by a volume, a projected volume, or a container's env."""
+    spec = pod["spec"]
+    for volume in spec.get("volumes") or []:
+        sources = [volume, *((volume.get("projected") or {}).get("sources") or [])]
+        if any(isinstance(s.get("configMap"), dict) and s["configMap"].get("name") == name for s in sources):
+            return True
+    for field in ("initContainers", "containers"):
+        for container in spec.get(field) or []:
+            references = [s.get("configMapRef") for s in container.get("envFrom") or []]
+            references += [(e.get("valueFrom") or {}).get("configMapKeyRef") for e in container.get("env") or []]
+            if any(isinstance(r, dict) and r.get("name") == name for r in references):
+                return True
+    return False

@@ -1,0 +1,124 @@
+"""Which templates a pod gets: pod annotation, namespace annotation, matching selectors, the settings' default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from injector.errors import InjectionError
+from injector.pods.context import Namespace, Object
+from injector.pods.selectors import matches
+from injector.pods.shape import spec_of, string_map
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+from injector.templates.catalog import Catalog
+from injector.templates.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The templates in the order they apply, where their names came from, and warnings for people."""
+
+    templates: tuple[Template, ...]
+    source: str
+    warnings: tuple[str, ...] = ()
+
+
+def names_in(value: str) -> list[str]:
+    """The names of a comma-separated list, in order, each once."""
+    return list(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+
+
+def choose(
+    pod: Object,
+    namespace: Namespace,
+    settings: Settings,
+    catalog: Catalog,
+    *,
+    required: bool,
+    names: Sequence[str] | None = None,
+) -> Choice:
+    """The templates for a pod; `names` (a command line option) overrides every other source.
+
+    In a `required` namespace a pod may add templates but not drop those that its namespace gives it.
+
+    Raises InjectionError: NO_TEMPLATE, UNKNOWN_TEMPLATE, TEMPLATE_NOT_ALLOWED, HOST_NETWORK or WINDOWS.
+    """
+    key = settings.templates_key
+    asked = string_map(pod, "annotations").get(key)
+    if names is not None:
+        wanted, source = list(names), "the command line"
+    elif asked is not None and not required:
+        wanted, source = names_in(asked), f"pod annotation {key}"
+    else:
+        wanted, source = _of_namespace(pod, namespace, settings, catalog)
+        if asked is not None:
+            wanted = list(dict.fromkeys([*wanted, *names_in(asked)]))
+            source = f"{source}, and pod annotation {key}"
+    if not wanted:
+        raise InjectionError(
+            Reason.NO_TEMPLATE,
+            f"no template for this pod: set annotation {key} on the pod or its namespace, or `templates` in the settings"
+            + (f" (there are: {', '.join(sorted(catalog.names))})" if catalog.names else ""),
+        )
+    return _serving(pod, namespace, [_find(name, catalog, source) for name in wanted], source, required)
+
+
+def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog: Catalog) -> tuple[list[str], str]:
+    key = settings.templates_key
+    if key in namespace.annotations:
+        return names_in(namespace.annotations[key]), f"namespace annotation {key}"
+    matching = catalog.matching(string_map(pod, "labels"), namespace)
+    if matching:
+        return [template.name for template in matching], "the templates' selectors"
+    return list(settings.templates), "the settings' default"
+
+
+def _find(name: str, catalog: Catalog, source: str) -> Template:
+    template = catalog.get(name)
+    if template is None:
+        near = catalog.nearest(name)
+        hint = f"; did you mean {near}?" if near else f"; there are: {', '.join(sorted(catalog.names))}"
+        raise InjectionError(Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint}')
+    return template
+
+
+def _serving(
+    pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool
+) -> Choice:
+    """Leave out the templates that do not serve such a pod, unless nothing would be left or nothing may be."""
+    kept: list[Template] = []
+    refusals: list[InjectionError] = []
+    for template in templates:
+        refusal = _refusal(template, pod, namespace)
+        if refusal is None:
+            kept.append(template)
+        elif required or refusal.reason.effect(required=False) is not Effect.SKIP:
+            raise refusal
+        else:
+            refusals.append(refusal)
+    if not kept:
+        raise refusals[0]
+    return Choice(tuple(kept), source, tuple(str(refusal) for refusal in refusals))
+
+
+def _refusal(template: Template, pod: Object, namespace: Namespace) -> InjectionError | None:
+    spec = spec_of(pod)
+    if template.namespaces is not None and not matches(template.namespaces, namespace.labels):
+        return InjectionError(
+            Reason.TEMPLATE_NOT_ALLOWED,
+            f"template {template.name} may not be used in namespace {namespace.name} (its `namespaces` selector)",
+        )
+    if is_windows(spec):
+        return InjectionError(Reason.WINDOWS, f"template {template.name} does not serve Windows pods")
+    if spec.get("hostNetwork") is True and template.host_network == "skip":
+        return InjectionError(Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true")
+    return None
+
+
+def is_windows(spec: Object) -> bool:
+    """Whether a pod's spec says that it is for Windows nodes (`spec.os.name`, or the node label it selects)."""
+    os, selector = spec.get("os"), spec.get("nodeSelector")
+    return (isinstance(os, dict) and os.get("name") == "windows") or (
+        isinstance(selector, dict) and selector.get("kubernetes.io/os") == "windows"
+    )
