@@ -1,0 +1,119 @@
+"""Fixtures of the tests that talk to a real Kubernetes API server."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+import pytest
+
+from tests import parts
+from tests.cluster.api import Object
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import (
+    pod,
+    wait_until_called,
+    wait_until_not_called,
+    webhook_configuration,
+)
+from tests.cluster.processes import Process
+from tests.cluster.server import InjectorServer
+
+_numbers = itertools.count(1)
+
+
+class NamespaceFactory(Protocol):
+    """`namespace(labels=..., annotations=...)` creates a namespace and returns its name."""
+
+    def __call__(
+        self, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None, name: str | None = None
+    ) -> str: ...
+
+
+class ConfigureWebhooks(Protocol):
+    """`configure_webhooks(namespace, webhook(...), ...)` puts webhooks in force until the test's end."""
+
+    def __call__(
+        self, namespace: str, *webhooks: Object, validating: bool = False, probe: Object | None = None
+    ) -> Object: ...
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A real control plane, one for the whole run."""
+    programs = parts.require(parts.CONTROL_PLANE)
+    with ControlPlane(programs, tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[NamespaceFactory]:
+    """Creates namespaces that are ready for pods, and deletes them after the test without waiting for it."""
+    created: list[str] = []
+
+    def create(
+        labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None, name: str | None = None
+    ) -> str:
+        name = name or f"test-{next(_numbers)}"
+        metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+        control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        created.append(name)
+        control_plane.wait_for_default_account(name)
+        return name
+
+    yield create
+    for name in created:
+        if control_plane.api.exists("Namespace", name):
+            control_plane.api.delete("Namespace", name)
+
+
+@pytest.fixture
+def configure_webhooks(control_plane: ControlPlane, namespace: NamespaceFactory) -> Iterator[ConfigureWebhooks]:
+    """Configures webhooks, waits until each is called for a pod like `probe`, and removes them after the test."""
+    with ExitStack() as undo:
+
+        def configure(
+            namespace: str, *webhooks: Object, validating: bool = False, probe: Object | None = None
+        ) -> Object:
+            probe = probe or pod("probe")
+            configuration = webhook_configuration(f"test-{next(_numbers)}", *webhooks, validating=validating)
+            created = control_plane.api.create(configuration)
+            undo.callback(_remove, control_plane, configuration, namespace, probe)
+            for webhook in webhooks:
+                wait_until_called(control_plane, webhook["name"], namespace, probe)
+            return created
+
+        yield configure
+
+
+def _remove(control_plane: ControlPlane, configuration: Object, namespace: str, probe: Object) -> None:
+    kind, name = configuration["kind"], configuration["metadata"]["name"]
+    if control_plane.api.exists(kind, name):
+        control_plane.api.delete(kind, name)
+    for webhook in configuration["webhooks"]:
+        wait_until_not_called(control_plane, webhook["name"], namespace, probe)
+
+
+@pytest.fixture
+def injector_server(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., InjectorServer]]:
+    """Starts our server with what InjectorServer takes, waits until it is ready, and stops it after the test.
+
+    With `start=False` it is left to the test to call `start()`.
+    """
+    servers: list[InjectorServer] = []
+
+    def create(*, start: bool = True, **options: Any) -> InjectorServer:
+        server = InjectorServer(control_plane, tmp_path_factory.mktemp("injector"), **options)
+        servers.append(server)
+        if start:
+            server.start()
+        return server
+
+    yield create
+    processes: list[Process] = [server.process for server in servers if server.process]
+    for process in processes:
+        process.stop()

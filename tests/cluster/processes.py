@@ -1,0 +1,132 @@
+"""Child processes of a test that never outlive it, free ports, and waiting."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on at this moment."""
+    with socket.socket() as listener:
+        listener.bind((host, 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def eventually(
+    what: str,
+    check: Callable[[], T | None],
+    timeout: float = 20,
+    every: float = 0.02,
+    unless: type[Exception] | None = None,
+) -> T:
+    """Call `check` until what it returns is true, and return that.
+
+    An exception counts as "not yet", except those of `unless` and what can only be a mistake in
+    `check`. After `timeout` seconds a TimeoutError says what was waited for and the last answer.
+    """
+    end = time.monotonic() + timeout
+    final: tuple[type[Exception], ...] = (TypeError, NameError, AttributeError, *([unless] if unless else []))
+    while True:
+        last: object
+        try:
+            last = check()
+            if last:
+                return last
+        except final:
+            raise
+        except Exception as error:
+            last = error
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {timeout:g} s; the last answer was {last!r}")
+        time.sleep(every)
+
+
+class ProcessError(Exception):
+    """A child process ended, or is not ready in time. The end of its log is in the message."""
+
+
+class Process:
+    """A child process with its output in a file.
+
+    The kernel kills it when this process dies, whatever way that happens. It has a process group of
+    its own, so that an interrupt from the keyboard reaches the test first and the fixtures can stop
+    what they started.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str | Path],
+        log_file: Path,
+        env: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.name = Path(arguments[0]).name
+        self.log_file = log_file
+        with log_file.open("ab") as log:
+            self.popen = subprocess.Popen(
+                [str(argument) for argument in arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                cwd=folder,
+                process_group=0,
+                preexec_fn=_die_with_parent,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self.popen.pid
+
+    @property
+    def log(self) -> str:
+        """All that it has said so far."""
+        return self.log_file.read_text(errors="replace")
+
+    def wait_until_ready(self, ready: Callable[[], object], timeout: float = 30) -> None:
+        """Wait for `ready()`; raise ProcessError as soon as the process ends, or after the timeout."""
+
+        def check() -> bool:
+            if self.popen.poll() is not None:
+                raise ProcessError(f"{self.name} ended with {self.popen.returncode}:\n{self.log[-3000:]}")
+            return bool(ready())
+
+        try:
+            eventually(f"{self.name} is ready", check, timeout, unless=ProcessError)
+        except TimeoutError as error:
+            raise ProcessError(f"{error}; its log ends:\n{self.log[-3000:]}") from None
+
+    def stop(self, signal_number: int = signal.SIGTERM, timeout: float = 30) -> int:
+        """Send the signal, wait for the end, and return the exit code; kill it after the timeout."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal_number)
+            try:
+                self.popen.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise ProcessError(f"{self.name} did not stop in {timeout:g} s:\n{self.log[-3000:]}") from None
+        return self.popen.returncode
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.popen.kill()
+        self.popen.wait()
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
