@@ -1,0 +1,254 @@
+"""Metrics and logs: what a running injector tells about itself.
+
+Both are made for the way of a request. A metric is a cell that is looked up once and then counted up by hand; the
+exposition is only built when somebody scrapes. A review's log line is joined from bytes. Everything that happens
+seldom (a reload, a certificate, an error) goes through structlog to the same output, so that lines keep their order.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+#: Content type of `Metrics.exposition()`: the Prometheus text format.
+EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: Upper bounds of the latency buckets in seconds; Kubernetes waits for a webhook 30 seconds at most.
+LATENCY_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+#: Bytes of log lines that wait for the next `flush` before they are written at once.
+_WAITING_BYTES = 32 * 1024
+
+
+class Cell:
+    """One number. Count it up with `cell.value += 1`: on the way of a request a call would cost more."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: float = 0
+
+
+class Numbers:
+    """A metric: one cell for each combination of its labels' values. `kind` is `counter` or `gauge`."""
+
+    def __init__(self, name: str, about: str, labels: tuple[str, ...] = (), kind: str = "counter") -> None:
+        self.name, self.about, self.labels, self.kind = name, about, labels, kind
+        self._cells: dict[tuple[str, ...], Cell] = {}
+
+    def cell(self, *values: str) -> Cell:
+        """The cell for these labels' values, made at first sight. Keep it rather than asking twice."""
+        cell = self._cells.get(values)
+        if cell is None:
+            cell = self._cells[values] = Cell()
+        return cell
+
+    def only(self, *values: str) -> Cell:
+        """As `cell`, and every other combination is forgotten: for an information metric such as a generation."""
+        self._cells = {values: self.cell(*values)}
+        return self._cells[values]
+
+    def families(self) -> Metric:
+        """The metric as prometheus_client exposes it."""
+        family: CounterMetricFamily | GaugeMetricFamily
+        if self.kind == "counter":
+            family = CounterMetricFamily(self.name, self.about, labels=self.labels)
+        else:
+            family = GaugeMetricFamily(self.name, self.about, labels=self.labels)
+        for values, cell in list(self._cells.items()):
+            family.add_metric(values, cell.value)
+        return family
+
+
+class Latency:
+    """One histogram of durations in seconds."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(LATENCY_BUCKETS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count one duration."""
+        self.counts[bisect_left(LATENCY_BUCKETS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> Iterator[tuple[str, float]]:
+        """Upper bounds and how many durations were not above each, as Prometheus wants them."""
+        so_far = 0
+        for bound, count in zip((*map(str, LATENCY_BUCKETS), "+Inf"), self.counts, strict=True):
+            so_far += count
+            yield bound, so_far
+
+
+class Latencies:
+    """A metric of durations: one histogram for each combination of its labels' values."""
+
+    def __init__(self, name: str, about: str, labels: tuple[str, ...]) -> None:
+        self.name, self.about, self.labels = name, about, labels
+        self._cells: dict[tuple[str, ...], Latency] = {}
+
+    def cell(self, *values: str) -> Latency:
+        """The histogram for these labels' values, made at first sight."""
+        return self._cells.setdefault(values, Latency())
+
+    def families(self) -> Metric:
+        """The metric as prometheus_client exposes it."""
+        family = HistogramMetricFamily(self.name, self.about, labels=self.labels)
+        for values, latency in list(self._cells.items()):
+            family.add_metric(values, list(latency.buckets()), latency.total)
+        return family
+
+
+class Metrics(Collector):
+    """Every metric of the injector. No label holds what a pod's author chooses freely, so their number is bounded."""
+
+    def __init__(self) -> None:
+        self.reviews = Numbers(
+            "injector_reviews", "Reviews answered, by reason and outcome.", ("path", "reason", "outcome")
+        )
+        self.templates = Numbers(
+            "injector_template_reviews", "Reviews by each template that took part.", ("template", "outcome")
+        )
+        self.seconds = Latencies(
+            "injector_review_seconds", "Time from a whole request to its answer.", ("path", "cached")
+        )
+        self.unreadable = Numbers(
+            "injector_unreadable_requests", "Requests answered with HTTP 4xx, by status code.", ("code",)
+        )
+        self.reloads = Numbers(
+            "injector_reloads", "Reloads of settings and templates: swapped in, or refused.", ("result",)
+        )
+        self.snapshot = Numbers("injector_snapshot_info", "The snapshot in use.", ("generation",), kind="gauge")
+        self.snapshot_time = Numbers(
+            "injector_snapshot_timestamp_seconds", "When the snapshot in use was swapped in.", kind="gauge"
+        )
+        self.reload_failing = Numbers(
+            "injector_reload_failing", "1 while the newest settings or templates do not build.", kind="gauge"
+        )
+        self.certificates = Numbers(
+            "injector_certificate_reloads", "New serving certificates: swapped in, or refused.", ("result",)
+        )
+        self.certificate_end = Numbers(
+            "injector_certificate_not_after_timestamp_seconds", "When the certificate in use expires.", kind="gauge"
+        )
+        self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
+        self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
+        self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")
+        self.draining = Numbers("injector_draining", "1 while the server is shutting down.", kind="gauge")
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics, as prometheus_client asks for them."""
+        for metric in vars(self).values():
+            if isinstance(metric, Numbers | Latencies):
+                yield metric.families()
+
+    def exposition(self) -> bytes:
+        """What `GET /metrics` answers; its content type is EXPOSITION_TYPE."""
+        return generate_latest(self._registry)
+
+
+class LogOutput:
+    """Where log lines go: collected, and written together by `flush`, so that a review costs no system call.
+
+    The owner of the event loop calls `flush` several times a second and once at the end.
+    """
+
+    def __init__(self, stream: BinaryIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stdout.buffer
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._second = 0
+        self._stamp = b""
+
+    def write(self, line: bytes) -> None:
+        """Add one line, its newline included."""
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size > _WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits. A reader that went away is no reason to stop serving, so its error ends here."""
+        if not self._lines:
+            return
+        data = b"".join(self._lines)
+        self._lines.clear()
+        self._size = 0
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    def timestamp(self) -> bytes:
+        """The time now, as RFC 3339 in UTC with milliseconds; the part up to the second is made once a second."""
+        now = time.time()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)).encode()
+        return b"%b%03dZ" % (self._stamp, (now - second) * 1000)
+
+
+class _Logger:
+    """What structlog hands finished lines to."""
+
+    def __init__(self, output: LogOutput) -> None:
+        self._output = output
+
+    def msg(self, line: bytes) -> None:
+        self._output.write(line + b"\n")
+
+    debug = info = warning = error = critical = msg
+
+
+def _stamp(output: LogOutput) -> structlog.types.Processor:
+    def add_time(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        return {"time": output.timestamp().decode(), **event}
+
+    return add_time
+
+
+def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
+    """A structlog logger that writes one JSON object a line to `output`.
+
+    It holds no global state: two servers in one process (as in tests) each have their own.
+    """
+    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        _Logger(output),
+        processors=[structlog.processors.add_log_level, _stamp(output), _encode],
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+    )
+    return logger
+
+
+def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
+    return msgspec.json.encode(event, enc_hook=str)
+
+
+def where_it_failed(error: BaseException) -> list[str]:
+    """The frames of an exception, innermost last, as `file:line function`.
+
+    The exception's own text is left out on purpose: it may quote the pod.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{_short(f.filename)}:{f.lineno} {f.name}" for f in frames[-12:]]
+
+
+def _short(filename: str) -> str:
+    return "/".join(filename.replace("\\", "/").split("/")[-3:])

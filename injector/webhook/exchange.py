@@ -1,0 +1,192 @@
+"""One request and its answer, on the lower layer of Tornado's HTTP server.
+
+`HTTPMessageDelegate` gives headers and body as they come; a RequestHandler on top of it would cost more than a cached
+answer does. The answer is written as one block of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, cast
+
+from tornado.http1connection import HTTP1Connection
+from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
+
+from injector.errors import ReviewError
+from injector.webhook.limits import DISCARD_FACTOR
+from injector.webhook.status import status_body
+
+if TYPE_CHECKING:
+    from injector.webhook.server import Route, Server
+
+_PHRASES = {
+    200: b"200 OK",
+    400: b"400 Bad Request",
+    404: b"404 Not Found",
+    405: b"405 Method Not Allowed",
+    413: b"413 Content Too Large",
+    415: b"415 Unsupported Media Type",
+    429: b"429 Too Many Requests",
+}
+_JSON = b"application/json"
+
+
+class Exchange(HTTPMessageDelegate):
+    """Reads one request, asks the route's handler, writes the answer.
+
+    `since` is the server's tick at which it began to wait for the request, or for its body. `busy` holds from the
+    headers on; Tornado starts the connection's next exchange as soon as the answer is written.
+    """
+
+    __slots__ = (
+        "_body",
+        "_chunks",
+        "_close",
+        "_connection",
+        "_error",
+        "_head",
+        "_route",
+        "_server",
+        "_size",
+        "busy",
+        "reading",
+        "since",
+    )
+
+    def __init__(self, server: Server, connection: HTTP1Connection) -> None:
+        self._server = server
+        self._connection = connection
+        self._route: Route | None = None
+        self._error: tuple[int, str] | None = None
+        self._body = b""
+        self._chunks: list[bytes] | None = None
+        self._size = 0
+        self._close = False
+        self._head = False
+        self.busy = False
+        self.reading = False
+        self.since = server.tick
+
+    def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
+        """Find the route; note what is wrong already, to be answered when the body is through."""
+        self.since = self._server.tick
+        self.busy = self.reading = True
+        line = cast("RequestStartLine", start_line)
+        target = line.path
+        self._route = route = self._server.routes.get(target) or self._server.route(target)
+        method = line.method
+        wish = headers.get("Connection")
+        if wish is not None:
+            self._close = wish.lower() == "close"
+        self._head = method == "HEAD"
+        if method != route.method and not (self._head and route.method == "GET"):
+            if route.method:
+                self._error = (405, f"{method} is not allowed here; use {route.method}")
+            else:
+                self._error = (404, f"there is nothing at this path; POST reviews to {self._server.review_paths}")
+        elif method == "POST" and headers.get("Content-Type") != "application/json":
+            given = headers.get("Content-Type", "")
+            if given.partition(";")[0].strip().lower() != "application/json":
+                self._error = (415, "a review is sent as Content-Type: application/json")
+        length = headers.get("Content-Length")
+        if length is not None and len(length) >= self._server.discard_digits and length.isdecimal():
+            limit = self._server.limits.max_body_bytes
+            if int(length) > limit * DISCARD_FACTOR:
+                # More than it is worth to read: answer now, Tornado closes the connection.
+                self._error = self._error or (413, _too_large(limit))
+                self.finish()
+
+    def data_received(self, chunk: bytes) -> None:
+        """Keep a part of the body, within the bounds of one request and of all together."""
+        if self._error is not None:
+            return
+        if not self._body and self._chunks is None:
+            self._body = chunk
+            return
+        if self._chunks is None:
+            self._chunks = [self._body]
+            self._size = len(self._body)
+        server = self._server
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        server.waiting_bytes += len(chunk)
+        if self._size > server.limits.max_body_bytes:
+            self._refuse(413, _too_large(server.limits.max_body_bytes))
+        elif server.waiting_bytes > server.limits.max_waiting_bytes:
+            self._refuse(429, "too many large requests at once; try again")
+
+    def finish(self) -> None:
+        """The request is whole: answer it, at once where possible."""
+        self.reading = False
+        route = self._route
+        if route is not None and self._error is None:
+            if self._chunks is not None:
+                self._body = b"".join(self._chunks)
+                self._drop()
+            try:
+                answer = route.handler(self._body, route.seconds)
+            except ReviewError as error:
+                self._error = (error.status, str(error))
+            else:
+                if isinstance(answer, bytes):
+                    self._write(200, route.content_type, answer)
+                else:
+                    self._server.run(self._later(route, answer))
+                return
+        self._write_error(*(self._error or (400, "the request has no headers")))
+
+    def on_connection_close(self) -> None:
+        """The client went away while it was sending."""
+        self.reading = False
+        self._drop()
+
+    async def _later(self, route: Route, answer: Awaitable[bytes]) -> None:
+        try:
+            body = await answer
+        except ReviewError as error:
+            self._write_error(error.status, str(error))
+        except Exception:
+            # Handlers answer for every error they know; a client must not wait for what will never come.
+            self._connection.close()
+            raise
+        else:
+            self._write(200, route.content_type, body)
+
+    def _refuse(self, code: int, message: str) -> None:
+        self._error = (code, message)
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._chunks is not None:
+            self._server.waiting_bytes -= self._size - len(self._chunks[0])
+            self._chunks = None
+            self._size = 0
+
+    def _write_error(self, code: int, message: str) -> None:
+        self._server.count_error(code)
+        allow = b""
+        if code == 405 and self._route is not None:
+            allow = b"Allow: %b\r\n" % (b"GET, HEAD" if self._route.method == "GET" else b"POST")
+        self._write(code, _JSON, status_body(code, message), allow)
+
+    def _write(self, code: int, content_type: bytes, body: bytes, more: bytes = b"") -> None:
+        connection = self._connection
+        if connection.stream.closed():
+            return
+        server = self._server
+        if self._close or server.closing:
+            more += b"Connection: close\r\n"
+        head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nDate: %b\r\n%b\r\n" % (
+            _PHRASES[code],
+            content_type,
+            len(body),
+            server.date,
+            more,
+        )
+        # Bytes go out as they are: Tornado's write_headers would check and join every header again.
+        connection.write(head if self._head else head + body)
+        connection.finish()
+
+
+def _too_large(limit: int) -> str:
+    return f"the body is larger than {limit} bytes (setting server.maxBodyBytes)"

@@ -1,0 +1,185 @@
+"""The review boundary: bytes of an AdmissionReview in, bytes of one out. Nothing else knows its format.
+
+Both versions, `admission.k8s.io/v1` and `v1beta1`, have the same fields here; each is answered in its own.
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from injector.errors import ReviewError
+from injector.pods.context import Object, Request
+
+#: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
+WARNING_LENGTH = 120
+WARNINGS_LENGTH = 4096
+
+_VERSIONS = {
+    version: b'{"apiVersion":"%b","kind":"AdmissionReview","response":{"uid":' % version.encode()
+    for version in ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
+}
+
+
+class GroupResource(msgspec.Struct, frozen=True, gc=False):
+    """Which kind of object is asked about, as the API names it: ("", "pods")."""
+
+    resource: str
+    group: str = ""
+
+
+class ReviewRequest(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """The fields of a review's request that matter here. The object stays bytes until somebody has to look at it."""
+
+    uid: str
+    operation: str
+    resource: GroupResource
+    sub_resource: str | None = None
+    namespace: str | None = None
+    object: msgspec.Raw = msgspec.Raw()
+    dry_run: bool | None = None
+
+
+class Review(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """An AdmissionReview as it came in."""
+
+    api_version: str
+    kind: str
+    request: ReviewRequest
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a review is answered with, before it becomes bytes.
+
+    `patch` is a list of JSON patch operations (RFC 6902), `message` and `code` are what a refusal tells the client.
+    """
+
+    allowed: bool
+    patch: list[dict[str, Any]] = []
+    message: str = ""
+    code: int = 403
+    warnings: tuple[str, ...] = ()
+    audit: dict[str, str] = {}
+
+
+_decoder = msgspec.json.Decoder(Review)
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
+_encode = msgspec.json.encode
+
+
+def read_review(body: bytes) -> Review:
+    """The review in a request's body.
+
+    Raises ReviewError (HTTP 400) saying what is wrong and where: not JSON, not UTF-8, nested too deeply, a missing
+    field, a wrong type, another kind or version.
+    """
+    try:
+        review = _decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise ReviewError(f"the body is not an AdmissionReview: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReviewError(f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise ReviewError("the body is nested too deeply") from None
+    if review.kind != "AdmissionReview" or review.api_version not in _VERSIONS:
+        raise ReviewError(
+            f"the body is {review.api_version[:60]} {review.kind[:60]}; "
+            "this server reads AdmissionReview of admission.k8s.io/v1 and v1beta1"
+        )
+    if not review.request.uid:
+        raise ReviewError("request.uid is empty")
+    return review
+
+
+def read_object(raw: bytes) -> Object:
+    """The object of a review as a plain dict.
+
+    Raises ReviewError (HTTP 400) when it is missing, null, no object, not UTF-8 or nested too deeply.
+    """
+    if not raw or raw == b"null":
+        raise ReviewError("request.object is missing")
+    try:
+        return _object_decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise ReviewError(f"request.object is not an object: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReviewError(f"request.object is not JSON: {error}") from None
+    except RecursionError:
+        raise ReviewError("request.object is nested too deeply") from None
+
+
+def to_request(request: ReviewRequest) -> Request:
+    """What `inject` is told about the request."""
+    return Request(
+        operation=request.operation,
+        resource=request.resource.resource,
+        group=request.resource.group,
+        sub_resource=request.sub_resource or "",
+        dry_run=bool(request.dry_run),
+    )
+
+
+def answer_head(review: Review) -> bytes:
+    """The part of an answer that differs from review to review: version, kind, uid."""
+    return _VERSIONS[review.api_version] + _encode(review.request.uid)
+
+
+def answer_tail(verdict: Verdict) -> bytes:
+    """The part of an answer that is the same for every review that gets this verdict; follows `answer_head`."""
+    response: dict[str, Any] = {"allowed": verdict.allowed}
+    if not verdict.allowed:
+        response["status"] = {"code": verdict.code, "reason": "Forbidden", "message": verdict.message}
+    if verdict.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(_encode(verdict.patch)).decode()
+    warnings = shorten_warnings(verdict.warnings)
+    if warnings:
+        response["warnings"] = warnings
+    if verdict.audit:
+        response["auditAnnotations"] = verdict.audit
+    return b"," + _encode(response)[1:] + b"}"
+
+
+def shorten_warnings(warnings: Iterable[str]) -> list[str]:
+    """Warnings as Kubernetes takes them: no control characters, each within 120 characters, within 4,096 in all.
+
+    One that is too long is cut at a word; when there are too many, the last one says how many are left out.
+    """
+    lines = [line for line in (" ".join(w.split()) for w in warnings) if line]
+    lines = [shorten("".join(c if c.isprintable() else "?" for c in line), WARNING_LENGTH) for line in lines]
+    kept: list[str] = []
+    room = WARNINGS_LENGTH
+    for position, line in enumerate(lines):
+        rest = len(lines) - position
+        # Kubernetes counts bytes; the closing line below needs a little room of its own.
+        room -= len(line.encode())
+        if room < (60 if rest > 1 else 0):
+            kept.append(f"{rest} more warnings are left out; `kubectl inject` shows all of them")
+            break
+        kept.append(line)
+    return kept
+
+
+def shorten(text: str, length: int) -> str:
+    """`text` in at most `length` characters, cut at a word where there is one, ending in `…` when cut."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    space = cut.rfind(" ")
+    # A word as long as half the text is no word to cut at.
+    return (cut[:space] if space > length // 2 else cut).rstrip(" ,;:") + "…"
+
+
+def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> Mapping[str, str]:
+    """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
+    found = {"reason": reason}
+    names = ",".join(f"{name}@{digest}" for name, digest in templates)
+    if names:
+        found["templates"] = names
+    if generation:
+        found["generation"] = generation
+    return found

@@ -1,0 +1,181 @@
+"""The HTTPS server: routes, limits, and the connections that are open.
+
+Tornado's `HTTPServer` speaks HTTP/1.1 and TLS; `HTTPServerConnectionDelegate` is the layer right above, where each
+request becomes an `Exchange`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import structlog
+from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPConnection, HTTPServerConnectionDelegate
+
+from injector.telemetry import Metrics
+from injector.webhook.exchange import Exchange
+from injector.webhook.limits import DISCARD_FACTOR, Limits, seconds_for
+
+#: Answers a body: with bytes at once where possible, else with something to wait for. Takes the body and how many
+#: seconds there are. Raises ReviewError, also while it is waited for, to be answered with HTTP 4xx.
+Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
+
+#: Seconds between two sweeps over the connections.
+SWEEP_SECONDS = 1.0
+#: Targets (path with query) that are remembered; the API server uses one or two.
+_KNOWN_TARGETS = 256
+#: Seconds between two looks at whether all answers are written.
+_PAUSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
+
+    method: str
+    handler: Handler
+    content_type: bytes = b"application/json"
+    seconds: float = 0.0
+
+
+def _nothing_here(body: bytes, seconds: float) -> bytes:
+    return b""
+
+
+_NOT_FOUND = Route("", _nothing_here)
+
+
+class Server(HTTPServerConnectionDelegate):
+    """Serves routes over TLS. Its attributes are read by each `Exchange`.
+
+    `paths` maps a path to its route. `review_paths` is for the message at any other path.
+    """
+
+    def __init__(
+        self,
+        paths: dict[str, Route],
+        limits: Limits,
+        metrics: Metrics,
+        logger: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        self.limits = limits
+        self.review_paths = " or ".join(path for path, route in paths.items() if route.method == "POST")
+        self.routes: dict[str, Route] = {}
+        self.tick = 0
+        self.closing = False
+        self.waiting_bytes = 0
+        self.discard_digits = len(str(limits.max_body_bytes * DISCARD_FACTOR))
+        self.date = b""
+        self._paths = paths
+        self._metrics = metrics
+        self._logger = logger
+        self._connections: dict[HTTP1ServerConnection, Exchange] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._http = HTTPServer(
+            self,
+            max_header_size=limits.max_header_bytes,
+            max_body_size=limits.max_body_bytes * DISCARD_FACTOR,
+        )
+        # The sweep bounds both times; Tornado's own timers would cost each request two of them.
+        self._http.conn_params.header_timeout = None
+
+    # -- life --
+
+    def start(self, sockets: list[socket.socket], context: ssl.SSLContext | None) -> None:
+        """Begin to accept on `sockets`; plain HTTP when `context` is None. Needs a running event loop."""
+        self._refresh_date()
+        self._http.ssl_options = context
+        self._http.add_sockets(sockets)
+        self._sweeper = asyncio.get_running_loop().create_task(self._sweep_for_ever())
+
+    def use(self, context: ssl.SSLContext) -> None:
+        """New connections are made with this certificate from now on; open ones keep theirs."""
+        self._http.ssl_options = context
+
+    def close_after_answers(self) -> None:
+        """From now on each answer is the last of its connection and says so; new connections are still accepted."""
+        self.closing = True
+        self._http.conn_params.no_keep_alive = True
+
+    async def stop(self, patience: float) -> None:
+        """Accept nothing more, let answers that are under way finish (at most `patience` seconds), close the rest."""
+        self._http.stop()
+        for _ in range(int(patience / _PAUSE)):
+            if not self.busy:
+                break
+            await asyncio.sleep(_PAUSE)
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for task in self._running:
+            task.cancel()
+        await self._http.close_all_connections()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being read or answered."""
+        return bool(self._running) or any(exchange.busy for exchange in self._connections.values())
+
+    # -- requests --
+
+    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> Exchange:
+        """Tornado's call: a connection waits for its next request."""
+        exchange = Exchange(self, cast("HTTP1Connection", request_conn))
+        self._connections[cast("HTTP1ServerConnection", server_conn)] = exchange
+        return exchange
+
+    def on_close(self, server_conn: object) -> None:
+        """Tornado's call: a connection is closed."""
+        self._connections.pop(cast("HTTP1ServerConnection", server_conn), None)
+
+    def route(self, target: str) -> Route:
+        """The route for a request's target, remembered for the next time."""
+        found = self._paths.get(urlsplit(target).path)
+        if found is None:
+            return _NOT_FOUND
+        route = Route(found.method, found.handler, found.content_type, seconds_for(target))
+        if len(self.routes) < _KNOWN_TARGETS:
+            self.routes[target] = route
+        return route
+
+    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run the rest of an exchange that has to wait for something."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._running.add(task)
+        task.add_done_callback(self._finished)
+
+    def count_error(self, code: int) -> None:
+        """Count one request that was answered with HTTP 4xx."""
+        self._metrics.unreadable.cell(str(code)).value += 1
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._logger.error("exchange-failed", error=type(error).__name__)
+
+    # -- the sweep --
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.tick += 1
+            self._refresh_date()
+            self._metrics.connections.cell().value = len(self._connections)
+            for connection, exchange in list(self._connections.items()):
+                waited = (self.tick - exchange.since) * SWEEP_SECONDS
+                if exchange.reading:
+                    if waited > self.limits.body_seconds:
+                        connection.stream.close()
+                elif waited > self.limits.idle_seconds:
+                    connection.stream.close()
+
+    def _refresh_date(self) -> None:
+        self.date = email.utils.formatdate(usegmt=True).encode()
