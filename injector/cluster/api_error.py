@@ -1,0 +1,74 @@
+"""The one error of the cluster package: what the API server said, or that it said nothing."""
+
+from __future__ import annotations
+
+import http.client
+
+import msgspec
+
+from injector.errors import InjectorError
+
+#: Reasons of our own, for what the API server did not answer itself.
+UNREACHABLE, TIMEOUT, BAD_ANSWER, WATCH_ENDED = "Unreachable", "Timeout", "BadAnswer", "WatchEnded"
+
+
+class ApiError(InjectorError):
+    """The API server refused, failed, or was not reached.
+
+    `status` is the HTTP status, 0 without an answer; `reason` is Kubernetes' reason (`NotFound`, `AlreadyExists`...)
+    or one of UNREACHABLE, TIMEOUT, BAD_ANSWER, WATCH_ENDED; `message` is one sentence; `causes` are the reasons in
+    the Status' details (`NamespaceTerminating`...); `retry_after` is the server's wish in seconds, 0 if none.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, *, causes: tuple[str, ...] = (), retry_after: float = 0.0
+    ) -> None:
+        super().__init__(f"{reason} ({status}): {message}" if status else f"{reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.causes = causes
+        self.retry_after = retry_after
+
+    @property
+    def expired(self) -> bool:
+        """Whether a watch or a page can only be begun anew (410 Gone)."""
+        return self.status == 410 or self.reason in ("Expired", "Gone")
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    causes: list[_Cause] | None = None
+    retry_after_seconds: int = 0
+
+
+class _Status(msgspec.Struct, frozen=True):
+    """What matters of a `Status`, Kubernetes' form of an error."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
+def refusal_of(body: bytes, status: int = 0, retry_after: str = "") -> ApiError:
+    """The error in an answer's `body`: a Status, or any text where a proxy answered instead of the API server.
+
+    `status` is the HTTP status where there is one (a watch's ERROR event has its own), `retry_after` that header.
+    """
+    try:
+        said = _decode_status(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        said = _Status(message=" ".join(body.decode(errors="replace").split())[:200])
+    code = status or said.code or 500
+    details = said.details or _Details()
+    wish = retry_after if retry_after.isdigit() else details.retry_after_seconds
+    reason = said.reason or http.client.responses.get(code, "Error").replace(" ", "")
+    causes = tuple(cause.reason for cause in details.causes or ())
+    return ApiError(code, reason, said.message or reason, causes=causes, retry_after=float(wish))

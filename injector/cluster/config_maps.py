@@ -1,0 +1,160 @@
+"""Makes sure that the ConfigMaps which an injection needs exist in the pod's namespace.
+
+They are immutable and named by their content and owner, so the only question is whether one of that name is there
+and is ours. Whoever may create ConfigMaps in the namespace could have put another in its place: a name that is taken
+is compared before it counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import structlog
+
+from injector.cluster.api_error import TIMEOUT, ApiError
+from injector.cluster.client import Client
+from injector.cluster.single_flight import SingleFlight
+from injector.errors import InjectionError
+from injector.pods.context import Object
+from injector.reasons import Reason
+
+_log = structlog.get_logger(__name__)
+
+_LONGEST = 10.0  # seconds that one creation may take, whoever still waits for it
+
+
+class WantedConfigMap(Protocol):
+    """What an injection hands over for one ConfigMap. `owner` is an ownerReference, `data` file names to text."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - said above
+
+    @property
+    def namespace(self) -> str: ...  # noqa: D102
+
+    @property
+    def data(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def owner(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...  # noqa: D102
+
+
+class ConfigMaps:
+    """Creates them, and remembers for `seconds` the last `remember` that it saw to exist.
+
+    The memory is short because others may delete a ConfigMap; a pod that comes later finds it created again.
+    """
+
+    def __init__(self, client: Client, *, remember: int = 4096, seconds: float = 60.0) -> None:
+        self._client = client
+        self._remember = remember
+        self._seconds = seconds
+        self._seen: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._flights: SingleFlight[tuple[str, str], None] = SingleFlight()
+        self._blind = False
+
+    async def ensure(self, files: Iterable[WantedConfigMap], deadline: float) -> None:
+        """Return when all of `files` exist, within `deadline` seconds; nothing is sent for those just seen.
+
+        Raises InjectionError(FILES_FAILED) that says which ConfigMap, why, and what to do. A creation that is under
+        way when the deadline passes goes on, so that the controller's next try finds it done.
+        """
+        now = time.monotonic()
+        missing = [file for file in files if self._seen.get((file.namespace, file.name), 0.0) < now]
+        if not missing:
+            return
+        try:
+            async with asyncio.timeout(deadline):
+                results = await asyncio.gather(*map(self._ensure, missing), return_exceptions=True)
+        except TimeoutError:
+            raise _failure(missing[0], ApiError(0, TIMEOUT, f"no answer within {deadline:g} s")) from None
+        for file, result in zip(missing, results, strict=True):
+            if isinstance(result, ApiError):
+                raise _failure(file, result) from None
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _ensure(self, file: WantedConfigMap) -> None:
+        await self._flights.do((file.namespace, file.name), lambda: self._make(file))
+
+    async def _make(self, file: WantedConfigMap) -> None:
+        async with asyncio.timeout(_LONGEST):
+            for last in (False, True):
+                try:
+                    await self._client.create(_collection(file), _body(file), deadline=_LONGEST)
+                    break
+                except ApiError as error:
+                    if error.reason != "AlreadyExists":
+                        raise
+                if await self._compare(file):
+                    break
+                if last:
+                    raise ApiError(409, "Conflict", "it comes and goes; somebody deletes it")
+        self._seen[file.namespace, file.name] = time.monotonic() + self._seconds
+        self._seen.move_to_end((file.namespace, file.name))
+        while len(self._seen) > self._remember:
+            self._seen.popitem(last=False)
+
+    async def _compare(self, file: WantedConfigMap) -> bool:
+        """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
+        try:
+            found = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            if error.status != 403:
+                raise
+            if not self._blind:
+                _log.warning("config-maps-not-compared", error=error.message, to_do="grant get on configmaps")
+            self._blind = True
+            return True
+        if found["metadata"].get("deletionTimestamp"):
+            raise ApiError(409, "Conflict", "the one of that name is being deleted; try again when it has gone")
+        ours = found.get("data", {}) == dict(file.data) and not found.get("binaryData") and found.get("immutable")
+        if not ours:
+            raise ApiError(409, "Conflict", "another of that name is there that the injector did not make; delete it")
+        return True
+
+
+def _collection(file: WantedConfigMap) -> str:
+    return f"/api/v1/namespaces/{file.namespace}/configmaps"
+
+
+def _body(file: WantedConfigMap) -> Object:
+    metadata: Object = {"name": file.name, "namespace": file.namespace, "labels": dict(file.labels)}
+    if file.owner:
+        metadata["ownerReferences"] = [dict(file.owner)]
+    return {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": dict(file.data)
+    }  # fmt: skip
+
+
+def _failure(file: WantedConfigMap, error: ApiError) -> InjectionError:
+    """What the pod's owner is told."""
+    return InjectionError(
+        Reason.FILES_FAILED, f"ConfigMap {file.namespace}/{file.name} was not created: {_why(error)}"
+    )  # fmt: skip
+
+
+def _why(error: ApiError) -> str:
+    """The cause and what to do about it."""
+    if "NamespaceTerminating" in error.causes:
+        return "the namespace is being deleted; use another"
+    if error.status == 403 and "exceeded quota" in error.message:
+        return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
+    if error.status == 403:
+        return f"{error.message}; let the injector's service account create configmaps in this namespace"
+    if error.status == 404:
+        return "the namespace does not exist; create it first"
+    if error.status in (400, 413, 422):
+        return f"the API server refuses it ({error.message}); the template must render other files"
+    if error.status == 409:
+        return error.message
+    return f"{error}; it will be tried again with the pod's next creation"

@@ -1,0 +1,88 @@
+"""How the API server is reached: which configuration, read by the Kubernetes library's own loaders.
+
+This is the only module that knows that library. Its typed models are never touched (they drop fields that they do
+not know), and as it loads them lazily they cost nothing; what is left of it are the loaders, its refreshing of
+tokens, and its HTTP session.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import (
+    ConfigException,
+    list_kube_config_contexts,
+    load_incluster_config,
+    load_kube_config,
+)
+from yaml import YAMLError
+
+from injector.errors import InjectorError
+
+#: Where a pod finds the token of its service account (Kubernetes: "Accessing the API from within a Pod").
+_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_CONNECTIONS = 64
+
+ConfigError = ConfigException  #: what refreshing a token may raise at any request
+
+#: What the loaders raise: a malformed file meets whatever error its wrong type happens to cause.
+CONFIG_FAULTS = (ConfigException, YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError)
+
+
+class NoClusterError(InjectorError):
+    """There is no usable configuration to reach a cluster by."""
+
+
+async def open_api(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
+    """The library's client for the cluster that the configuration names; nothing is sent yet.
+
+    `kubeconfig` is a file (several separated by colons, as in $KUBECONFIG), `context` one of its contexts. Without
+    them what kubectl would take: $KUBECONFIG, ~/.kube/config, and in a pod its service account.
+    Raises NoClusterError saying where was looked and what is wrong there.
+    """
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    files = _kubeconfig(kubeconfig)
+    where = files or "the pod's service account"
+    try:
+        if files:
+            # persist_config would write renewed tokens into the user's own file
+            await load_kube_config(files, context, configuration, persist_config=False)  # type: ignore[no-untyped-call]
+        else:
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        return ApiClient(configuration)
+    except CONFIG_FAULTS as error:
+        raise NoClusterError(f"no cluster: {where}: {_sentence(error)}; give one that kubectl can use") from None
+
+
+def context_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
+    """The namespace that a plain kubectl would use: the context's, the pod's own, else `default`."""
+    files = _kubeconfig(kubeconfig)
+    try:
+        if not files:
+            return (_TOKEN / "namespace").read_text().strip() or "default"
+        contexts, current = list_kube_config_contexts(files)  # type: ignore[no-untyped-call]
+    except CONFIG_FAULTS:
+        return "default"
+    chosen = next((c for c in contexts if c["name"] == context), current)
+    return str(chosen.get("context", {}).get("namespace") or "default")
+
+
+def _kubeconfig(given: str | None) -> str | None:
+    """The kubeconfig files to read, or None where a pod's service account is all there is."""
+    home = Path.home() / ".kube" / "config"
+    files = given or os.environ.get("KUBECONFIG") or (str(home) if home.is_file() else None)
+    if files is None:
+        if os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return None
+        raise NoClusterError(f"no cluster: no $KUBECONFIG, no {home}, no pod's service account; name a kubeconfig")
+    if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+        raise NoClusterError(f"no cluster: {files} is not a file; name a kubeconfig")
+    return files
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}..."

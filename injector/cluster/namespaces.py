@@ -1,0 +1,208 @@
+"""The cluster's namespaces as injection sees them, with the quotas and limit ranges in each.
+
+All of them are kept, as a webhook may be asked about any; of each only labels, annotations, and of quotas and limit
+ranges what says how much. Reading those two is optional: without the permission they are unknown, and empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.reflector import Reflector, Timing
+from injector.cluster.single_flight import SingleFlight
+from injector.pods.context import Namespace, Object
+
+_log = structlog.get_logger(__name__)
+
+#: kubectl's copy of the whole object: long, and nobody's wish for injection.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_ASKED_SECONDS = 5.0  # for how long an answer of `fetch` is good
+_ABSENT_SECONDS = 1.0  # the same for "there is none" and "no answer"
+_ASKED = 1024  # answers of `fetch` that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class _Basics:
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    until: float
+    namespace: Namespace | None = None
+    error: ApiError | None = None
+
+
+class Namespaces:
+    """The store. `start()` it in the event loop; read it from there.
+
+    `synced` is set when all that may be read was read. `on_change(name)` is called after a namespace changed.
+    """
+
+    def __init__(
+        self, client: Client, *, timing: Timing | None = None, on_change: Callable[[str], None] | None = None
+    ) -> None:
+        self.synced = asyncio.Event()
+        self._client = client
+        self._on_change = on_change
+        self._known: dict[str, Namespace] = {}
+        self._versions: dict[str, int] = {}
+        self._counter = itertools.count(1)
+        self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
+        self._asked: OrderedDict[str, _Answer] = OrderedDict()
+        self._flights: SingleFlight[str, _Answer] = SingleFlight()
+        self._waiting: asyncio.Task[None] | None = None
+        self._basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
+        self.reflectors: tuple[Reflector[_Basics] | Reflector[Object], ...] = (
+            self._basics,
+            self._part("resourcequotas", _quota, timing),
+            self._part("limitranges", _limit_range, timing),
+        )
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def last_error(self) -> ApiError | None:
+        """What keeps the list of namespaces from being up to date; None when it is."""
+        return self._basics.last_error
+
+    @property
+    def away_since(self) -> float | None:
+        """Since when (time.monotonic) the list of namespaces may be out of date; None when it is not."""
+        return self._basics.away_since
+
+    def start(self) -> None:
+        """Begin to read and watch."""
+        for reflector in self.reflectors:
+            reflector.start()
+        self._waiting = asyncio.create_task(self._wait())
+
+    async def stop(self) -> None:
+        """End; what is known stays readable."""
+        if self._waiting:
+            self._waiting.cancel()
+        for reflector in self.reflectors:
+            await reflector.stop()
+
+    def get(self, name: str) -> Namespace | None:
+        """The namespace as last seen, None if there is none (or not yet). The same object while nothing changed."""
+        return self._known.get(name)
+
+    def version(self, namespace: Namespace) -> int:
+        """A number for keys of caches: it stands for this state of this namespace and is never used again.
+
+        0 for a namespace that is not the store's own (`fetch` may know a newer state): nothing to cache by.
+        """
+        known = self._known.get(namespace.name)
+        return self._versions[namespace.name] if known is namespace else 0
+
+    async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
+        """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
+
+        Callers at the same time share one request, and an answer is good for 5 s (1 s if negative), so this may be
+        called for every pod. An unchanged namespace is the very object that `get` returns. None: there is none.
+        Raises ApiError when there is no answer within `deadline` seconds.
+        """
+        answer = self._asked.get(name)
+        if answer is None or answer.until < time.monotonic():
+            answer = await self._flights.do(name, lambda: self._ask(name, deadline))
+        if answer.error:
+            raise answer.error
+        known = self._known.get(name)
+        return known if known == answer.namespace else answer.namespace
+
+    async def _ask(self, name: str, deadline: float) -> _Answer:
+        now = time.monotonic
+        try:
+            found = _basics(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
+            answer = _Answer(now() + _ASKED_SECONDS, self._compose(name, found))
+        except ApiError as error:
+            answer = _Answer(now() + _ABSENT_SECONDS, error=None if error.status == 404 else error)
+        self._asked[name] = answer
+        self._asked.move_to_end(name)
+        while len(self._asked) > _ASKED:
+            self._asked.popitem(last=False)
+        return answer
+
+    # ------------------------------------------------------------ keeping it
+
+    def _part(self, plural: str, keep: Callable[[Object], Object], timing: Timing | None) -> Reflector[Object]:
+        """A reflector of objects that belong to namespaces, optional."""
+        parts = self._parts[plural]
+
+        def changed(key: str, obj: Object | None) -> None:
+            namespace, _, name = key.partition("/")
+            if obj is None:
+                parts[namespace].pop(name, None)
+                if not parts[namespace]:
+                    del parts[namespace]
+            else:
+                parts.setdefault(namespace, {})[name] = obj
+            self._changed(namespace, self._basics.items.get(namespace))
+
+        return Reflector(
+            self._client, f"/api/v1/{plural}", keep, on_change=changed, optional=True, timing=timing
+        )  # fmt: skip
+
+    def _changed(self, name: str, basics: _Basics | None) -> None:
+        new = self._compose(name, basics) if basics else None
+        if new == self._known.get(name):
+            return
+        self._asked.pop(name, None)  # the answer may be older than this
+        if new is None:
+            del self._known[name], self._versions[name]
+        else:
+            self._known[name] = new
+            self._versions[name] = next(self._counter)
+        if self._on_change:
+            self._on_change(name)
+
+    def _compose(self, name: str, basics: _Basics) -> Namespace:
+        quotas, limits = (tuple(self._parts[plural].get(name, {}).values()) for plural in self._parts)
+        return Namespace(name, basics.labels, basics.annotations, quotas, limits)
+
+    async def _wait(self) -> None:
+        for reflector in self.reflectors:
+            await reflector.synced.wait()
+        _log.info("namespaces-known", count=len(self._known))
+        self.synced.set()
+
+
+def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
+    """The Namespace of a Namespace object as the API gives it."""
+    basics = _basics(obj)
+    return Namespace(obj["metadata"]["name"], basics.labels, basics.annotations, quotas, limit_ranges)
+
+
+def _basics(obj: Object) -> _Basics:
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations") or {}
+    return _Basics(
+        dict(metadata.get("labels") or {}),
+        {key: value for key, value in annotations.items() if key != _LAST_APPLIED},
+    )
+
+
+def _named(obj: Object) -> Object:
+    return {key: obj["metadata"][key] for key in ("name", "namespace")}
+
+
+def _quota(obj: Object) -> Object:
+    """A ResourceQuota's name, limits and use."""
+    return {"metadata": _named(obj), "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
+
+
+def _limit_range(obj: Object) -> Object:
+    """A LimitRange's name and limits."""
+    return {"metadata": _named(obj), "spec": obj.get("spec") or {}}

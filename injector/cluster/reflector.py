@@ -1,0 +1,221 @@
+"""A local copy of a collection of objects, kept up to date by one list and one long watch.
+
+As Kubernetes' "Efficient detection of changes" has it: list in pages, watch from the list's resource version,
+remember the version of every event and bookmark, begin anew on 410 Gone. Faults are met with growing pauses; a
+watch that does not last counts as one, so nothing the API server does can make this loop hot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+import structlog
+
+from injector.cluster.api_error import BAD_ANSWER, ApiError
+from injector.cluster.backoff import Backoff, jittered
+from injector.cluster.client import Client
+from injector.pods.context import Object
+
+T = TypeVar("T")
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How patient a reflector is; all in seconds but `page`, the objects on one page of a list.
+
+    A watch is asked to end after half to all of `watch`; one that ends before `settled` is followed by a pause, as
+    every fault is, from `first_pause` doubling to `longest_pause`. An optional collection that is forbidden is
+    asked for again after `forbidden`.
+    """
+
+    watch: float = 240.0
+    settled: float = 10.0
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    forbidden: float = 900.0
+    list_deadline: float = 30.0
+    page: int = 500
+
+
+class Reflector(Generic[T]):
+    """What `keep` returns for each object of a collection, by `namespace/name` (`name` where there is none).
+
+    `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
+    every difference, with None for what has gone, also of differences found by listing anew. With `optional` a 403 is
+    an answer too: the copy is empty and counts as synced.
+
+    While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
+    (time.monotonic); both are None when all is well.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        path: str,
+        keep: Callable[[Object], T | None],
+        *,
+        query: Mapping[str, str] | None = None,
+        on_change: Callable[[str, T | None], None] | None = None,
+        optional: bool = False,
+        timing: Timing | None = None,
+    ) -> None:
+        self.path = path
+        #: Set once the first list is complete; stays set.
+        self.synced = asyncio.Event()
+        self.last_error: ApiError | None = None
+        self.away_since: float | None = None
+        self._client = client
+        self._keep = keep
+        self._query = query
+        self._on_change = on_change
+        self._optional = optional
+        self._timing = timing or Timing()
+        self._items: dict[str, T] = {}
+        self._version: str | None = None
+        self._watching_since: float | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def items(self) -> Mapping[str, T]:
+        """The copy, read-only; it changes under the reader's eyes, but never during a synchronous function."""
+        return MappingProxyType(self._items)
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name=f"reflector {self.path}")
+
+    async def stop(self) -> None:
+        """End, and keep the last state."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    # ------------------------------------------------------------ the loop
+
+    async def _run(self) -> None:
+        timing = self._timing
+        backoff = Backoff(timing.first_pause, timing.longest_pause)
+        while True:
+            error = await self._turn()
+            lasted = time.monotonic() - self._watching_since if self._watching_since else 0.0
+            if lasted >= timing.settled:
+                backoff.reset()
+            if error is None and lasted >= timing.settled:
+                continue
+            if error and self._optional and error.status == 403:
+                await asyncio.sleep(jittered(timing.forbidden))
+            else:
+                await asyncio.sleep(backoff.next(error.retry_after if error else 0.0))
+
+    async def _turn(self) -> ApiError | None:
+        """List if need be, then watch until the watch ends. Returns what went wrong."""
+        self._watching_since = None
+        try:
+            if self._version is None:
+                self._version = await self._list()
+                self.synced.set()
+            await self._watch(self._version)
+            return None
+        except ApiError as error:
+            if error.expired or error.reason == BAD_ANSWER:
+                self._version = None
+            if not error.expired:  # that the history is gone is no fault of anybody's
+                self._failed(error)
+            return error
+        except Exception as error:  # a mistake of ours must not end the loop for good
+            _log.exception("reflector-failed", path=self.path)
+            self._version = None
+            return ApiError(0, "InternalError", str(error))
+
+    async def _list(self) -> str:
+        """Bring the copy up to date page by page, forget what is no longer there; the list's version."""
+        seen: set[str] = set()
+        page = ""
+        while True:
+            found = await self._client.list(
+                self.path, self._query, page=page, limit=self._timing.page, deadline=self._timing.list_deadline
+            )
+            for obj in found.items:
+                key, _ = _identity(obj)
+                seen.add(key)
+                self._apply(key, self._kept(obj))
+            page = found.next_page
+            if not page:
+                break
+        for key in [key for key in self._items if key not in seen]:
+            self._apply(key, None)
+        return found.resource_version
+
+    async def _watch(self, version: str) -> None:
+        async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
+            self._watching_since = time.monotonic()
+            self._recovered()
+            async for event in events:
+                key, self._version = _identity(event.object)
+                if event.type in ("ADDED", "MODIFIED"):
+                    self._apply(key, self._kept(event.object))
+                elif event.type == "DELETED":
+                    self._apply(key, None)
+
+    # ------------------------------------------------------------ the copy
+
+    def _kept(self, obj: Object) -> T | None:
+        try:
+            return self._keep(obj)
+        except Exception:
+            _log.exception("object-not-understood", path=self.path, object=_identity(obj)[0])
+            return None
+
+    def _apply(self, key: str, new: T | None) -> None:
+        old = self._items.get(key)
+        if new == old:
+            return  # and the old one stays, so that who holds it sees that nothing changed
+        if new is None:
+            del self._items[key]
+        else:
+            self._items[key] = new
+        if self._on_change:
+            try:
+                self._on_change(key, new)
+            except Exception:
+                _log.exception("change-not-handled", path=self.path, object=key)
+
+    # ------------------------------------------------------------ what is known about the API server
+
+    def _failed(self, error: ApiError) -> None:
+        news = self.last_error is None or self.last_error.reason != error.reason
+        self.last_error = error
+        self.away_since = self.away_since or time.monotonic()
+        if self._optional and error.status == 403:
+            for key in list(self._items):  # what was known is out of date from here on
+                self._apply(key, None)
+            self._version = None
+            self.synced.set()
+            if news:
+                _log.info("cluster-forbidden", path=self.path, error=error.message, effect="goes on without it")
+        elif news:
+            _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
+
+    def _recovered(self) -> None:
+        if self.last_error:
+            _log.info("cluster-back", path=self.path, away_seconds=round(time.monotonic() - (self.away_since or 0), 1))
+        self.last_error = self.away_since = None
+
+
+def _identity(obj: Object) -> tuple[str, str]:
+    """An object's key and its resource version."""
+    try:
+        metadata = obj["metadata"]
+        name, namespace = metadata.get("name", ""), metadata.get("namespace")
+        return f"{namespace}/{name}" if namespace else name, metadata["resourceVersion"]
+    except (KeyError, TypeError, AttributeError):
+        raise ApiError(0, BAD_ANSWER, "the API server sent an object without metadata") from None

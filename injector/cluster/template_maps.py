@@ -1,0 +1,118 @@
+"""Templates that are ConfigMaps in the injector's own namespace: name to files, told anew after every change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.reflector import Reflector, Timing
+from injector.pods.context import Object
+from injector.settings import Settings
+
+#: Template name to its files, file name to text.
+Sources = Mapping[str, Mapping[str, str]]
+
+_log = structlog.get_logger(__name__)
+
+
+class TemplateMaps:
+    """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
+
+    `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
+    and at the latest `patience` seconds after the first: a folder applied file by file is read once. It is told for
+    the first time when all are known. What it raises is logged; it is not called again for the same sources.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        settings: Settings,
+        on_change: Callable[[Sources], Awaitable[None]],
+        *,
+        quiet: float = 0.5,
+        patience: float = 5.0,
+        timing: Timing | None = None,
+    ) -> None:
+        self._on_change = on_change
+        self._quiet = quiet
+        self._patience = patience
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._reflector = Reflector(
+            client,
+            f"/api/v1/namespaces/{namespace}/configmaps",
+            template_files,
+            query={"labelSelector": f"{settings.template_label}=true"},
+            on_change=lambda _key, _files: self._changed.set(),
+            timing=timing,
+        )
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once all of them are known."""
+        return self._reflector.synced
+
+    @property
+    def last_error(self) -> ApiError | None:
+        """What keeps the templates from being up to date; None when they are."""
+        return self._reflector.last_error
+
+    @property
+    def away_since(self) -> float | None:
+        """Since when (time.monotonic) they may be out of date; None when they are not."""
+        return self._reflector.away_since
+
+    @property
+    def sources(self) -> Sources:
+        """The templates as last seen; a snapshot of its own that later changes leave alone."""
+        return MappingProxyType({key.rpartition("/")[2]: files for key, files in self._reflector.items.items()})
+
+    def start(self) -> None:
+        """Begin to read and watch."""
+        self._reflector.start()
+        self._task = asyncio.create_task(self._tell(), name="template maps")
+
+    async def stop(self) -> None:
+        """End; a call of `on_change` that is under way is cancelled."""
+        await self._reflector.stop()
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _tell(self) -> None:
+        await self.synced.wait()
+        while True:
+            self._changed.clear()
+            try:
+                await self._on_change(self.sources)
+            except Exception:
+                _log.exception("templates-not-taken")
+            await self._changed.wait()
+            await self._until_quiet()
+
+    async def _until_quiet(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                while True:
+                    self._changed.clear()
+                    try:
+                        await asyncio.wait_for(self._changed.wait(), self._quiet)
+                    except TimeoutError:
+                        return
+
+
+def template_files(obj: Object) -> dict[str, str]:
+    """The files of a ConfigMap that is a template: its data; what is binary cannot be one of a template's files."""
+    if obj.get("binaryData"):
+        _log.warning(
+            "template-file-ignored", template=obj["metadata"]["name"], files=sorted(obj["binaryData"]), why="not UTF-8"
+        )
+    return dict(obj.get("data") or {})
