@@ -1,0 +1,71 @@
+"""What the final pod must satisfy: refusals of the API server, foreseen, for what the injection brings about.
+
+One module a kind of constraint; each has `find`, which yields the violations among the parts that were touched.
+Whatever the pod violates by itself is left to the API server, which says so itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.errors import InjectionError
+from injector.pods.constraints import (
+    fields,
+    handlers,
+    limit_ranges,
+    metadata,
+    names,
+    platform,
+    pod_security,
+    ports,
+    quota,
+    resources,
+    volumes,
+)
+from injector.pods.constraints.parts import Parts, Violation
+from injector.pods.context import Cluster, Namespace, Object
+
+__all__ = ["check"]
+
+_ALWAYS = (
+    names.find,
+    fields.find,
+    volumes.find,
+    ports.find,
+    handlers.find,
+    resources.find,
+    platform.find,
+    metadata.find,
+)
+_NEWEST = Cluster()
+
+
+def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = _NEWEST) -> None:
+    """Raise for the first thing that the injection brings about and that would keep the pod from starting.
+
+    `base` is the pod as it would be without any injection, `final` the pod with it. Parts that both share (`is`) are
+    not looked at, so time grows with what the injection touched. `namespace` brings the Pod Security level, quotas
+    and limit ranges; an empty one means that none are known.
+
+    Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its message names the
+    container or field, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
+    """
+    parts = Parts(final, base)
+    if next(_violations(parts, base, namespace, cluster), None) is None:
+        return
+    # Rare from here on: which of them does the pod have without the injection as well?
+    known = {violation.fault for violation in _violations(Parts(base), base, namespace, cluster)}
+    for violation in _violations(parts, base, namespace, cluster):
+        if violation.fault not in known:
+            raise InjectionError(violation.reason, violation.message)
+
+
+def _violations(parts: Parts, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
+    for find in _ALWAYS:
+        yield from find(parts)
+    if pod_security.applies(namespace):
+        yield from pod_security.find(parts, namespace, cluster.version[1])
+    if namespace.limit_ranges:
+        yield from limit_ranges.find(parts, namespace)
+    if namespace.quotas:
+        yield from quota.find(parts, base, namespace)

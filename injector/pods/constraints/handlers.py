@@ -1,0 +1,66 @@
+"""Probes and lifecycle hooks: one handler each, and a sleep that fits into the pod's grace period.
+
+Rules: Kubernetes API reference, Probe and LifecycleHandler.
+"""
+
+from __future__ import annotations
+
+from injector.pods.constraints.parts import Parts, Violations, chosen, invalid, mapping, shown
+from injector.pods.context import Object
+
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+HOOKS = ("postStart", "preStop")
+_PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+_HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
+#: What Kubernetes takes when a pod names no terminationGracePeriodSeconds.
+_GRACE_SECONDS = 30
+
+
+def find(parts: Parts) -> Violations:
+    """What is wrong with the probes and hooks of touched containers."""
+    for container in parts.touched:
+        body = container.body
+        for name in PROBES:
+            probe = body.get(name)
+            if isinstance(probe, dict):
+                where = f"{container.path}.{name}"
+                yield from _one_handler(where, probe, _PROBE_HANDLERS)
+                threshold = probe.get("successThreshold")
+                if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
+                    yield invalid(f"{where}.successThreshold is {shown(threshold)}; it must be 1")
+        hooks = body.get("lifecycle")
+        if isinstance(hooks, dict):
+            for name in HOOKS:
+                hook = hooks.get(name)
+                if isinstance(hook, dict):
+                    where = f"{container.path}.lifecycle.{name}"
+                    yield from _one_handler(where, hook, _HOOK_HANDLERS)
+                    yield from _sleep(where, hook, parts.spec)
+
+
+def _one_handler(where: str, owner: Object, handlers: tuple[str, ...]) -> Violations:
+    found = chosen(owner, handlers)
+    if len(found) != 1:
+        has = " and ".join(found) or "no handler"
+        yield invalid(f"{where} has {has}; it needs exactly one of {', '.join(handlers)}")
+    for name in found:
+        port = mapping(owner[name]).get("port")
+        if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(port):
+            yield invalid(f"{where}.{name}.port is {shown(port)}; it must be 1 to 65535, or a port's name")
+
+
+def _sleep(where: str, hook: Object, spec: Object) -> Violations:
+    seconds = mapping(hook.get("sleep")).get("seconds")
+    grace = spec.get("terminationGracePeriodSeconds")
+    if not isinstance(grace, int) or isinstance(grace, bool):
+        grace = _GRACE_SECONDS
+    if isinstance(seconds, int) and not 0 <= seconds <= grace:
+        yield invalid(
+            f"{where}.sleep is {shown(seconds)} s, the pod's terminationGracePeriodSeconds {shown(grace)}; raise that"
+        )
+
+
+def _is_port(port: object) -> bool:
+    if isinstance(port, int) and not isinstance(port, bool):
+        return 1 <= port <= 65535
+    return isinstance(port, str) and 1 <= len(port) <= 15

@@ -1,0 +1,97 @@
+"""LimitRange: the defaults that a namespace gives to containers, and its bounds on containers and pods.
+
+Rules: Kubernetes docs, "Limit Ranges". Defaults reach injected containers because the API server runs its own
+plugins once more after a webhook changed a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from injector.pods.constraints.parts import Parts, Violation, Violations, mapping, mappings, text
+from injector.pods.constraints.usage import Ask, amounts, asking, pod_ask
+from injector.pods.context import Namespace, Object
+from injector.pods.quantity import format_quantity
+from injector.reasons import Reason
+
+
+def defaults(namespace: Namespace) -> Ask | None:
+    """What containers that say nothing ask for in this namespace; None without a LimitRange."""
+    if not namespace.limit_ranges:
+        return None
+    found = Ask({}, {})
+    for _, item in _items(namespace, "Container"):
+        limits = {**amounts(item.get("max")), **amounts(item.get("default"))}
+        # The API server fills these in when a LimitRange is created: a default for each max, a request for each.
+        requests = {**amounts(item.get("min")), **limits, **amounts(item.get("defaultRequest"))}
+        for name, quantity in limits.items():
+            found.limits.setdefault(name, quantity)
+        for name, quantity in requests.items():
+            found.requests.setdefault(name, quantity)
+    return found
+
+
+def find(parts: Parts, namespace: Namespace) -> Violations:
+    """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
+    given = defaults(namespace)
+    touched = {(container.list_name, container.name) for container in parts.touched}
+    containers = [c for c in asking(parts.spec, given) if (c.list_name, c.name) in touched]
+    for name, item in _items(namespace, "Container"):
+        for container in containers:
+            where = f"spec.{container.list_name}[{container.name}]"
+            yield from _bounds(name, where, container.ask, item)
+    whole = None
+    for name, item in _items(namespace, "Pod"):
+        whole = whole or pod_ask(parts.spec, given)
+        yield from _bounds(name, "the pod as a whole", whole, item)
+
+
+def _bounds(name: str, where: str, ask: Ask, item: Object) -> Violations:
+    for resource, least in amounts(item.get("min")).items():
+        yield from _compare(name, where, resource, "request", ask.requests.get(resource), least, above=False)
+        if resource in ask.limits:
+            yield from _compare(name, where, resource, "limit", ask.limits[resource], least, above=False)
+    for resource, most in amounts(item.get("max")).items():
+        yield from _compare(name, where, resource, "limit", ask.limits.get(resource), most, above=True)
+        if resource in ask.requests:
+            yield from _compare(name, where, resource, "request", ask.requests[resource], most, above=True)
+    for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
+        request, limit = ask.requests.get(resource), ask.limits.get(resource)
+        if not request or limit is None:
+            yield _refusal(name, f"{where} needs a {resource} request and limit, so that their ratio is bounded")
+        elif limit > request * most:
+            figures = f"{format_quantity(limit)} is over {format_quantity(most)} times its request"
+            yield _refusal(
+                name,
+                f"{where}: {resource} limit {figures} {format_quantity(request)}; bring them closer",
+                f"{where} {resource} ratio",
+            )
+
+
+def _compare(
+    name: str, where: str, resource: str, what: str, asked: Decimal | None, bound: Decimal, *, above: bool
+) -> Violations:
+    word = "at most" if above else "at least"
+    if asked is None:
+        yield _refusal(name, f"{where} needs a {resource} {what} ({word} {format_quantity(bound)}); set it")
+    elif asked > bound if above else asked < bound:
+        allowed = f"{format_quantity(asked)}, allowed is {word} {format_quantity(bound)}"
+        yield _refusal(
+            name,
+            f"{where}: {resource} {what} is {allowed}; {'lower' if above else 'raise'} it",
+            f"{where} {resource} {what} {word}",
+        )
+
+
+def _refusal(name: str, message: str, same: str = "") -> Violation:
+    return Violation(Reason.QUOTA, f"LimitRange {name}: {message}", same and f"LimitRange {name}: {same}")
+
+
+def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
+    for limit_range in namespace.limit_ranges:
+        if isinstance(limit_range, dict):
+            name = text(mapping(limit_range.get("metadata")).get("name"))
+            for item in mappings(mapping(limit_range.get("spec")).get("limits")):
+                if item.get("type") == kind:
+                    yield name, item

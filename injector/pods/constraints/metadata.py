@@ -1,0 +1,56 @@
+"""Annotations and labels: strings under keys that Kubernetes takes, all annotations together within 256 KiB.
+
+Rules: Kubernetes docs, "Labels and Selectors" (syntax and character set) and "Annotations".
+"""
+
+from __future__ import annotations
+
+import re
+
+from injector.pods.constraints.parts import Parts, Violation, Violations, invalid, mapping, shown
+from injector.reasons import Reason
+
+_MOST_BYTES = 256 * 1024
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
+_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
+
+
+def find(parts: Parts) -> Violations:
+    """What is wrong with annotations and labels that the base does not have with that value."""
+    before = mapping(parts.base.get("metadata")) if parts.base is not None else {}
+    for field in ("annotations", "labels"):
+        held, known = mapping(parts.metadata.get(field)), mapping(before.get(field))
+        if held is known:
+            continue
+        for key, value in held.items():
+            if key in known and known[key] is value:
+                continue
+            if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
+                yield invalid(f"metadata.{field}: {shown(key)} is no key; it looks like example.com/name")
+            if not isinstance(value, str):
+                yield invalid(f"metadata.{field}[{key}] is {shown(value)}, which is no string; put it in quotes")
+            elif field == "labels" and value and not _NAME.match(value):
+                yield invalid(
+                    f"metadata.labels[{key}]: {shown(value)} is no label value; 63 letters, digits, -_. at most"
+                )
+        if field == "annotations":
+            size = sum(_size(key) + _size(value) for key, value in held.items())
+            if size > _MOST_BYTES and sum(_size(key) + _size(value) for key, value in known.items()) <= _MOST_BYTES:
+                yield Violation(
+                    Reason.TOO_LARGE,
+                    f"metadata.annotations would hold {size} bytes, {_MOST_BYTES} at most;"
+                    " use smaller files, or the template's delivery: configmap",
+                )
+
+
+def _is_key(key: str, *, lower: bool) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if lower:  # annotation keys are compared in lower case
+        prefix = prefix.lower()
+    return bool(_NAME.match(name)) and (not slash or (len(prefix) <= 253 and bool(_PREFIX.match(prefix))))
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, str):
+        return 0
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))

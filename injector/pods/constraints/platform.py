@@ -1,0 +1,74 @@
+"""What the pod's operating system and its host namespaces rule out, and security settings that contradict each other.
+
+Rules: Kubernetes docs, "Windows in Kubernetes", field compatibility of pod and container security contexts; API
+reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
+"""
+
+from __future__ import annotations
+
+from injector.pods.constraints.parts import Container, Parts, Violations, chosen, invalid, mapping, sequence
+
+_NOT_ON_WINDOWS = (
+    "allowPrivilegeEscalation",
+    "appArmorProfile",
+    "capabilities",
+    "privileged",
+    "procMount",
+    "readOnlyRootFilesystem",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxOptions",
+    "seccompProfile",
+)
+_NOT_ON_WINDOWS_POD = (
+    "appArmorProfile",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxOptions",
+    "seccompProfile",
+    "supplementalGroups",
+    "sysctls",
+)
+_HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
+
+
+def find(parts: Parts) -> Violations:
+    """What is wrong with the security contexts of touched containers and with the pod's namespaces."""
+    system = mapping(parts.spec.get("os")).get("name")
+    for container in parts.touched:
+        security = mapping(container.body.get("securityContext"))
+        if security:
+            yield from _container(container, security, system)
+    if parts.base is not None and parts.base.get("spec") is parts.spec:
+        return
+    security = mapping(parts.spec.get("securityContext"))
+    if system == "windows":
+        for field in chosen(security, _NOT_ON_WINDOWS_POD):
+            yield invalid(f"spec.securityContext.{field} is not for a Windows pod; drop it")
+        for field in chosen(parts.spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
+            if field == "hostUsers" or parts.spec[field] is True:
+                yield invalid(f"spec.{field} is not for a Windows pod; drop it")
+    elif system == "linux" and security.get("windowsOptions") is not None:
+        yield invalid("spec.securityContext.windowsOptions is not for a Linux pod; drop it")
+    if parts.spec.get("shareProcessNamespace") is True and parts.spec.get("hostPID") is True:
+        yield invalid("spec.shareProcessNamespace and spec.hostPID exclude each other; drop one")
+    if parts.spec.get("hostUsers") is False:
+        for field in _HOST_NAMESPACES:
+            if parts.spec.get(field) is True:
+                yield invalid(f"spec.{field} needs the host's users, and spec.hostUsers is false; drop one")
+
+
+def _container(container: Container, security: dict[str, object], system: object) -> Violations:
+    where = f"{container.path}.securityContext"
+    if system == "windows":
+        for field in chosen(security, _NOT_ON_WINDOWS):
+            yield invalid(f"{where}.{field} is not for a Windows pod; drop it")
+    elif system == "linux" and security.get("windowsOptions") is not None:
+        yield invalid(f"{where}.windowsOptions is not for a Linux pod; drop it")
+    if security.get("allowPrivilegeEscalation") is False:
+        if security.get("privileged") is True:
+            yield invalid(f"{where}: a privileged container cannot have allowPrivilegeEscalation false; drop one")
+        if "CAP_SYS_ADMIN" in sequence(mapping(security.get("capabilities")).get("add")):
+            yield invalid(f"{where}: CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false; drop one")

@@ -1,0 +1,86 @@
+"""Ports: numbers in range, names unique in a container, and no two containers listening on the same one.
+
+The API server itself does not mind two containers that declare the same port, but they share one network: the second
+to bind it does not start. So that is a conflict here. Host ports it does refuse, and under `hostNetwork` every
+container port is one. Rules: Kubernetes API reference, ContainerPort; docs, "Pod networking".
+"""
+
+from __future__ import annotations
+
+import re
+
+from injector.pods.constraints.parts import Container, Parts, Violation, Violations, invalid, mappings, shown
+from injector.pods.context import Object
+from injector.reasons import Reason
+
+_PROTOCOLS = ("TCP", "UDP", "SCTP")
+#: RFC 6335 service names: 15 characters, a letter among them, no dash at either end nor two in a row.
+_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]{0,13}[a-z0-9])?\Z")
+
+
+def find(parts: Parts) -> Violations:
+    """What is wrong with the ports of touched containers, alone and beside the other containers' ports."""
+    asking = [container for container in parts.touched if container.body.get("ports")]
+    if not asking:
+        return
+    on_host = parts.spec.get("hostNetwork") is True
+    listeners: dict[tuple[str, object, object], Container] = {}
+    for container in asking:
+        yield from _own(container, on_host)
+    touched = {id(container.body) for container in asking}
+    for container in parts.containers:
+        if not container.stays:
+            continue
+        for port in mappings(container.body.get("ports")):
+            for key in _bindings(port):
+                first = listeners.setdefault(key, container)
+                if first.body is not container.body and (id(first.body) in touched or id(container.body) in touched):
+                    yield _clash(key, first, container)
+
+
+def _own(container: Container, on_host: bool) -> Violations:
+    names: set[str] = set()
+    where = f"{container.path}.ports"
+    for port in mappings(container.body.get("ports")):
+        number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
+        if not _in_range(number):
+            yield invalid(f"{where}: containerPort {shown(number)} is not one of 1 to 65535")
+        if host not in (None, 0) and not _in_range(host):
+            yield invalid(f"{where}: hostPort {shown(host)} is not one of 1 to 65535")
+        elif on_host and host and host != number:
+            yield invalid(f"{where}: under hostNetwork hostPort {shown(host)} must be containerPort {shown(number)}")
+        protocol = port.get("protocol")
+        if protocol is not None and protocol not in _PROTOCOLS:
+            yield invalid(f"{where}: protocol {shown(protocol)} is not one of {', '.join(_PROTOCOLS)}")
+        if name:
+            if not isinstance(name, str) or not _NAME.match(name):
+                yield invalid(f"{where}: {shown(name)} is no port name (15 lower case letters, digits, dashes at most)")
+            elif name in names:
+                yield invalid(f"{where}: two ports are called {shown(name)}; rename one")
+            else:
+                names.add(name)
+
+
+def _bindings(port: Object) -> list[tuple[str, object, object]]:
+    number, host = port.get("containerPort"), port.get("hostPort")
+    protocol = port.get("protocol") or "TCP"
+    if not isinstance(protocol, str) or not isinstance(number, int):
+        return []
+    found: list[tuple[str, object, object]] = [("port", number, protocol)]
+    if isinstance(host, int) and host:
+        address = port.get("hostIP")
+        found.append((f"hostPort {address}" if isinstance(address, str) and address else "hostPort", host, protocol))
+    return found
+
+
+def _clash(key: tuple[str, object, object], first: Container, second: Container) -> Violation:
+    kind, number, protocol = key
+    return Violation(
+        Reason.CONFLICT,
+        f"{first.path} and {second.path} both have {kind} {shown(number)}/{protocol};"
+        " the containers of a pod share their ports: move one",
+    )
+
+
+def _in_range(port: object) -> bool:
+    return isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= 65535

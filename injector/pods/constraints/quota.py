@@ -1,0 +1,107 @@
+"""ResourceQuota: a pod that would fit alone must fit with its sidecars, and they must say what the quota counts.
+
+Rules: Kubernetes docs, "Resource Quotas" (compute resources, scopes, requests against limits). Only what the
+injection adds is judged; a pod that does not fit alone is the API server's to refuse.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from injector.pods.constraints.limit_ranges import defaults
+from injector.pods.constraints.parts import Parts, Violation, Violations, mapping, mappings, sequence, text
+from injector.pods.constraints.usage import Amounts, Ask, amounts, asking, pod_ask, pod_level
+from injector.pods.context import Namespace, Object
+from injector.pods.quantity import format_quantity
+from injector.reasons import Reason
+
+#: What every container must state once a quota counts it; other resources are counted only where they are stated.
+_STATED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+_UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
+
+
+def find(parts: Parts, base: Object, namespace: Namespace) -> Violations:
+    """What the namespace's quotas refuse in a pod, as against `base`, the pod without any injection."""
+    given = defaults(namespace)
+    before, after = mapping(base.get("spec")), parts.spec
+    used_before, used_after = _counted(before, given), _counted(after, given)
+    for quota in namespace.quotas:
+        if not isinstance(quota, dict) or not _matches(quota, after, given):
+            continue
+        spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
+        hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
+        name = text(mapping(quota.get("metadata")).get("name"))
+        yield from _unstated(parts, name, hard, given)
+        counted = used_before if _matches(quota, before, given) else {}
+        for resource, most in hard.items():
+            wanted, alone = used_after.get(resource, Decimal(0)), counted.get(resource, Decimal(0))
+            taken = used.get(resource, Decimal(0))
+            if wanted > alone and taken + wanted > most >= taken + alone:
+                yield Violation(
+                    Reason.QUOTA,
+                    f"quota {name}: {resource}: the pod wants {format_quantity(wanted)}"
+                    f" ({format_quantity(wanted - alone)} of it by injection), {format_quantity(taken)} of"
+                    f" {format_quantity(most)} are used; lower the sidecar's resources or raise the quota",
+                )
+
+
+def _unstated(parts: Parts, quota: str, hard: Amounts, given: Ask | None) -> Violations:
+    needed = [resource for resource in _STATED if resource in hard]
+    if not needed:
+        return
+    touched = {(container.list_name, container.name) for container in parts.touched}
+    whole = pod_level(parts.spec)
+    for container in asking(parts.spec, given):
+        if (container.list_name, container.name) in touched:
+            stated = {**_named(whole), **_named(container.ask)}
+            missing = [resource for resource in needed if resource not in stated]
+            if missing:
+                where = f"spec.{container.list_name}[{container.name}].resources"
+                yield Violation(
+                    Reason.QUOTA, f"quota {quota} wants {', '.join(missing)} at {where}; set it in the template"
+                )
+
+
+def _counted(spec: Object, given: Ask | None) -> Amounts:
+    """What a quota counts of a pod, by the quota's names for it."""
+    return {**_named(pod_ask(spec, given)), "pods": Decimal(1), "count/pods": Decimal(1)}
+
+
+def _named(ask: Ask) -> Amounts:
+    found = {f"limits.{name}": quantity for name, quantity in ask.limits.items()}
+    for name, quantity in ask.requests.items():
+        found[f"requests.{name}"] = quantity
+        if name in _UNPREFIXED or name.startswith("hugepages-"):
+            found[name] = quantity
+    return found
+
+
+def _matches(quota: Object, spec: Object, given: Ask | None) -> bool:
+    """Whether every scope of a quota covers the pod."""
+    limits = mapping(quota.get("spec"))
+    for scope in sequence(limits.get("scopes")):
+        if not _in_scope(scope, "Exists", [], spec, given):
+            return False
+    for wanted in mappings(mapping(limits.get("scopeSelector")).get("matchExpressions")):
+        values = sequence(wanted.get("values"))
+        if not _in_scope(wanted.get("scopeName"), wanted.get("operator"), values, spec, given):
+            return False
+    return True
+
+
+def _in_scope(scope: object, operator: object, values: list[object], spec: Object, given: Ask | None) -> bool:
+    if scope in ("Terminating", "NotTerminating"):
+        return (spec.get("activeDeadlineSeconds") is not None) == (scope == "Terminating")
+    if scope in ("BestEffort", "NotBestEffort"):
+        return _best_effort(spec, given) == (scope == "BestEffort")
+    if scope == "PriorityClass":
+        name = text(spec.get("priorityClassName"))
+        if operator in ("In", "NotIn"):
+            return (name in values) == (operator == "In")
+        return bool(name) == (operator == "Exists")
+    return False  # CrossNamespacePodAffinity counts pods only; what is not known cannot be predicted
+
+
+def _best_effort(spec: Object, given: Ask | None) -> bool:
+    asks = [container.ask for container in asking(spec, given)] + [pod_level(spec)]
+    return not any(ask[side].get(name) for ask in asks for side in (0, 1) for name in ("cpu", "memory"))

@@ -1,0 +1,83 @@
+"""Kubernetes quantities (`250m`, `1Gi`, `2e3`) as exact numbers, and back as people write them.
+
+Rules: Kubernetes API reference, "Quantity"; smaller parts than a nano are rounded away from zero, larger values than
+2^63-1 are that value.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_UP, Decimal
+from functools import lru_cache
+
+_FORM = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+    r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]{1,4}))?\Z"
+)
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_NANO = Decimal("1e-9")
+_LARGEST = Decimal(2**63 - 1)
+#: Longer texts are nobody's quantity; the bound keeps parsing and its cache small.
+_LONGEST = 64
+
+
+def parse_quantity(value: object) -> Decimal:
+    """The exact value of a quantity: a string, or a plain JSON number as Kubernetes takes it too.
+
+    Raises ValueError, saying what is allowed, for anything else.
+    """
+    if isinstance(value, str):
+        if len(value) <= _LONGEST:
+            return _parse(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str_of_int(value)
+        if len(text) <= _LONGEST:
+            return _parse(text)
+    raise ValueError(f"{_short(value)} is no quantity, such as 250m, 2 or 128Mi")
+
+
+def str_of_int(value: int) -> str:
+    """The digits of a whole number; nothing that counts here has more than 64, and huge ones have no cheap text."""
+    return str(value) if -(10**_LONGEST) < value < 10**_LONGEST else "0" * (_LONGEST + 1)
+
+
+def format_quantity(value: Decimal) -> str:
+    """A quantity as people write it: `1500m`, `2`, `256Mi`; at least the value itself where it has no short form."""
+    if value == value.to_integral_value():
+        number = int(value)
+        for suffix, bits in reversed(_BINARY.items()):
+            if number and number % (1 << bits) == 0:
+                return f"{number >> bits}{suffix}"
+        return str(number)
+    for suffix in ("m", "u", "n"):
+        scaled = value.scaleb(-_DECIMAL[suffix])
+        if scaled == scaled.to_integral_value():
+            return f"{int(scaled)}{suffix}"
+    return format(value, "f")
+
+
+@lru_cache(maxsize=2048)
+def _parse(text: str) -> Decimal:
+    found = _FORM.match(text)
+    if found is None:
+        raise ValueError(f"{_short(text)} is no quantity, such as 250m, 2 or 128Mi")
+    number, suffix, exponent = Decimal(found["number"]), found["suffix"], found["exponent"]
+    if suffix in _BINARY:
+        number *= 1 << _BINARY[suffix]
+    elif suffix or exponent:
+        number = number.scaleb(_DECIMAL[suffix] if suffix else int(exponent))
+    if not number:
+        return Decimal(0)
+    if abs(number) >= _LARGEST:
+        return _LARGEST.copy_sign(number)
+    if number.adjusted() < -9:
+        return _NANO.copy_sign(number)
+    return number if number == number.to_integral_value() else number.quantize(_NANO, rounding=ROUND_UP)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "a number this large"
+    text = repr(value) if isinstance(value, str | bool | float) or value is None else f"a {type(value).__name__}"
+    return text if len(text) <= 40 else f"{text[:37]}..."
