@@ -1,0 +1,58 @@
+"""Where parts are looked for, and what their absence does to a test."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests import parts
+
+
+@pytest.fixture
+def empty_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache, and no control plane from the environment."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    return tmp_path / "sidecar-injector"
+
+
+def program(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy("/bin/true", file))
+
+
+def control_plane(folder: Path) -> Path:
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwok-stages.yaml"):
+        program(folder / name)
+    return folder
+
+
+def test_a_missing_part_skips(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match=r"^control-plane is not on .*: run tests/parts/build"):
+        parts.require(parts.CONTROL_PLANE)
+
+
+def test_a_missing_part_fails_in_ci(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match=r"no-such-program is not on this machine: put it on PATH"):
+        parts.require("no-such-program")
+
+
+def test_programs_are_found_in_the_cache(empty_machine: Path) -> None:
+    unpacked = program(empty_machine / "debian" / "bin" / "some-program")
+    assert parts.require("some-program") == unpacked
+
+
+def test_the_newest_complete_control_plane_is_found(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = empty_machine / "control-plane"
+    control_plane(folder / "v1.9.10")
+    newest = control_plane(folder / "v1.36.3")
+    program(folder / "v1.40.0" / "etcd")
+    assert parts.find(parts.CONTROL_PLANE) == newest
+    assert parts.find("kwok") == newest / "kwok"
+    given = control_plane(empty_machine / "given")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given))
+    assert parts.find(parts.CONTROL_PLANE) == given
