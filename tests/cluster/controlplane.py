@@ -129,7 +129,9 @@ class ControlPlane:
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig with which a client is this user. The group system:masters may do everything."""
         certificate, key = self._user_files(user, groups)
-        return self._kubeconfig(user, {"client-certificate": str(certificate), "client-key": str(key)})
+        return self._kubeconfig(
+            _file_name(user, *groups), {"client-certificate": str(certificate), "client-key": str(key)}
+        )
 
     def kubeconfig_for_service_account(self, namespace: str, name: str) -> Path:
         """A kubeconfig with which a client is this service account, and may do what it may do."""
@@ -151,7 +153,7 @@ class ControlPlane:
 
     def _user_files(self, user: str, groups: Sequence[str]) -> tuple[Path, Path]:
         pair = self.authority.for_user(user, groups)
-        name = re.sub(r"[^\w.-]", "_", user)
+        name = _file_name(user, *groups)
         return self._write(f"{name}.crt", pair.certificate), self._write(f"{name}.key", pair.key)
 
     def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
@@ -165,8 +167,7 @@ class ControlPlane:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
             "current-context": "test",
         }
-        file = re.sub(r"[^\w.-]", "_", name)
-        return self._write(f"{file}.kubeconfig", json.dumps(content).encode())  # JSON is YAML
+        return self._write(f"{name}.kubeconfig", json.dumps(content).encode())  # JSON is YAML
 
     # ------------------------------------------------------------ what a test looks at
 
@@ -216,3 +217,7 @@ class ControlPlane:
         """Wait until pods can be created in a new namespace: before, they are refused."""
         what = f"namespace {namespace} has its default service account"
         eventually(what, lambda: self.api.exists("ServiceAccount", "default", namespace))
+
+
+def _file_name(*parts: str) -> str:
+    return re.sub(r"[^\w.-]", "_", "-".join(parts))
