@@ -37,6 +37,8 @@ def find(parts: Parts, namespace: Namespace) -> Violations:
     given = defaults(namespace)
     touched = {(container.list_name, container.name) for container in parts.touched}
     containers = [c for c in asking(parts.spec, given) if (c.list_name, c.name) in touched]
+    for container in containers:
+        yield from _defaults_fit(f"spec.{container.list_name}[{container.name}]", container.ask)
     for name, item in _items(namespace, "Container"):
         for container in containers:
             where = f"spec.{container.list_name}[{container.name}]"
@@ -45,6 +47,16 @@ def find(parts: Parts, namespace: Namespace) -> Violations:
     for name, item in _items(namespace, "Pod"):
         whole = whole or pod_ask(parts.spec, given)
         yield from _bounds(name, "the pod as a whole", whole, item)
+
+
+def _defaults_fit(where: str, ask: Ask) -> Violations:
+    for resource, request in ask.requests.items():
+        limit = ask.limits.get(resource, request)
+        if request > limit:
+            figures = f"request {format_quantity(request)} is above its limit {format_quantity(limit)}"
+            yield Violation(
+                Reason.QUOTA, f"{where}: with the LimitRange's defaults {resource} {figures}; set both in the template"
+            )
 
 
 def _bounds(name: str, where: str, ask: Ask, item: Object) -> Violations:

@@ -101,7 +101,7 @@ class Parts:
         return mapping(self.pod.get(section)).get(field) is not mapping(self.base.get(section)).get(field)
 
 
-def mapping(value: object) -> dict[str, Any]:
+def mapping(value: object) -> dict[Any, Any]:
     """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else _NOTHING
 

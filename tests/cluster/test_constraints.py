@@ -1,0 +1,73 @@
+"""The constraints foretell a real API server: what they refuse it refuses, what they let pass it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.pods.constraints import check
+from injector.pods.context import Namespace, Object
+from tests.cluster.api import ApiError
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.processes import eventually
+from tests.unit.pods.constraint_cases import CASES, Case
+
+
+@pytest.fixture(scope="module")
+def shop(control_plane: ControlPlane) -> Callable[[Case], str]:
+    """The name of a namespace as the case wants it; cases that want the same share one."""
+    made: dict[str, str] = {}
+
+    def namespace(case: Case) -> str:
+        wanted = json.dumps([case.labels(), case.quota, case.limits])
+        if wanted not in made:
+            name = f"constraints-{len(made)}"
+            metadata = {"name": name, "labels": case.labels()}
+            control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            control_plane.wait_for_default_account(name)
+            for obj in (*case.quotas(), *case.limit_ranges()):
+                control_plane.api.create({key: value for key, value in obj.items() if key != "status"}, name)
+            if case.quota:
+                eventually(
+                    "the quota is counted",
+                    lambda: control_plane.api.get("ResourceQuota", "compute", name)["status"].get("used"),
+                )
+            made[wanted] = name
+        return made[wanted]
+
+    return namespace
+
+
+def _refusal(control_plane: ControlPlane, pod: Object, namespace: str) -> str | None:
+    """What the API server says about the pod; None if it takes it."""
+    try:
+        control_plane.api.create(pod, namespace, dry_run=True)
+    except ApiError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_api_server_agrees(case: Case, control_plane: ControlPlane, shop: Callable[[Case], str]) -> None:
+    name = shop(case)
+    api = control_plane.api
+    assert _refusal(control_plane, case.before(), name) is None, "without the sidecar"
+    said = _refusal(control_plane, case.after(), name)
+    refused = case.reason is not None and not case.server_takes_it
+    assert (said is not None) is refused, said
+    # The same with quotas and limit ranges as the API server holds them: with its own defaults and counts.
+    namespace = Namespace(
+        name,
+        api.get("Namespace", name)["metadata"]["labels"],
+        quotas=tuple(api.list("ResourceQuota", name)),
+        limit_ranges=tuple(api.list("LimitRange", name)),
+    )
+    if case.reason is None:
+        check(case.after(), case.before(), namespace)
+    else:
+        with pytest.raises(InjectionError) as caught:
+            check(case.after(), case.before(), namespace)
+        assert caught.value.reason is case.reason

@@ -1,0 +1,34 @@
+"""What the injection brings about and Kubernetes would refuse is foreseen: the table of cases."""
+
+import copy
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.pods.constraints import check
+from tests.unit.pods.constraint_cases import CASES
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case):
+    before, after = case.before(), case.after()
+    kept = copy.deepcopy(after)
+    if case.reason is None:
+        check(after, before, case.namespace())
+    else:
+        with pytest.raises(InjectionError) as caught:
+            check(after, before, case.namespace())
+        assert (caught.value.reason, case.says in str(caught.value)) == (case.reason, True), str(caught.value)
+    assert after == kept
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_is_not_injected_is_not_judged(case):
+    after = case.after()
+    check(after, after, case.namespace())
+    check(copy.deepcopy(after), after, case.namespace())
+    check(case.before(), case.before(), case.namespace())
+
+
+def test_names_are_unique():
+    assert len({case.name for case in CASES}) == len(CASES)
