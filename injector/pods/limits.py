@@ -1,0 +1,47 @@
+"""Requests never end above limits: Kubernetes refuses a container that asks for more than it may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from injector.pods.context import Object
+from injector.pods.merge_keys import escape
+from injector.pods.quantity import parse_quantity
+
+
+def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, tuple[tuple[str, str], ...]]:
+    """The merged container with request and limit in order, and (path below it, sentence) for each that gave way.
+
+    `had` is the container before the merge: what its author wrote stays, and the template's side gives way. The
+    template's request comes down to the author's limit; the template's limit goes up to the author's request.
+    """
+    resources = container.get("resources")
+    requests, limits = _map(resources, "requests"), _map(resources, "limits")
+    told = []
+    for name in requests.keys() & limits.keys():
+        request, limit = requests[name], limits[name]
+        if not _above(request, limit):
+            continue
+        if _map(had.get("resources"), "requests").get(name) is None:
+            requests = {**requests, name: limit}
+            sentence = f"the template's {request} comes down to the limit {limit}"
+            told.append((f"resources/requests/{escape(name)}", sentence))
+        elif _map(had.get("resources"), "limits").get(name) is None:
+            limits = {**limits, name: request}
+            sentence = f"the template's {limit} goes up to the request {request}"
+            told.append((f"resources/limits/{escape(name)}", sentence))
+    if not told or type(resources) is not dict:
+        return container, ()
+    return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(told))
+
+
+def _map(resources: Any, part: str) -> dict[str, Any]:
+    found = resources.get(part) if type(resources) is dict else None
+    return found if type(found) is dict else {}
+
+
+def _above(request: Any, limit: Any) -> bool:
+    try:
+        return parse_quantity(request) > parse_quantity(limit)
+    except ValueError:
+        return False  # whoever wrote that hears it from the API server

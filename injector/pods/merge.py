@@ -1,0 +1,283 @@
+"""Merge: fill in, do not overwrite. What the pod's author wrote stays; the template adds what is missing.
+
+Pods and overlays are never changed: the result is a new pod that shares every untouched part with the old one, so
+that the diff after it can skip what is identical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from injector.errors import InjectionError
+from injector.pods import one_of
+from injector.pods.context import Object
+from injector.pods.defaults import means_nothing, mismatches
+from injector.pods.differences import Differences, shortened
+from injector.pods.fit import fit
+from injector.pods.limits import keep_requests_below_limits
+from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
+from injector.pods.sidecars import Placement, place
+from injector.reasons import Reason
+
+#: Here an empty string is a value like any other.
+_MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge's result.
+
+    `differences`: where pod and template disagree and the pod's stays, a sentence each. `replaced`: keyed pointers at
+    which a `!replace` stands, whether it had to change something or not. `placement`: for the next template.
+    """
+
+    pod: Object
+    differences: tuple[str, ...]
+    replaced: tuple[str, ...]
+    placement: Placement
+
+
+def merge(
+    pod: Object,
+    overlay: Overlay,
+    *,
+    app: Collection[str],
+    placement: Placement,
+    claimed: Collection[str] = (),
+) -> Merged:
+    """The pod with everything of the overlay that it lacks.
+
+    `app` names the containers that `"*"` stands for. `claimed` are keyed pointers of parts that an earlier injection
+    added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling.
+    Merging into a pod that has it all gives back the same object, also after the API server filled in defaults.
+
+    Raises InjectionError: INVALID_POD where the pod has a value of another shape than Kubernetes takes there,
+    CONFLICT where names clash, TEMPLATE_FAILED for an overlay's list element without its name.
+    """
+    placed, following = place(pod, overlay, placement)
+    fitted, told = fit(pod, placed)
+    merger = _Merger(app, following, claimed, holds_replace(fitted))
+    for pointer, sentence in told:
+        merger.differences.tell(pointer, sentence)
+    wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
+    result = merger.mapping(pod, wanted, "")
+    return Merged(result, tuple(merger.differences.sentences), tuple(merger.replaced), following)
+
+
+class _Merger:
+    """One merge: what it needs to know on the way down, and what it collects."""
+
+    __slots__ = ("app", "differences", "placement", "replaced", "tagged")
+
+    def __init__(self, app: Collection[str], placement: Placement, claimed: Collection[str], tagged: bool) -> None:
+        self.app = app
+        self.placement = placement
+        self.tagged = tagged
+        self.differences = Differences(claimed)
+        self.replaced: list[str] = []
+
+    def mapping(self, have: Object, wanted: Overlay, at: str) -> Object:
+        """The map with the fields that it lacks; a null counts as lacking, as it does for Kubernetes."""
+        result = None
+        for field, value in wanted.items():
+            mine = have.get(field)
+            if mine is value:
+                continue
+            here = f"{at}/{escape(field)}"
+            if mine is not None:
+                new = self.value(mine, value, field, here)
+            elif type(value) is not Replace and at not in _MAPS_OF_TEXT and means_nothing(field, value):
+                continue
+            else:
+                new = self.fresh(value, field, here)
+            if new is mine:
+                continue
+            result = dict(have) if result is None else result
+            if new is None:
+                del result[field]
+            else:
+                result[field] = new
+        return have if result is None else result
+
+    def fresh(self, value: Any, field: str, here: str) -> Any:
+        """An overlay's value for a place where the pod has nothing."""
+        if field in CONTAINER_LISTS and type(value) is list:
+            return self.containers([], value, field, here) or None  # "*" alone makes no list
+        if type(value) is dict and field in ("spec", "metadata"):
+            return self.mapping({}, value, here)
+        return self.untagged(value, here)
+
+    def value(self, have: Any, wanted: Any, field: str, here: str) -> Any:
+        """What stands in a field that both sides have."""
+        kind = type(wanted)
+        if kind is Replace:
+            return self.replacement(have, wanted, field, here)
+        if kind is dict:
+            self.expect(have, dict, here)
+            if field in one_of.WHOLE:
+                return self.whole(have, wanted, field, here)
+            if field in one_of.HANDLERS:
+                return self.handler(have, wanted, field, here)
+            return self.mapping(have, wanted, here)
+        if kind is list:
+            self.expect(have, list, here)
+            if field in CONTAINER_LISTS:
+                return self.containers(have, wanted, field, here)
+            if field in KEYS:
+                return self.elements(have, wanted, field, here)
+            if field in UNIONS:
+                return self.union(have, wanted, field, here)
+        self.differences.compare(have, wanted, field, here)
+        return have
+
+    def replacement(self, have: Any, wanted: Replace, field: str, here: str) -> Any:
+        new = self.untagged(wanted, here)
+        parent = here.rpartition("/")[0].rpartition("/")[2]
+        same = new is not None and next(mismatches(have, new, field, parent, here, exact=True), None) is None
+        return have if same else new
+
+    def containers(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+        """A container list: `"*"` spread over the app's, and init containers put in their order."""
+        every = [item for item in wanted if one_of.element_name(item) == EVERY_CONTAINER]
+        named = [item for item in wanted if one_of.element_name(item) != EVERY_CONTAINER] if every else wanted
+        result = have
+        for item in every:
+            fields = plain(item) if type(item) is Replace else item
+            patch = {key: value for key, value in fields.items() if key != "name"}
+            for index, container in enumerate(result):
+                name = container.get("name") if type(container) is dict else None
+                if type(name) is str and name in self.app:
+                    new = self.container(container, patch, f"{here}/{escape(name)}")
+                    if new is not container:
+                        result = list(result) if result is have else result
+                        result[index] = new
+        return self.elements(result, named, field, here)
+
+    def container(self, have: Object, wanted: Overlay, here: str) -> Object:
+        merged = self.mapping(have, wanted, here)
+        if merged is have or "resources" not in wanted:
+            return merged
+        fitted, told = keep_requests_below_limits(have, merged)
+        for path, sentence in told:
+            self.differences.tell(f"{here}/{path}", sentence)
+        return fitted
+
+    def elements(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+        """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
+        index = {step: position for position, step in enumerate(steps_of(have, field))}
+        result = have
+        missing: list[tuple[str, Any]] = []
+        for item in wanted:
+            step = self.overlay_step(item, field, here)
+            position = index.get(step, -1)
+            if position < 0:
+                missing.append((step, item))
+                continue
+            old = have[position]
+            new = old if old is item else self.element(old, item, field, f"{here}/{escape(step)}")
+            if new is not old:
+                result = list(have) if result is have else result
+                result[position] = new
+        if not missing:
+            return result
+        result = list(have) if result is have else result
+        order = [one_of.element_step(item, field) for item in wanted]
+        for step, item in missing:
+            new = self.untagged(item, f"{here}/{escape(step)}")
+            if field == "initContainers":
+                result.insert(self.placement.position([step_of(old, field) for old in result], step), new)
+            else:
+                result.insert(self.before_own_successor(result, order, step, field, here, index), new)
+        return result
+
+    def before_own_successor(
+        self, result: list[Any], order: list[str], step: str, field: str, here: str, index: dict[str, int]
+    ) -> int:
+        """The end of the list; but before what this overlay put there earlier and wants after the new element.
+
+        A variable must stand before those whose `$(NAME)` refer to it.
+        """
+        if self.differences.claimed and field == "env":
+            for later in order[order.index(step) + 1 :]:
+                if later in index and self.differences.is_claimed(f"{here}/{escape(later)}"):
+                    return next(i for i, old in enumerate(result) if step_of(old, field) == later)
+        return len(result)
+
+    def element(self, have: Any, wanted: Any, field: str, here: str) -> Any:
+        if type(wanted) is Replace:
+            return self.replacement(have, wanted, field, here)
+        if field in CONTAINER_LISTS:
+            return self.container(have, wanted, here)
+        if field == "ports":
+            return self.mapping(have, wanted, here)
+        return self.whole(have, wanted, field, here)
+
+    def union(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+        new = []
+        for item in wanted:
+            value = self.untagged(item, here) if self.tagged else item
+            if all(next(mismatches(old, value, field, field, "", exact=True), None) for old in have):
+                new.append(value)
+        if not new:
+            return have
+        # of two sources for one variable the last wins, and that must be the pod's
+        return new + have if field == "envFrom" else have + new
+
+    def whole(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
+        """An object that belongs to one side: the pod's, unless it says nothing or the overlay insists."""
+        if not self.tagged or not holds_replace(wanted):
+            if field == "volumes" and len(have) == 1:
+                return self.mapping(have, wanted, here)
+            self.differences.compare(have, wanted, field, here)
+            return have
+        return self.insisted(have, wanted, field, here)
+
+    def insisted(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
+        new = self.untagged(wanted, here)
+        if field not in one_of.EXCLUSIVE:  # say, a mount that only becomes read-only: its other fields stay the pod's
+            tagged = {key for key, value in wanted.items() if holds_replace(value)}
+            new = {**have, **{key: value for key, value in new.items() if key in tagged}}
+            new = {key: value for key, value in new.items() if key in have or wanted[key] != Replace(None)}
+        same = next(mismatches(have, new, field, field, here, exact=True), None) is None
+        return have if same else new
+
+    def handler(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
+        """A probe or a lifecycle hook: its handler belongs to one side, its numbers fill in when both do the same."""
+        mine, theirs = one_of.HANDLER_KINDS & have.keys(), one_of.HANDLER_KINDS & wanted.keys()
+        if not mine or not theirs:
+            return self.mapping(have, wanted, here)
+        if self.tagged and any(holds_replace(wanted[kind]) for kind in theirs):
+            kept = {key: value for key, value in have.items() if key not in mine}
+            new = {**kept, **{kind: self.untagged(wanted[kind], f"{here}/{kind}") for kind in theirs}}
+            same = next(mismatches(have, new, field, "", here, exact=True), None) is None
+            have = have if same else new
+        else:
+            for kind in theirs:
+                self.differences.compare(have.get(kind), wanted[kind], kind, f"{here}/{kind}")
+            if mine != theirs:
+                return have
+        return self.mapping(have, {key: value for key, value in wanted.items() if key not in theirs}, here)
+
+    def untagged(self, value: Any, here: str) -> Any:
+        """The plain value; every tag in it is noted."""
+        if not self.tagged:
+            return value
+        self.replaced.extend(one_of.tags(value, here, here.rpartition("/")[2]))
+        return plain(value)
+
+    def overlay_step(self, item: Any, field: str, here: str) -> str:
+        step = one_of.element_step(item, field)
+        if one_of.has_key(item, field):
+            return step
+        keys = " and ".join(KEYS[field])
+        raise InjectionError(Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {keys}")
+
+    @staticmethod
+    def expect(have: Any, kind: type, here: str) -> None:
+        if type(have) is not kind:
+            need = "an object" if kind is dict else "a list"
+            message = f"{spoken(here)}: the pod has {shortened(have)} where Kubernetes takes {need}"
+            raise InjectionError(Reason.INVALID_POD, message)

@@ -1,0 +1,58 @@
+"""The partial pod that a template renders: plain dicts and lists, and the one value that is not plain, `Replace`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from injector.pods.context import Object
+
+#: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
+Overlay = Object
+
+#: The container name that stands for every container of the app.
+EVERY_CONTAINER = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """The value of a `!replace` tag: it overwrites what the pod's author wrote. None takes the field away."""
+
+    value: Any
+
+
+def holds_replace(value: Any) -> bool:
+    """Whether a `Replace` stands here or anywhere below."""
+    kind = type(value)
+    if kind is dict:
+        return any(holds_replace(part) for part in value.values() if type(part) in _NESTED)
+    if kind is list:
+        return any(holds_replace(part) for part in value if type(part) in _NESTED)
+    return kind is Replace
+
+
+def plain(value: Any) -> Any:
+    """The value without its tags; the same object where it has none.
+
+    A field that `!replace null` takes away is not there.
+    """
+    kind = type(value)
+    if kind is Replace:
+        return plain(value.value)
+    if not holds_replace(value):
+        return value
+    if kind is dict:
+        pairs = ((key, plain(part)) for key, part in value.items())
+        return {key: part for key, part in pairs if part is not None}
+    return [part for part in map(plain, value) if part is not None]
+
+
+def name_of(item: Any) -> str | None:
+    """The name of an overlay's container, tagged or not; None where it has none."""
+    if type(item) is Replace:
+        item = item.value
+    name = item.get("name") if type(item) is dict else None
+    return plain(name) if type(plain(name)) is str else None
+
+
+_NESTED = (dict, list, Replace)

@@ -1,0 +1,160 @@
+"""What changed between two pods, and the JSON Patch (RFC 6902) that says so.
+
+Lists are aligned by merge key, so that an inserted container is one `add` and nothing else. Only add, replace and
+remove: whoever reads the audit log sees what was done.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any, Literal, NamedTuple
+
+from injector.pods.merge_keys import escape, is_aligned, steps_of
+
+
+class Change(NamedTuple):
+    """One change. Applied in the order of the list they come in, they turn the one pod into the other.
+
+    `keyed` is the keyed pointer (see `merge_keys`); `path` the JSON pointer with indexes, valid at its turn. `old` is
+    None for an add and `new` None for a remove.
+    """
+
+    op: Literal["add", "replace", "remove"]
+    keyed: str
+    path: str
+    old: Any
+    new: Any
+
+
+def changes(before: Any, after: Any, *, whole_lists: bool = False) -> list[Change]:
+    """All changes from one JSON value to another; parts that are the same object cost nothing.
+
+    Values of any shape are taken. A list whose elements changed their order is replaced whole; with `whole_lists` one
+    that lost elements is too, so that undoing needs no places.
+    """
+    found: list[Change] = []
+    _walk(before, after, "", "", "", found, whole_lists)
+    return found
+
+
+def to_json_patch(found: list[Change]) -> list[dict[str, Any]]:
+    """The operations of a JSON Patch, in an order in which each applies."""
+    return [
+        {"op": change.op, "path": change.path}
+        if change.op == "remove"
+        else {"op": change.op, "path": change.path, "value": change.new}
+        for change in found
+    ]
+
+
+def applies(patch: list[dict[str, Any]], before: Any, after: Any) -> bool:
+    """Whether the patch applies to `before` and gives `after`; found out by applying it, not by how it was made."""
+    try:
+        return same(_applied(patch, before), after)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of JSON values: unlike Python's, `true` is not 1."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind is dict:
+        return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+    if kind is list:
+        return len(a) == len(b) and (all(map(is_, a, b)) or all(map(same, a, b)))
+    return bool(a == b)
+
+
+def _walk(a: Any, b: Any, field: str, keyed: str, path: str, found: list[Change], whole: bool) -> None:
+    kind = type(a)
+    if kind is dict and type(b) is dict:
+        for key, old in a.items():
+            if key not in b:
+                step = escape(key)
+                found.append(Change("remove", f"{keyed}/{step}", f"{path}/{step}", old, None))
+            elif old is not (new := b[key]):
+                step = escape(key)
+                _walk(old, new, key, f"{keyed}/{step}", f"{path}/{step}", found, whole)
+        for key, new in b.items():
+            if key not in a:
+                step = escape(key)
+                found.append(Change("add", f"{keyed}/{step}", f"{path}/{step}", None, new))
+    elif kind is list and type(b) is list and is_aligned(field):
+        _walk_list(a, b, field, keyed, path, found, whole)
+    elif not same(a, b):
+        found.append(Change("replace", keyed, path, a, b))
+
+
+def _walk_list(a: list[Any], b: list[Any], field: str, keyed: str, path: str, found: list[Change], whole: bool) -> None:
+    if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
+        if len(a) < len(b):
+            steps = steps_of(b, field)
+            for index in range(len(a), len(b)):
+                found.append(Change("add", f"{keyed}/{escape(steps[index])}", f"{path}/{index}", None, b[index]))
+        return
+    old_steps, new_steps = steps_of(a, field), steps_of(b, field)
+    at = {step: index for index, step in enumerate(old_steps)}
+    kept = [at[step] for step in new_steps if step in at]
+    if kept != sorted(kept) or (whole and len(kept) < len(a)):
+        if not same(a, b):
+            found.append(Change("replace", keyed, path, a, b))
+        return
+    if len(kept) < len(a):
+        stays = set(kept)
+        for index in range(len(a) - 1, -1, -1):  # from the end, so that the indexes before it stay true
+            if index not in stays:
+                found.append(Change("remove", f"{keyed}/{escape(old_steps[index])}", f"{path}/{index}", a[index], None))
+    for index, step in enumerate(new_steps):
+        here, there = f"{keyed}/{escape(step)}", f"{path}/{index}"
+        if step not in at:
+            found.append(Change("add", here, there, None, b[index]))
+        elif a[at[step]] is not b[index]:
+            _walk(a[at[step]], b[index], "", here, there, found, whole)
+
+
+def _applied(patch: list[dict[str, Any]], document: Any) -> Any:
+    """The document after the patch; shares what the patch does not touch. Raises where an operation does not apply."""
+    holder: list[Any] = [document]
+    own: dict[int, Any] = {id(holder): holder}  # copies made here, kept alive so that their ids stay theirs
+    for operation in patch:
+        steps = operation["path"].split("/")
+        if steps[0]:
+            raise ValueError(operation["path"])
+        parent: Any = holder
+        step: Any = 0
+        for raw in steps[1:]:
+            child = parent[step]
+            if id(child) not in own:
+                child = child.copy() if type(child) in (dict, list) else None
+                own[id(child)] = parent[step] = child
+            parent = child
+            step = raw.replace("~1", "/").replace("~0", "~") if type(parent) is dict else _index(raw)
+        _operate(operation, parent, step)
+    return holder[0]
+
+
+def _operate(operation: dict[str, Any], parent: Any, step: Any) -> None:
+    name = operation["op"]
+    if name == "add" and type(parent) is list and operation["path"]:
+        if step > len(parent):
+            raise IndexError(step)
+        parent.insert(step, operation["value"])
+    elif name == "add":
+        parent[step] = operation["value"]
+    elif name == "replace":
+        _ = parent[step]  # RFC 6902: the place must exist
+        parent[step] = operation["value"]
+    elif name == "remove":
+        del parent[step]
+    else:
+        raise ValueError(name)
+
+
+def _index(text: str) -> int:
+    if text.isdecimal() and text.isascii() and (text == "0" or text[0] != "0"):
+        return int(text)
+    raise ValueError(text)

@@ -1,0 +1,208 @@
+"""The receipt: what an injection added, replaced and made, kept on the pod so that it can be taken off again exactly.
+
+It is no proof of anything: whoever writes the pod can write it. Reading one never fails, and taking off what a forged
+one claims yields a pod into which everything is merged afresh.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from injector.pods.context import Object
+from injector.pods.merge_keys import escape, is_aligned, steps_of, unescape
+from injector.pods.patch import changes
+from injector.settings import Settings
+
+#: The form of receipt that this release writes, and the only one it reads.
+VERSION = 1
+
+#: Maps into which others write beside us: what we add to them is claimed entry by entry, everything else as a whole.
+_SHARED_MAPS = frozenset(
+    {"metadata", "spec", "annotations", "labels", "nodeSelector", "securityContext", "affinity", "dnsConfig"}
+    | {"resources", "requests", "limits"}
+)
+
+
+class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was done to a pod.
+
+    `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
+    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty.
+    """
+
+    version: int
+    generation: str
+    templates: dict[str, str]
+    added: tuple[str, ...] = ()
+    replaced: dict[str, Any] = {}
+    created: tuple[str, ...] = ()
+
+
+def make_receipt(base: Object, final: Object, generation: str, templates: Mapping[str, str]) -> Receipt:
+    """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt)."""
+    added: list[str] = []
+    created: list[str] = []
+    replaced: dict[str, Any] = {}
+    for change in changes(base, final, whole_lists=True):
+        if change.op == "add":
+            _claim(change.keyed, change.new, added, created)
+        else:
+            replaced[change.keyed] = change.old
+    metadata = base.get("metadata")
+    for pointer, there in (
+        ("/metadata", metadata is not None),
+        ("/metadata/annotations", type(metadata) is dict and "annotations" in metadata),
+    ):
+        if not there and pointer not in created:  # the receipt itself will make them
+            created.append(pointer)
+    return Receipt(VERSION, generation, dict(templates), tuple(added), replaced, tuple(created))
+
+
+def write_receipt(receipt: Receipt) -> str:
+    """The annotation's text."""
+    try:
+        return msgspec.json.encode(receipt).decode()
+    except (ValueError, OverflowError, msgspec.MsgspecError):  # an old value beyond 64 bits
+        return json.dumps(msgspec.structs.asdict(receipt), separators=(",", ":"))
+
+
+def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
+    """The pod's receipt, or None where it has none that makes sense. Never raises, whatever the pod is."""
+    metadata = pod.get("metadata") if type(pod) is dict else None
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    text = annotations.get(settings.receipt_key) if type(annotations) is dict else None
+    if type(text) is not str:
+        return None
+    try:
+        receipt = msgspec.json.decode(text, type=Receipt)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return receipt if receipt.version == VERSION else None
+
+
+def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:
+    """The pod as it was: without what the receipt claims, and without mark, reason and receipt.
+
+    Parts that are claimed go whole, with whatever others have added inside them; what others put beside them stays.
+    The same object where there is nothing to take off. Never raises; claims about parts that are not there are
+    passed over.
+    """
+    tree: _Node = {}
+    if receipt is not None:
+        for pointer in receipt.added:
+            _plant(tree, pointer, _GONE)
+        for pointer, old in receipt.replaced.items():
+            _plant(tree, pointer, _Old(old))
+        for pointer in receipt.created:
+            _plant(tree, pointer, _MADE)
+    for key in (settings.status_key, settings.reason_key, settings.receipt_key):
+        _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
+    if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
+        _plant(tree, "/metadata/annotations", _MADE)
+    result = _undone(pod, tree, "")
+    return result if type(result) is dict else pod
+
+
+class _Old:
+    """A value to put back."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_Node = dict[Any, Any]
+_GONE, _MADE = object(), object()
+#: The entry of a node that says what happens to the place itself. No step is None.
+_HERE = None
+#: Deeper pointers than any place in a pod only cost time.
+_DEEPEST = 32
+
+
+def _claim(pointer: str, value: Any, added: list[str], created: list[str]) -> None:
+    inner = list(_entries(pointer, value))
+    if not inner:
+        added.append(pointer)
+        return
+    created.append(pointer)
+    for step, part in inner:
+        here = f"{pointer}/{escape(step)}"
+        if type(value) is list:
+            added.append(here)
+        else:
+            _claim(here, part, added, created)
+
+
+def _entries(pointer: str, value: Any) -> Iterator[tuple[str, Any]]:
+    field = unescape(pointer.rpartition("/")[2])
+    if type(value) is list and is_aligned(field):
+        return iter(list(zip(steps_of(value, field), value, strict=True)))
+    if type(value) is dict and field in _SHARED_MAPS:
+        return iter(value.items())
+    return iter(())
+
+
+def _plant(tree: _Node, pointer: str, what: Any) -> None:
+    steps = pointer.split("/")
+    if steps[0] or len(steps) > _DEEPEST or len(steps) < (2 if what is _MADE else 3):
+        return
+    if steps[1] not in ("metadata", "spec"):
+        return
+    node = tree
+    for step in steps[1:]:
+        node = node.setdefault(unescape(step), {})
+    node[_HERE] = what
+
+
+def _undone(value: Any, node: _Node, field: str) -> Any:
+    """The value without what the node and those below it claim; the same object where that is nothing."""
+    if type(value) is dict:
+        return _undone_map(value, node)
+    if type(value) is list and is_aligned(field):
+        steps = steps_of(value, field)
+        if node.keys().isdisjoint(steps):
+            return value
+        result = []
+        for step, item in zip(steps, value, strict=True):
+            below = node.get(step)
+            if below is None:
+                result.append(item)
+                continue
+            what = below.get(_HERE)
+            if type(what) is _Old:
+                result.append(what.value)
+            elif what is not _GONE:
+                result.append(_undone(item, below, ""))
+        return result
+    return value
+
+
+def _undone_map(value: Object, node: _Node) -> Object:
+    result = None
+    for field, below in node.items():
+        if field is _HERE:
+            continue
+        what, old = below.get(_HERE), value.get(field)
+        if type(what) is _Old:
+            new = what.value
+        elif field not in value:
+            continue
+        elif what is _GONE:
+            new = _GONE
+        else:
+            new = _undone(old, below, field)
+            if what is _MADE and new is not old and type(new) in (dict, list) and not new:
+                new = _GONE
+        if new is old and field in value:
+            continue
+        result = dict(value) if result is None else result
+        if new is _GONE:
+            del result[field]
+        else:
+            result[field] = new
+    return value if result is None else result

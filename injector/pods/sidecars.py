@@ -1,0 +1,114 @@
+"""Where an overlay's containers go: as containers, or as native sidecars (restartable init containers).
+
+Authors always write `containers:`. Kubernetes documentation, "Sidecar Containers": an init container with
+`restartPolicy: Always` starts in its turn, keeps running, and does not keep a Job from ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from injector.errors import InjectionError
+from injector.pods.context import Object
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, name_of
+from injector.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Whether sidecars are native here, and which init containers earlier templates asked for, in order.
+
+    Start with `Placement(native=...)`; every merge returns the one for the next template.
+    """
+
+    native: bool
+    setup: tuple[str, ...] = ()
+    sidecars: tuple[str, ...] = ()
+
+    def position(self, present: Sequence[str], name: str) -> int:
+        """The index at which init container `name` belongs among those `present`, of which none moves.
+
+        Set-up of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes
+        last: nothing that it redirects traffic to runs before the pod's own init containers are done.
+        """
+        order = self.setup + self.sidecars
+        at = order.index(name) if name in order else 0
+        for earlier in reversed(order[:at]):
+            if earlier in present:
+                return present.index(earlier) + 1
+        for later in order[at + 1 :]:
+            if later in present:
+                return present.index(later)
+        return 0 if self.native else len(present)
+
+
+def place(pod: Object, overlay: Overlay, placement: Placement) -> tuple[Overlay, Placement]:
+    """The overlay with each container in the list that it belongs to in this pod, and the next template's placement.
+
+    A name that the pod has in either list is that container. Raises InjectionError (CONFLICT) for set-up that has the
+    name of one of the pod's running containers.
+    """
+    spec = overlay.get("spec")
+    if type(spec) is not dict:
+        return overlay, placement
+    running, setup = spec.get("containers"), spec.get("initContainers")
+    asked = setup if type(setup) is list else []
+    in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
+    for item in asked:
+        name = name_of(item)
+        if name in in_containers and name != EVERY_CONTAINER:
+            raise InjectionError(
+                Reason.CONFLICT,
+                f'spec.initContainers[{name}]: the pod has a container "{name}" that runs beside the app; '
+                "rename one of the two",
+            )
+    stay: list[Any] = []
+    sidecars: list[Any] = []
+    for item in running if type(running) is list else []:
+        name = name_of(item)
+        if name is None or name == EVERY_CONTAINER or name in in_containers:
+            stay.append(item)
+        elif placement.native and _restarts(item):
+            sidecars.append(_native(item))
+        elif name in in_init:
+            sidecars.append(item)
+        else:
+            stay.append(item)
+    placement = replace(
+        placement,
+        setup=placement.setup + _new_names(asked, placement.setup + placement.sidecars),
+        sidecars=placement.sidecars + _new_names(sidecars, placement.setup + placement.sidecars),
+    )
+    if not sidecars:
+        return overlay, placement
+    placed = {**spec, "initContainers": asked + sidecars, "containers": stay}
+    if not stay:
+        del placed["containers"]
+    return {**overlay, "spec": placed}, placement
+
+
+def _names(pod: Object, field: str) -> set[Any]:
+    spec = pod.get("spec")
+    items = spec.get(field) if type(spec) is dict else None
+    if type(items) is not list:
+        return set()
+    return {item["name"] for item in items if type(item) is dict and type(item.get("name")) is str}
+
+
+def _new_names(items: list[Any], known: tuple[str, ...]) -> tuple[str, ...]:
+    names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
+    return tuple(name for name in names if name is not None and name not in known)
+
+
+def _restarts(item: Any) -> bool:
+    """A container that asks for another restart policy than its pod's is none that a sidecar could be."""
+    fields = item.value if type(item) is Replace else item
+    return type(fields) is dict and fields.get("restartPolicy", "Always") == "Always"
+
+
+def _native(item: Any) -> Any:
+    if type(item) is Replace:
+        return Replace(_native(item.value))
+    return item if "restartPolicy" in item else {**item, "restartPolicy": "Always"}
