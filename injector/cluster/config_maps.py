@@ -24,7 +24,7 @@ from injector.reasons import Reason
 
 _log = structlog.get_logger(__name__)
 
-_LONGEST = 10.0  # seconds that one creation may take, whoever still waits for it
+_LONGEST = 10.0  # seconds that one request may take, whoever still waits for it
 
 
 class WantedConfigMap(Protocol):
@@ -85,18 +85,17 @@ class ConfigMaps:
         await self._flights.do((file.namespace, file.name), lambda: self._make(file))
 
     async def _make(self, file: WantedConfigMap) -> None:
-        async with asyncio.timeout(_LONGEST):
-            for last in (False, True):
-                try:
-                    await self._client.create(_collection(file), _body(file), deadline=_LONGEST)
-                    break
-                except ApiError as error:
-                    if error.reason != "AlreadyExists":
-                        raise
-                if await self._compare(file):
-                    break
-                if last:
-                    raise ApiError(409, "Conflict", "it comes and goes; somebody deletes it")
+        for last in (False, True):
+            try:
+                await self._client.create(_collection(file), _body(file), deadline=_LONGEST)
+                break
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+            if await self._compare(file):
+                break
+            if last:
+                raise ApiError(409, "Conflict", "it comes and goes; find out who deletes it")
         self._seen[file.namespace, file.name] = time.monotonic() + self._seconds
         self._seen.move_to_end((file.namespace, file.name))
         while len(self._seen) > self._remember:
@@ -149,6 +148,8 @@ def _why(error: ApiError) -> str:
         return "the namespace is being deleted; use another"
     if error.status == 403 and "exceeded quota" in error.message:
         return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
+    if error.status == 403 and " cannot " not in error.message:
+        return f"{error.message}; whoever keeps that rule must let it pass"
     if error.status == 403:
         return f"{error.message}; let the injector's service account create configmaps in this namespace"
     if error.status == 404:

@@ -1,0 +1,164 @@
+"""What the command line reads from a cluster: a workload, its namespace, and how the injector is set up there.
+
+Plain blocking calls over one connection:
+
+    with Live(context="staging") as live:
+        pod = live.read("deploy/web", "shop")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
+from typing import Any, TypeVar
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.connection import context_namespace
+from injector.cluster.namespaces import namespace_of
+from injector.cluster.template_maps import Sources, template_files
+from injector.errors import DocumentError, InjectorError
+from injector.pods.context import Cluster, Namespace, Object
+from injector.settings import Settings
+
+T = TypeVar("T")
+
+#: The label by which an installation's own objects are found.
+INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
+#: The key of the settings in their ConfigMap.
+SETTINGS_KEY = "settings.yaml"
+
+_APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"
+_KINDS = {
+    ("pod", "pods", "po"): (_CORE, "pods"),
+    ("deployment", "deployments", "deploy"): (_APPS, "deployments"),
+    ("replicaset", "replicasets", "rs"): (_APPS, "replicasets"),
+    ("statefulset", "statefulsets", "sts"): (_APPS, "statefulsets"),
+    ("daemonset", "daemonsets", "ds"): (_APPS, "daemonsets"),
+    ("job", "jobs"): (_BATCH, "jobs"),
+    ("cronjob", "cronjobs", "cj"): (_BATCH, "cronjobs"),
+    ("replicationcontroller", "replicationcontrollers", "rc"): (_CORE, "replicationcontrollers"),
+}
+_PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases}
+
+
+class ClusterError(InjectorError):
+    """The cluster does not give what was asked for; one sentence for the terminal."""
+
+
+class Live:
+    """A connection for the length of one command. Not for code that runs in an event loop.
+
+    `kubeconfig`, `context` as kubectl's options of these names. Every method raises ClusterError, saying what was asked
+    for and why there is no answer; opening raises NoClusterError.
+    """
+
+    def __init__(self, kubeconfig: str | None = None, context: str | None = None) -> None:
+        self._where = (kubeconfig, context)
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Live:
+        try:
+            self._client = self._runner.run(Client.connect(*self._where))
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+    @property
+    def host(self) -> str:
+        """The API server's URL."""
+        return self._client.host
+
+    @property
+    def default_namespace(self) -> str:
+        """The namespace that kubectl would use without `-n`."""
+        return context_namespace(*self._where)
+
+    def read(self, target: str, namespace: str | None = None) -> Object:
+        """The object that `target` names: `pod/NAME`, `deploy/NAME` and so on, with kubectl's short names.
+
+        Without `namespace` it is looked for in the default one. Raises DocumentError for what is no such name.
+        """
+        kind, slash, name = target.partition("/")
+        if not slash or not name or kind.lower() not in _PATHS:
+            known = ", ".join(aliases[-1] for aliases in _KINDS)
+            raise DocumentError(f"{target}: not KIND/NAME with one of the kinds {known}")
+        api, plural = _PATHS[kind.lower()]
+        namespace = namespace or self.default_namespace
+        what = f"{target} in namespace {namespace}"
+        return self._run(what, self._client.get(f"{api}/namespaces/{namespace}/{plural}/{name}"))
+
+    def namespace(self, name: str) -> Namespace:
+        """The namespace; its quotas and limit ranges are empty where one may not read them."""
+        found = self._run(f"namespace {name}", self._client.get(f"{_CORE}/namespaces/{name}"))
+        quotas, limits = (self._parts(name, plural) for plural in ("resourcequotas", "limitranges"))
+        return namespace_of(found, quotas, limits)
+
+    def cluster(self, domain: str = "cluster.local") -> Cluster:
+        """The cluster's version; its DNS domain cannot be asked for and is given."""
+        return Cluster(self._run("the version", self._client.version()), domain)
+
+    def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
+        """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
+        found: list[Object] = []
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}s"
+            found += ({"kind": kind, **obj} for obj in self.objects(path, {"labelSelector": selector}))
+        return tuple(found)
+
+    def installation(self) -> str:
+        """The namespace that the injector runs in, as its webhooks say.
+
+        ClusterError if there is none or several.
+        """
+        names: set[str] = {
+            entry["clientConfig"]["service"]["namespace"]
+            for configuration in self.webhooks()
+            for entry in configuration.get("webhooks") or ()
+            if entry["clientConfig"].get("service")
+        }
+        if len(names) != 1:
+            found = f"injectors in {', '.join(sorted(names))}" if names else "no injector's webhooks"
+            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); name the injector's namespace")
+        return names.pop()
+
+    def settings_text(self, namespace: str) -> str | None:
+        """The text of the settings file of the injector in `namespace`; None if it runs on defaults."""
+        path = f"{_CORE}/namespaces/{namespace}/configmaps"
+        maps = self.objects(path, {"labelSelector": INSTALLATION})
+        texts = (obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {}))
+        return next(texts, None)
+
+    def templates(self, namespace: str, settings: Settings) -> Sources:
+        """The templates that are ConfigMaps of the injector in `namespace`."""
+        path = f"{_CORE}/namespaces/{namespace}/configmaps"
+        found = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
+        return {obj["metadata"]["name"]: template_files(obj) for obj in found}
+
+    def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
+        """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
+        page = ""
+        while True:
+            found = self._run(path, self._client.list(path, query, page=page))
+            yield from found.items
+            page = found.next_page
+            if not page:
+                return
+
+    def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
+        try:
+            found = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
+        except ApiError:
+            return ()
+        return tuple(found.items)
+
+    def _run(self, what: str, call: Coroutine[Any, Any, T]) -> T:
+        try:
+            return self._runner.run(call)
+        except ApiError as error:
+            raise ClusterError(f"{what}: {error.message}") from None
