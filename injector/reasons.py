@@ -34,8 +34,18 @@ class Reason(Enum):
 
     # --- decided before any template is looked at ---
     NOT_A_POD_CREATION = ("not-a-pod-creation", "this is not the creation of a pod", Effect.SKIP, Effect.SKIP)
-    MIRROR_POD = ("mirror-pod", "a kubelet's mirror pod shows a static pod and cannot be changed", Effect.SKIP, Effect.SKIP)
-    NAMESPACE_IGNORED = ("namespace-ignored", "the namespace is one that the injector leaves alone", Effect.SKIP, Effect.SKIP)
+    MIRROR_POD = (
+        "mirror-pod",
+        "a kubelet's mirror pod shows a static pod and cannot be changed",
+        Effect.SKIP,
+        Effect.SKIP,
+    )
+    NAMESPACE_IGNORED = (
+        "namespace-ignored",
+        "the namespace is one that the injector leaves alone",
+        Effect.SKIP,
+        Effect.SKIP,
+    )
     EXEMPT = ("exempt", "the settings exempt this pod by selector", Effect.SKIP, Effect.SKIP)
     NAMESPACE_DISABLED = ("namespace-disabled", "the namespace's label says disabled", Effect.SKIP, Effect.SKIP)
     NEVER_SELECTOR = ("never-selector", "the settings' neverSelector matches the pod", Effect.SKIP, Effect.INJECT)
@@ -44,14 +54,29 @@ class Reason(Enum):
     ALWAYS_SELECTOR = ("always-selector", "the settings' alwaysSelector matches the pod", Effect.INJECT, Effect.INJECT)
     NAMESPACE_ENABLED = ("namespace-enabled", "the namespace's label says enabled", Effect.INJECT, Effect.INJECT)
     NAMESPACE_REQUIRED = ("namespace-required", "the namespace's label says required", Effect.INJECT, Effect.INJECT)
-    POD_NOT_OPTED_IN = ("pod-not-opted-in", "the settings want the pod's own yes, and it has none", Effect.SKIP, Effect.INJECT)
+    POD_NOT_OPTED_IN = (
+        "pod-not-opted-in",
+        "the settings want the pod's own yes, and it has none",
+        Effect.SKIP,
+        Effect.INJECT,
+    )
     NOT_REQUESTED = ("not-requested", "neither the namespace's label nor the pod asks for it", Effect.SKIP, Effect.SKIP)
     MALFORMED_POD = ("malformed-pod", "this is not a pod that the API server would take", Effect.SKIP, Effect.REFUSE)
     # --- what a chosen template says about this pod ---
     NO_TEMPLATE = ("no-template", "nobody names a template for this pod", Effect.MARK, Effect.REFUSE)
     UNKNOWN_TEMPLATE = ("unknown-template", "a template that is asked for does not exist", Effect.MARK, Effect.REFUSE)
-    TEMPLATE_NOT_ALLOWED = ("template-not-allowed", "a template may not be used in this namespace", Effect.MARK, Effect.REFUSE)
-    HOST_NETWORK = ("host-network", "the pod uses its node's network, which the template does not serve", Effect.SKIP, Effect.REFUSE)
+    TEMPLATE_NOT_ALLOWED = (
+        "template-not-allowed",
+        "a template may not be used in this namespace",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
+    HOST_NETWORK = (
+        "host-network",
+        "the pod uses its node's network, which the template does not serve",
+        Effect.SKIP,
+        Effect.REFUSE,
+    )
     WINDOWS = ("windows", "the pod is for Windows, which the template does not serve", Effect.SKIP, Effect.REFUSE)
     NOT_SERVED = ("not-served", "the template cannot serve this pod", Effect.MARK, Effect.REFUSE)
     DENIED = ("denied", "a template denies this pod", Effect.REFUSE, Effect.REFUSE)
@@ -59,13 +84,28 @@ class Reason(Enum):
     TEMPLATE_FAILED = ("template-failed", "a template failed to render for this pod", Effect.MARK, Effect.REFUSE)
     # --- what the final pod would look like ---
     CONFLICT = ("conflict", "the pod and the template cannot be merged", Effect.MARK, Effect.REFUSE)
-    NOT_OVERRIDABLE = ("not-overridable", "the pod changes a part of the sidecar that it may not change", Effect.MARK, Effect.REFUSE)
+    NOT_OVERRIDABLE = (
+        "not-overridable",
+        "the pod changes a part of the sidecar that it may not change",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
     INVALID_POD = ("invalid-pod", "the API server would refuse the pod with its sidecar", Effect.MARK, Effect.REFUSE)
-    POD_SECURITY = ("pod-security", "the namespace's Pod Security level would refuse the sidecar", Effect.MARK, Effect.REFUSE)
+    POD_SECURITY = (
+        "pod-security",
+        "the namespace's Pod Security level would refuse the sidecar",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
     QUOTA = ("quota", "the namespace's quota would refuse the pod with its sidecar", Effect.MARK, Effect.REFUSE)
     TOO_LARGE = ("too-large", "the pod with its sidecar is larger than Kubernetes allows", Effect.MARK, Effect.REFUSE)
     FILES_FAILED = ("files-failed", "the sidecar's ConfigMap could not be created", Effect.MARK, Effect.REFUSE)
-    NO_CONTROLLER = ("no-controller", "the sidecar needs a ConfigMap, and the pod has no controller to own it", Effect.MARK, Effect.REFUSE)
+    NO_CONTROLLER = (
+        "no-controller",
+        "the sidecar needs a ConfigMap, and the pod has no controller to own it",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
     INTERNAL_ERROR = ("internal-error", "the injector itself failed", Effect.MARK, Effect.REFUSE)
     NOT_READY = ("not-ready", "the injector has no usable templates or settings yet", Effect.MARK, Effect.REFUSE)
     # --- what the validating guard finds ---

@@ -54,7 +54,9 @@ def file_annotation(template: str, file: str, settings: Settings) -> str:
     return f"{settings.prefix}/{template}.{file}"
 
 
-def by_annotation(overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings) -> Object:
+def by_annotation(
+    overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings
+) -> Object:
     """The same overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
     https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi

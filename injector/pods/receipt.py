@@ -41,6 +41,11 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     replaced: dict[str, Any] = {}
     created: tuple[str, ...] = ()
 
+    @property
+    def claims(self) -> frozenset[str]:
+        """Every place that it claims to have changed."""
+        return frozenset((*self.added, *self.replaced))
+
 
 def make_receipt(base: Object, final: Object, generation: str, templates: Mapping[str, str]) -> Receipt:
     """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt)."""

@@ -58,3 +58,11 @@ def _expect(value: Any, kind: type, where: str, what: str) -> Any:
         found = "missing" if value is None else f"a {type(value).__name__}"
         raise InjectionError(Reason.MALFORMED_POD, f"{where} is {found}; it has to be {what}")
     return value
+
+
+def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:
+    """A copy of a pod with these annotations set, or taken away where None; everything else is shared."""
+    metadata = pod.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), **values}
+    kept = {key: value for key, value in annotations.items() if value is not None}
+    return {**pod, "metadata": {**metadata, "annotations": kept}}

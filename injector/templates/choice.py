@@ -83,9 +83,7 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
     return template
 
 
-def _serving(
-    pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool
-) -> Choice:
+def _serving(pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool) -> Choice:
     """Leave out the templates that do not serve such a pod, unless nothing would be left or nothing may be."""
     kept: list[Template] = []
     refusals: list[InjectionError] = []
@@ -112,7 +110,9 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
     if is_windows(spec):
         return InjectionError(Reason.WINDOWS, f"template {template.name} does not serve Windows pods")
     if spec.get("hostNetwork") is True and template.host_network == "skip":
-        return InjectionError(Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true")
+        return InjectionError(
+            Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true"
+        )
     return None
 
 
