@@ -7,7 +7,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -55,11 +55,12 @@ class Review(msgspec.Struct, frozen=True, rename="camel", gc=False):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a review is answered with, before it becomes bytes.
 
-    `patch` is a list of JSON patch operations (RFC 6902), `message` and `code` are what a refusal tells the client.
+    `patch` is a JSON Patch (RFC 6902) as bytes, empty for none; `message` and `code` are what a refusal tells the
+    client, `audit` goes to the API server's audit log.
     """
 
     allowed: bool
-    patch: list[dict[str, Any]] = []
+    patch: bytes = b""
     message: str = ""
     code: int = 403
     warnings: tuple[str, ...] = ()
@@ -135,7 +136,7 @@ def answer_tail(verdict: Verdict) -> bytes:
         response["status"] = {"code": verdict.code, "reason": "Forbidden", "message": verdict.message}
     if verdict.patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(_encode(verdict.patch)).decode()
+        response["patch"] = base64.b64encode(verdict.patch).decode()
     warnings = shorten_warnings(verdict.warnings)
     if warnings:
         response["warnings"] = warnings
@@ -174,7 +175,7 @@ def shorten(text: str, length: int) -> str:
     return (cut[:space] if space > length // 2 else cut).rstrip(" ,;:") + "…"
 
 
-def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> Mapping[str, str]:
+def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:
     """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
     found = {"reason": reason}
     names = ",".join(f"{name}@{digest}" for name, digest in templates)

@@ -1,0 +1,98 @@
+"""What is told of each review: one log line, one count by reason and one by template, one duration."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from injector.pods.context import Object
+from injector.reasons import Effect, Reason
+from injector.telemetry import Cell, LogOutput, Metrics
+from injector.webhook.review import Review
+
+_encode = msgspec.json.encode
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """The part of a log line that is the same for all reviews with one answer."""
+
+    path: str
+    namespace: str
+    pod: str
+    reason: str
+    outcome: str
+    templates: tuple[str, ...]
+    generation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What all reviews with one answer have in common for logs and metrics."""
+
+    reason: Reason
+    effect: Effect
+    templates: tuple[str, ...] = ()
+    generation: str = ""
+
+
+def pod_name(pod: Object) -> str:
+    """A pod's name, or `generateName*` when the API server has not made it up yet; at most 260 characters."""
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, dict):
+        return ""
+    name, generated = metadata.get("name"), metadata.get("generateName")
+    if isinstance(name, str) and name:
+        return name[:260]
+    return f"{generated[:259]}*" if isinstance(generated, str) and generated else ""
+
+
+class Recorder:
+    """Writes and counts the reviews of one path (`mutate` or `validate`)."""
+
+    def __init__(self, path: str, metrics: Metrics, output: LogOutput) -> None:
+        self.path = path
+        self._metrics = metrics
+        self._output = output
+        self._hit = metrics.seconds.cell(path, "true")
+        self._miss = metrics.seconds.cell(path, "false")
+
+    def line(self, note: Note, namespace: str, pod: Object) -> bytes:
+        """The part of a review's log line that is the same for every review with this answer."""
+        line = _Line(
+            path=self.path,
+            namespace=namespace[:64],
+            pod=pod_name(pod),
+            reason=note.reason.label,
+            outcome=note.effect.value,
+            templates=note.templates,
+            generation=note.generation,
+        )
+        return b"," + _encode(line)[1:] + b"\n"
+
+    def cells(self, note: Note) -> tuple[Cell, ...]:
+        """The cells that a review with this answer counts up."""
+        outcome = note.effect.value
+        reviews = self._metrics.reviews.cell(self.path, note.reason.label, outcome)
+        return (reviews, *(self._metrics.templates.cell(name, outcome) for name in note.templates))
+
+    def record(self, review: Review, line: bytes, cells: tuple[Cell, ...], started: float, cached: bool) -> None:
+        """Tell of one review. `started` is `time.perf_counter()` of when its request was whole."""
+        seconds = time.perf_counter() - started
+        for cell in cells:
+            cell.value += 1
+        (self._hit if cached else self._miss).observe(seconds)
+        output = self._output
+        request = review.request
+        output.write(
+            b'{"time":"%b","level":"info","event":"review","uid":%b,"ms":%.3f,"cached":%b,"dry_run":%b%b'
+            % (
+                output.timestamp(),
+                _encode(request.uid),
+                seconds * 1000,
+                b"true" if cached else b"false",
+                b"true" if request.dry_run else b"false",
+                line,
+            )
+        )

@@ -1,0 +1,145 @@
+"""The serving certificate, replaced while the server runs.
+
+A new SSLContext is built and tried whole, then handed over; the one in use is never touched, as loading a bad pair into
+it could leave it broken. Files of a mounted Secret change by a symlink that is swapped, so content is what counts, and
+a certificate and a key that were read on either side of a swap do not fit: they are simply tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import hashlib
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+from cryptography import x509
+
+from injector.errors import SettingsError
+from injector.telemetry import Metrics
+
+#: Seconds between two looks at the files.
+POLL_SECONDS = 1.0
+
+
+class CertificateError(SettingsError):
+    """The certificate or its key cannot be used; says which and why."""
+
+
+def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
+    """A server's SSLContext for a PEM certificate (with its chain) and key, and when the certificate ends (UNIX time).
+
+    TLS 1.2 or newer. Raises CertificateError for a file that cannot be read, a key of another certificate, a
+    certificate that has expired.
+    """
+    try:
+        parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except OSError as error:
+        raise CertificateError(f"{certificate}: {error.strerror}") from None
+    except ValueError:
+        raise CertificateError(f"{certificate}: not a PEM certificate") from None
+    end = parsed.not_valid_after_utc
+    if end <= datetime.datetime.now(datetime.UTC):
+        raise CertificateError(f"{certificate}: expired at {end:%Y-%m-%dT%H:%M:%SZ}; put a new one in its place")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # The API server keeps connections open and resumes no sessions, so tickets would be bytes for nobody.
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key)
+    except ssl.SSLError as error:
+        why = "is not the key of" if error.reason == "KEY_VALUES_MISMATCH" else "cannot be used with"
+        raise CertificateError(f"{key}: {why} {certificate} ({error.reason or error})") from None
+    except OSError as error:
+        raise CertificateError(f"{key}: {error.strerror}") from None
+    return context, end.timestamp()
+
+
+class CertificateWatcher:
+    """Looks at the two files every second and hands over a new context when they hold a new, good pair.
+
+    `use` is called with the new context, in the event loop. A bad pair is told of once; the old one stays in use.
+    """
+
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        use: Callable[[ssl.SSLContext], None],
+        metrics: Metrics,
+        logger: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        self._files = (certificate, key)
+        self._use = use
+        self._metrics = metrics
+        self._logger = logger
+        self._state: tuple[object, ...] = ()
+        self._digest = b""
+        self._refused = b""
+
+    def first(self) -> ssl.SSLContext:
+        """The context to start with. Raises CertificateError."""
+        self._state, self._digest = self._look(), self._content()
+        context, end = make_context(*self._files)
+        self._metrics.certificate_end.cell().value = end
+        return context
+
+    async def watch(self) -> None:
+        """Look for ever, or until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            self.check()
+
+    def check(self) -> bool:
+        """Look once; True when a new certificate was handed over."""
+        state = self._look()
+        if state == self._state:
+            return False
+        digest = self._content()
+        if digest == self._digest:
+            self._state = state
+            return False
+        try:
+            context, end = make_context(*self._files)
+            if self._content() != digest:
+                return False  # changed under our hands: the next look finds it at rest
+        except CertificateError as error:
+            if digest != self._refused:
+                self._refused = digest
+                self._metrics.certificates.cell("refused").value += 1
+                self._logger.error("certificate-refused", why=str(error), in_use="the old one")
+            return False
+        self._state, self._digest, self._refused = state, digest, b""
+        self._use(context)
+        self._metrics.certificates.cell("swapped").value += 1
+        self._metrics.certificate_end.cell().value = end
+        until = datetime.datetime.fromtimestamp(end, datetime.UTC)
+        self._logger.info("certificate-swapped", not_after=f"{until:%Y-%m-%dT%H:%M:%SZ}")
+        return True
+
+    def _look(self) -> tuple[object, ...]:
+        """What tells cheaply that nothing changed."""
+        found: list[object] = []
+        for file in self._files:
+            try:
+                stat = os.stat(file)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        return tuple(found)
+
+    def _content(self) -> bytes:
+        digest = hashlib.sha256()
+        for file in self._files:
+            try:
+                data = file.read_bytes()
+            except OSError:
+                data = b""
+            digest.update(b"%d\0" % len(data))
+            digest.update(data)
+        return digest.digest()

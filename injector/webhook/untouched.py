@@ -1,0 +1,36 @@
+"""Reviews of anything but the creation of a pod: allowed as they are, whatever the object looks like."""
+
+from __future__ import annotations
+
+from injector.reasons import Effect, Reason
+from injector.webhook.record import Note, Recorder
+from injector.webhook.review import Review, ReviewRequest, Verdict, answer_head, answer_tail, audit_annotations
+
+_REASON = Reason.NOT_A_POD_CREATION
+_NOTE = Note(_REASON, Effect.SKIP)
+_TAIL = answer_tail(Verdict(allowed=True, audit=audit_annotations(_REASON.label, (), "")))
+
+
+def is_pod_creation(request: ReviewRequest) -> bool:
+    """Whether a review is about the creation of a pod itself (not of `pods/eviction` and the like)."""
+    resource = request.resource
+    return (
+        request.operation == "CREATE"
+        and resource.resource == "pods"
+        and not resource.group
+        and not request.sub_resource
+    )
+
+
+class Untouched:
+    """Answers such reviews, without a look at their object."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._cells = recorder.cells(_NOTE)
+
+    def __call__(self, review: Review, started: float) -> bytes:
+        """The answer, told of as every other."""
+        line = self._recorder.line(_NOTE, review.request.namespace or "", {})
+        self._recorder.record(review, line, self._cells, started, False)
+        return answer_head(review) + _TAIL
