@@ -1,0 +1,107 @@
+"""`injector certs`: a certificate for the webhook, its authority, and the forms in which Kubernetes wants them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from pathlib import Path
+
+import click
+
+from injector.cli.certificates import Certificates, make_certificates, service_names
+from injector.cli.dump import dump_yaml
+from injector.errors import SettingsError
+
+#: DNS label, RFC 1123: what names of Services and namespaces are.
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+#: DNS names, with a wildcard too, and IP addresses.
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+#: File name, mode. The key is for its owner only.
+_FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
+
+
+@click.command()
+@click.option("--service", required=True, metavar="NAME", help="The webhook's Service.")
+@click.option("--namespace", required=True, metavar="NS", help="The namespace of that Service.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the three files.")
+@click.option("--san", "more_names", multiple=True, metavar="NAME", help="One more DNS name or IP address. Repeatable.")
+@click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
+@click.option("--days", type=click.IntRange(1, 36500), default=365, show_default=True, help="How long it is valid.")
+@click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option(
+    "--print",
+    "print_form",
+    type=click.Choice(["secret", "ca-bundle"]),
+    help="Print a Secret of type kubernetes.io/tls, or the caBundle of a webhook configuration (base64).",
+)
+@click.option("--secret-name", metavar="NAME", help="Name of the printed Secret. Default: SERVICE-tls.")
+def certs(
+    service: str,
+    namespace: str,
+    out: Path | None,
+    more_names: tuple[str, ...],
+    cluster_domain: str,
+    days: int,
+    use_rsa: bool,
+    force: bool,
+    print_form: str | None,
+    secret_name: str | None,
+) -> None:
+    """Make a certificate for the webhook, signed by an authority made for it alone.
+
+    With --out and --print both, what is printed belongs to the files. The authority's key is thrown away: for a new
+    certificate run the command again and hand out the new ca.crt as well.
+    """
+    for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
+        if value is not None and not _LABEL.fullmatch(value):
+            raise click.BadParameter(f'"{value}" is not a name of Kubernetes: a-z, 0-9 and -', param_hint=option)
+    for name in more_names:
+        if not _HOST.fullmatch(name):
+            raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint="--san")
+    if out is None and print_form is None:
+        raise click.UsageError("Say where it is to go: --out DIR, --print secret or --print ca-bundle.")
+    made = make_certificates(
+        (*service_names(service, namespace, cluster_domain), *more_names), days=days, use_rsa=use_rsa
+    )
+    if out is not None:
+        _write(out, made, force=force)
+        click.echo(
+            f"{out}: ca.crt server.crt server.key for {', '.join(made.names)}, until {made.until:%Y-%m-%d}", err=True
+        )
+    if print_form == "secret":
+        click.echo(_secret(made, secret_name or f"{service}-tls", namespace), nl=False)
+    elif print_form == "ca-bundle":
+        click.echo(base64.b64encode(made.authority))
+
+
+def _write(folder: Path, made: Certificates, *, force: bool) -> None:
+    """Write the three files, each whole or not at all. Raises SettingsError when one is there already."""
+    present = [name for name, _ in _FILES if (folder / name).exists()]
+    if present and not force:
+        raise SettingsError(f"{folder}: {', '.join(present)} already there; --force overwrites")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (name, mode), data in zip(_FILES, (made.authority, made.certificate, made.key), strict=True):
+            part = folder / f".{name}.{os.getpid()}"
+            # Created with its mode: a key that is made private later was public for a moment.
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(data)
+            part.replace(folder / name)
+    except OSError as error:
+        raise SettingsError(f"{folder}: {error.strerror or error}") from None
+
+
+def _secret(made: Certificates, name: str, namespace: str) -> str:
+    """The Secret for the webhook's pod: https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets"""
+    data = {"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
+    return dump_yaml(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": namespace},
+            "type": "kubernetes.io/tls",
+            "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+        }
+    )

@@ -1,0 +1,150 @@
+"""Manifests as documents: read one by one, and written back so that an untouched one keeps every byte.
+
+A document that changes keeps what stands before its value (`---`, directives, comments such as `# Source: ...`) and
+its line ends; its body is written anew, so comments in it are lost and aliases are written out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from injector.cli.dump import dump_json, dump_yaml
+from injector.cli.inputs import Input
+from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
+from injector.cli.yaml_stream import has_comment, split_yaml
+from injector.errors import DocumentError
+
+_BOM = "\ufeff"
+#: Line ends of YAML 1.1: https://yaml.org/spec/1.1/#b-char
+_BREAKS = ("\n", "\r", "\x85", "\u2028", "\u2029")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of an input: `number` and `line` count from 1, `value` is what it says, `json` how it says it.
+
+    Its text is `before + body + after`. `head` is what stands before a body that is written anew.
+    """
+
+    source: str
+    number: int
+    line: int
+    value: Any
+    before: str
+    body: str
+    after: str
+    head: str
+    json: bool = False
+
+    @property
+    def text(self) -> str:
+        """The document as it stands in the input."""
+        return self.before + self.body + self.after
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it."""
+        return f"{self.source}, document {self.number}, line {self.line}"
+
+    @property
+    def has_comments(self) -> bool:
+        """Whether a comment is lost when the body is written anew."""
+        return not self.json and has_comment(self.body)
+
+
+def read_documents(source: Input) -> list[Document]:
+    """The documents of an input, in order, at least one: joining their texts gives the input.
+
+    Raises DocumentError, naming file, document and line, for what is not UTF-8, is neither YAML nor JSON, has a key
+    twice in one object, an alias without end, or more or deeper values than any manifest has.
+    """
+    name = source.name
+    if source.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DocumentError(f"{name}: is UTF-16; save it as UTF-8")
+    try:
+        text = source.data.decode()
+    except UnicodeDecodeError as error:
+        line = source.data.count(b"\n", 0, error.start) + 1
+        raise DocumentError(f"{name}, line {line}: byte 0x{source.data[error.start]:02x} is not UTF-8") from None
+    if looks_like_json(text):
+        try:
+            return [
+                Document(name, number, p.line, p.value, p.before, p.body, p.after, p.before, json=True)
+                for number, p in enumerate(split_json(text, name), 1)
+            ]
+        except NotJsonError:
+            # A flow mapping of YAML starts with the same brace.
+            if name.lower().endswith(".json"):
+                raise
+    return [
+        Document(name, number, p.line, p.value, p.before, p.body, p.after, p.head)
+        for number, p in enumerate(split_yaml(text, name), 1)
+    ]
+
+
+def rewritten(document: Document, value: Any) -> Document:
+    """The document with another value: its head and line ends stay, its body is written anew."""
+    after = document.after
+    if document.json:
+        found = re.search(r"[{\[]\r?\n([ \t]+)", document.body)
+        body = dump_json(value, found[1] if found else None)
+    else:
+        body = dump_yaml(value)
+        after = _line_ends("...\n", document) if after.startswith("...") else ""
+    head = _line_ends(document.head, document)
+    return replace(document, value=value, before=head, body=_line_ends(body, document), after=after)
+
+
+def added(value: Any, beside: Document) -> Document:
+    """A new document to stand after `beside`, in its format and with its line ends."""
+    body = dump_json(value, 2) + "\n" if beside.json else dump_yaml(value)
+    head = "" if beside.json else _line_ends("---\n", beside)
+    return replace(beside, value=value, before=head, body=_line_ends(body, beside), after="", head=head)
+
+
+def joined(documents: list[Document]) -> str:
+    """The documents as one stream: separators are put in only where the texts alone would run into each other."""
+    as_json = all(document.json for document in documents)
+    out: list[str] = []
+    previous: Document | None = None
+    for document in documents:
+        text = document.text.removeprefix(_BOM) if out else document.text
+        if len(documents) > 1 and not text.strip():
+            continue
+        if not (_follows(document, previous) and (as_json or not document.json)):
+            line_end = "\r\n" if "\r\n" in text else "\n"
+            if out and not out[-1].endswith(_BREAKS):
+                out.append(line_end)
+            if not as_json and not _separate(text, previous):
+                # A stream that starts with "{" would be taken for JSON as a whole: there is some YAML in it.
+                if text.lstrip().startswith("%"):
+                    out.append("..." + line_end)
+                elif previous is not None or document.json:
+                    out.append("---" + line_end)
+        out.append(text)
+        previous = document
+    return "".join(out)
+
+
+def _follows(document: Document, previous: Document | None) -> bool:
+    """Whether two documents stood side by side in one input, which separates them."""
+    return previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
+
+
+def _separate(text: str, previous: Document | None) -> bool:
+    """Whether a text starts a document of its own wherever it stands, or may after the previous one."""
+    for line in text.splitlines():
+        if line.startswith("---"):
+            return True
+        if line.startswith("%"):
+            return previous is None or previous.after.startswith("...")
+        if line.strip() and not line.lstrip().startswith("#"):
+            return False
+    return previous is None
+
+
+def _line_ends(text: str, document: Document) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in document.text else text

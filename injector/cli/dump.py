@@ -1,0 +1,75 @@
+"""Writing YAML and JSON so that every reader of Kubernetes manifests reads back exactly the values that went in.
+
+Strings stay strings whatever a reader makes of plain scalars: YAML 1.1 and 1.2, Go and Python differ in what they
+take for a number, a boolean or a date, so whatever looks like one to any of them is quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import yaml
+
+#: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
+_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
+#: Whatever could be a number, a sexagesimal, a date or a time to somebody. Generous: quotes never hurt.
+_NUMBER_LIKE = re.compile(r"[-+.]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*")
+
+#: Line ends of YAML 1.1 that are none in YAML 1.2: escaped, or one of the two readers changes them.
+_ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, keys in the order given, aliases written out, nothing folded, nothing escaped needlessly.
+
+    The pure Python emitter: libyaml's escapes characters beyond the Basic Multilingual Plane.
+    """
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write every occurrence in full: manifests with anchors of our own making help nobody."""
+        return True
+
+    def check_simple_key(self) -> bool:
+        """Let keys be as long as Kubernetes lets them be (annotations have up to 317 characters) without a `?`."""
+        event = self.event
+        return super().check_simple_key() or (
+            isinstance(event, yaml.ScalarEvent) and len(event.value) < 1024 and "\n" not in event.value
+        )
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    if _ODD_BREAK.search(text):
+        style = '"'
+    elif "\n" in text and text.strip():
+        style = "|"
+    elif text.strip("+-.").lower() in _WORDS or _NUMBER_LIKE.fullmatch(text):
+        style = "'"
+    else:
+        style = ""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style or None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump_yaml(value: Any) -> str:
+    """One YAML document of `value` (dicts, lists and scalars), without a `---`, ending in a line end."""
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
+    )
+    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it.
+    return text.removesuffix("...\n")
+
+
+def dump_json(value: Any, indent: int | str | None) -> str:
+    """`value` as JSON, without a final line end; `indent` as in `json.dumps`, None for one line without spaces."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can carry
+        text = json.dumps(value, indent=indent, separators=separators, allow_nan=False)
+    return text

@@ -1,0 +1,114 @@
+"""Where manifests come from: files, folders, URLs and standard input."""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from injector import __version__
+from injector.errors import DocumentError
+
+#: What a folder is searched for.
+SUFFIXES = frozenset((".yaml", ".yml", ".json"))
+#: Bytes that one input may have. A cluster's largest object has 3 MiB.
+LIMIT = 32 * 1024 * 1024
+#: Seconds that one URL may take as a whole.
+URL_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input as it came: `name` as a person would call it, and its bytes."""
+
+    name: str
+    data: bytes
+
+
+def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
+    """Everything that `names` stand for, in order: files, folders (searched through), URLs, `-` for `stdin`.
+
+    Raises DocumentError when something is not there, cannot be read, or is larger than LIMIT.
+    """
+    names = list(names)
+    if names.count("-") > 1:
+        raise DocumentError("standard input (-) can be read only once")
+    return [found for name in names for found in _read(name, stdin)]
+
+
+def _read(name: str, stdin: BinaryIO) -> Iterator[Input]:
+    if name == "-":
+        yield Input("standard input", _bounded(stdin.read(LIMIT + 1), "standard input"))
+    elif name.startswith(("http://", "https://")):
+        yield Input(name, _fetch(name))
+    elif Path(name).is_dir():
+        files = list(_files(Path(name)))
+        if not files:
+            raise DocumentError(f"{name}: no {', '.join(sorted(SUFFIXES))} file in this folder")
+        for file in files:
+            yield Input(str(file), _read_file(file))
+    else:
+        yield Input(name, _read_file(Path(name)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Manifests below `folder` in an order that is the same everywhere; hidden folders (.git) are left out."""
+    for path, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for file in sorted(files):
+            if Path(file).suffix.lower() in SUFFIXES and not file.startswith("."):
+                yield Path(path) / file
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return _bounded(file.read(LIMIT + 1), str(path))
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}") from None
+
+
+def _bounded(data: bytes, name: str) -> bytes:
+    if len(data) > LIMIT:
+        raise DocumentError(f"{name}: larger than {LIMIT // 1024 // 1024} MiB; split it")
+    return data
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Speaks HTTP and HTTPS only: a redirect must not reach a local file or FTP."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    opener.addheaders = [("User-Agent", f"sidecar-injector/{__version__}")]
+    return opener
+
+
+def _fetch(url: str) -> bytes:
+    until = time.monotonic() + URL_SECONDS
+    data = bytearray()
+    try:
+        with _opener().open(url, timeout=URL_SECONDS) as answer:
+            # In pieces, because the time limit of a socket is one of silence only.
+            while piece := answer.read1(64 * 1024):
+                data += piece
+                _bounded(data, url)
+                if time.monotonic() > until:
+                    raise DocumentError(f"{url}: took longer than {URL_SECONDS:.0f} s")
+    except urllib.error.HTTPError as error:
+        raise DocumentError(f"{url}: the server answered {error.code} {error.reason}") from None
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{url}: {getattr(error, 'reason', None) or error}") from None
+    return bytes(data)

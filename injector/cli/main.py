@@ -1,0 +1,105 @@
+"""The command `injector`, also called `kubectl inject`: finds the command asked for and turns errors into sentences."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from injector import __version__
+from injector.errors import InjectorError
+
+#: Command, what `--help` says about it. Its module, of the same name, is imported only when it is used.
+COMMANDS = {
+    "inject": "Put sidecars into the pods of manifests.",
+    "uninject": "Take the sidecars out of manifests again.",
+    "explain": "Say why a pod has, or has not, a sidecar.",
+    "render": "Show what a template makes of a pod.",
+    "serve": "Run the admission webhook.",
+    "certs": "Make a certificate for the webhook.",
+    "demo": "Show an injection and a request through its sidecar, without a cluster.",
+}
+
+
+class _Commands(click.Group):
+    """The commands, each imported when it is called: `injector --help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"injector.cli.{cmd_name}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="injector")
+def cli() -> None:
+    """Put templated sidecars into Kubernetes pods.
+
+    As an admission webhook (serve), or right here over manifest files (inject, uninject, explain, render).
+    """
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line and exit: 0 done, 1 refused or found problems, 2 wrong usage.
+
+    No traceback reaches a user; with INJECTOR_DEBUG set it does, for those who look for the cause.
+    """
+    args = list(sys.argv[1:] if args is None else args)
+    program = _program()
+    if (
+        program == "kubectl inject"
+        and args
+        and args[0] not in COMMANDS
+        and args[0] not in ("-h", "--help", "--version")
+    ):
+        args.insert(0, "inject")  # `kubectl inject web.yaml` is what the name promises
+    try:
+        result: Any = cli.main(args, prog_name=program, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(result if isinstance(result, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except InjectorError as error:
+        if os.environ.get("INJECTOR_DEBUG"):
+            raise
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader (`head`) has seen enough. Nothing may be left for the interpreter to flush into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("INJECTOR_DEBUG"):
+            raise
+        click.echo(
+            f"Error: the injector itself failed: {type(error).__name__}: {error}. This is a mistake in it, please "
+            "report it; INJECTOR_DEBUG=1 in the environment shows where.",
+            err=True,
+        )
+        sys.exit(1)
+
+
+def _program() -> str:
+    """The name that it was called by, as a person typed it."""
+    name = Path(sys.argv[0]).name
+    if name == "__main__.py":
+        return "python -m injector"
+    return "kubectl inject" if name.startswith("kubectl-inject") else name or "injector"

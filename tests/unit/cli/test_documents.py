@@ -1,0 +1,167 @@
+"""Documents: cut where the parser says, untouched ones byte for byte, touched ones with their head and line ends."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from injector.cli.documents import added, joined, read_documents, rewritten
+from injector.cli.inputs import Input
+from injector.errors import DocumentError
+
+STREAMS = [
+    "",
+    "\n# only a comment\n",
+    "a: 1",
+    "a: 1\n---\nb: 2",
+    "---\n---\n\n---\n# c\n",
+    "# license\r\na: 1\r\nb: 😀 é # x\r\n---\r\n"
+    "# x\r\n--- # hi\r\nc: &x [1]\r\nd: *x\r\n...\r\n%YAML 1.1\r\n---\r\n--- {a: b}\r\n",
+    "\ufeffa: 1\n---\nb: 2\n",
+    "\ufeff  a: 1\n  b: 'x # y'\n",
+    "a: 1\n---\n\ufeffb: 2\n",
+    "--- &x\na: 1\n--- |\n  x\n---\n- 1\n",
+    "a: |\n  x # no\n  ---\nb: http://x#y\n",
+    "a: 1\r---\rb: 2\r",
+    '{"a":1}\n{"b":\n  [1, 2.50]}\n\n',
+    '\ufeff\n {"a": 1} {"b": 2}',
+    "{a: 1}",
+    '{\n\t"a": 1\n}\n---\n{"b": 2}\n',
+]
+
+
+def documents(text, name="f.yaml"):
+    return read_documents(Input(name, text.encode()))
+
+
+@pytest.mark.parametrize("text", STREAMS)
+def test_untouched_documents_are_the_input(text):
+    found = documents(text)
+    assert "".join(d.text for d in found) == text
+    assert joined(found) == text
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "a: 1",
+                "b: é 😀",
+                "---",
+                "--- # c",
+                "...",
+                "# c",
+                "",
+                "%YAML 1.1",
+                "- x",
+                "--- {a: b}",
+                "  c: 1",
+                "--- |",
+                "  x",
+            ]
+        ),
+        max_size=8,
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_whatever_can_be_read_comes_out_as_it_went_in(lines, end, bom):
+    text = ("\ufeff" if bom else "") + end.join(lines)
+    try:
+        found = documents(text)
+    except DocumentError:
+        return
+    assert joined(found) == text
+    touched = [rewritten(d, {"n": number}) for number, d in enumerate(found)]
+    assert [d.value for d in documents(joined(touched))] == [{"n": number} for number in range(len(found))]
+
+
+def test_values_and_places():
+    found = documents("# c\na: yes\n---\n---\nb: 0644\n")
+    assert [d.value for d in found] == [{"a": True}, None, {"b": 420}]
+    assert [d.place for d in found] == [
+        "f.yaml, document 1, line 1",
+        "f.yaml, document 2, line 3",
+        "f.yaml, document 3, line 4",
+    ]
+
+
+def test_a_touched_document_keeps_head_and_line_ends_and_its_neighbours_stay():
+    text = "# Source: web.yaml\r\na: 1 # lost\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 3}\r\n...\r\n"
+    one, two, three = documents(text)
+    assert (one.has_comments, two.has_comments, three.has_comments) == (True, True, False)
+    out = joined([rewritten(one, {"a": "x\ny\n"}), two, rewritten(three, {"c": 4})])
+    assert out == (
+        "# Source: web.yaml\r\na: |\r\n  x\r\n  y\r\n---\r\n# b\r\nb:   2   # kept\r\n---\r\nc: 4\r\n...\r\n"
+    )
+
+
+def test_a_hash_within_a_value_is_no_comment():
+    assert not documents("a: http://x/#y\nb: 'c # d'\ne: |\n  # f\n")[0].has_comments
+    assert documents("a: b #c\n")[0].has_comments
+
+
+def test_json_stays_json_with_its_indentation():
+    one, two = documents('{\n   "a": 1\n}\n{"b": 2}\n')
+    assert (
+        joined([rewritten(one, {"a": [1]}), rewritten(two, {"b": "ä"})])
+        == '{\n   "a": [\n      1\n   ]\n}\n{"b":"ä"}\n'
+    )
+    assert joined([one, added({"c": 1}, one), two]) == '{\n   "a": 1\n}\n{\n  "c": 1\n}\n{"b": 2}\n'
+
+
+def test_added_documents_stand_apart():
+    (one,) = documents("a: 1\r\nb: 2")
+    assert joined([one, added({"c": 3}, one)]) == "a: 1\r\nb: 2\r\n---\r\nc: 3\r\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["a: 1", "b: 2\n"], "a: 1\n---\nb: 2\n"),
+        (["a: 1\n", "# c\n---\nb: 2\n"], "a: 1\n# c\n---\nb: 2\n"),
+        (["a: 1\n", "\ufeffb: 2\n"], "a: 1\n---\nb: 2\n"),
+        (["a: 1\n", "%YAML 1.1\n---\nb: 2\n"], "a: 1\n...\n%YAML 1.1\n---\nb: 2\n"),
+        (["", "b: 2\n"], "b: 2\n"),
+        (['{"a": 1}\n', "b: 2\n"], '---\n{"a": 1}\n---\nb: 2\n'),
+        (['{"a": 1}', '{"b": 2}'], '{"a": 1}\n{"b": 2}'),
+    ],
+)
+def test_files_are_joined_so_that_they_read_as_they_did(parts, whole):
+    found = [d for part in parts for d in documents(part)]
+    assert joined(found) == whole
+    assert [d.value for d in documents(whole) if d.value] == [d.value for d in found if d.value]
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"] + [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", "f.yaml, document 2, line 5: the key a is there twice"),
+        (b"a: [\n", "f.yaml, document 1, line 2: "),
+        (b"a: 1\nb: \x01\n", "f.yaml, line 2: the character #x0001 is not allowed"),
+        (b"a: \xff\n", "f.yaml, line 1: byte 0xff is not UTF-8"),
+        ("a: 1".encode("utf-16"), "f.yaml: is UTF-16; save it as UTF-8"),
+        (b"a: &a [*a]", "f.yaml, document 1, line 1: "),
+        (b"a: *b", "f.yaml, document 1, line 1: "),
+        (b"a: " + b"[" * 5000 + b"]" * 5000, "f.yaml, document 1"),
+        (LAUGHS.encode(), "f.yaml, document 1"),
+        (b'{"a": 1,\n "a": 2}', 'f.yaml, document 1, line 1: the key "a" is there twice'),
+        (b'{"a": NaN}', "f.yaml, document 1, line 1: NaN is not JSON"),
+        (b'{"a": 1e999}', "f.yaml, document 1, line 1: the number 1e999 is too large"),
+        (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "f.yaml, document 1, line 1: values nested deeper"),
+    ],
+)
+def test_what_cannot_be_read_names_its_place(text, says):
+    with pytest.raises(DocumentError) as caught:
+        read_documents(Input("f.yaml", text))
+    assert str(caught.value).startswith(says)
+
+
+def test_a_json_file_that_is_no_json_is_not_taken_for_yaml():
+    with pytest.raises(DocumentError, match=r"f\.json, document 1, line 1: not JSON"):
+        documents("{a: 1}", "f.json")

@@ -1,0 +1,72 @@
+"""What is written is read back as the very same values, by every reader."""
+
+import json
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from injector.cli.dump import dump_json, dump_yaml
+from injector.templates.yaml import load_manifest
+
+TRICKY = [
+    *("yes", "y", "Y", "n", "No", "on", "off", "true", "null", "~", "=", "<<", "-", "--", "---", "...", "", " "),
+    *("1e3", "0755", "0o17", "012", "12:30", "2001-01-01", "2001-01-01T00:00:00Z", ".5", ".inf", "-.INF", ".nan"),
+    *("0x1F", "1_000", "1.", "+1", "+.inf", "1,2", "0b1", "08", "1e", "#", "a#", "!x", "&x", "*x", "%", "@", "`", "|"),
+    *(">", "{}", "[]", "a:b", "a:", ":a", "?a", "'q", '"q', "ü", "😀", "\ufeff", "\x85", "\u2028", "\x7f", "\x00"),
+    *("a\nb", "a\n", "\na", "\n", "a\tb", "\ta", "a\r\nb", "a \nb"),
+]
+
+texts = st.one_of(
+    st.sampled_from(TRICKY),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.text("ab \n\t:#-\"'", max_size=15),
+    st.text("0123456789abcdefxo+-.,_:eETZ", max_size=8),
+)
+scalars = st.one_of(
+    texts, st.integers(-(2**63), 2**63), st.booleans(), st.none(), st.floats(allow_nan=False, allow_infinity=False)
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=10
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(values)
+def test_yaml_reads_back_as_kubernetes_and_as_python_read_it(value):
+    text = dump_yaml(value)
+    assert load_manifest(text) == value
+    assert yaml.load(text, Loader=yaml.SafeLoader) == value
+
+
+@settings(max_examples=100, deadline=None)
+@given(values)
+def test_json_reads_back(value):
+    assert json.loads(dump_json(value, None)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "n", "1e3", "0755", "012", "null", "2001-01-01", "12:30:45", "1_000", "~", ".5", ""]
+)
+def test_a_string_that_looks_like_something_else_is_quoted(text):
+    assert dump_yaml({"a": text}) == f"a: '{text}'\n"
+
+
+@pytest.mark.parametrize("text", ["nginx:1.27", "100m", "64Mi", "/bin/sh", "--port=8080", "5s", "web-1", "Ä 😀"])
+def test_an_ordinary_string_is_not_quoted(text):
+    assert dump_yaml({"a": text}) == f"a: {text}\n"
+
+
+def test_key_order_stays_and_nothing_is_folded_or_shared():
+    part = {"z": 1, "a": 2}
+    long = "word " * 100 + "end"
+    text = dump_yaml({"b": part, "a": part, "k" * 300: long, "script": "set -e\nrun\n"})
+    lines = text.splitlines()
+    assert lines[:6] == ["b:", "  z: 1", "  a: 2", "a:", "  z: 1", "  a: 2"]
+    assert lines[6] == "k" * 300 + ": " + long
+    assert lines[7:] == ["script: |", "  set -e", "  run"]
+
+
+def test_half_a_surrogate_pair_stays_an_escape_in_json():
+    assert dump_json({"a": "\ud800ä"}, None) == '{"a":"\\ud800\\u00e4"}'
