@@ -29,7 +29,7 @@ def parse_quantity(value: object) -> Decimal:
     """
     if isinstance(value, str):
         if len(value) <= _LONGEST:
-            return _parse(value)
+            return _parse(value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
         text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str_of_int(value)
         if len(text) <= _LONGEST:

@@ -20,6 +20,7 @@ from injector.pods.constraints import (
     ports,
     quota,
     resources,
+    shapes,
     volumes,
 )
 from injector.pods.constraints.parts import Parts, Violation
@@ -29,6 +30,7 @@ __all__ = ["check"]
 
 _ALWAYS = (
     names.find,
+    shapes.find,
     fields.find,
     volumes.find,
     ports.find,

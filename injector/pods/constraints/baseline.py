@@ -102,7 +102,7 @@ def _container(where: str, security: Object, *, own_users: bool) -> Iterator[str
 
 def _profiles(where: str, security: Object, minor: int) -> Iterator[str]:
     """Controls that hold for a pod's security context as for a container's."""
-    for field in ("appArmorProfile", "seccompProfile"):
+    for field in ("appArmorProfile", "seccompProfile") if minor >= 19 else ("appArmorProfile",):
         kind = mapping(security.get(field)).get("type")
         if kind is not None and kind not in PROFILES:
             yield f"{where}.{field}.type {shown(kind)} is not allowed; use {' or '.join(PROFILES)}"

@@ -1,7 +1,6 @@
-"""Plain fields of containers: there when Kubernetes wants them, and of its types.
+"""Plain fields of containers: there when Kubernetes wants them, with a value that it knows.
 
-An environment variable's value that is a number is the classic: YAML makes one of `value: 8080`, and the API server
-answers 400. Rules: Kubernetes API reference, Container and EnvVar.
+Rules: Kubernetes API reference, Container, EnvVar and EnvFromSource.
 """
 
 from __future__ import annotations
@@ -27,12 +26,8 @@ def find(parts: Parts) -> Violations:
             yield invalid(f"{container.path}.image is {shown(image)}; name an image")
         for field, allowed in _ENUMS.items():
             value = body.get(field)
-            if value is not None and value not in allowed:
+            if value and value not in allowed:
                 yield invalid(f"{container.path}.{field} is {shown(value)}; allowed: {', '.join(allowed)}")
-        for field in ("command", "args"):
-            for item in sequence(body.get(field)):
-                if not isinstance(item, str):
-                    yield invalid(f"{container.path}.{field} has {shown(item)}, which is no string; put it in quotes")
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen(body, _HELD_BACK):
                 yield invalid(f"{container.path}.{field}: an init container that ends has none; drop it")
@@ -44,8 +39,12 @@ def _environment(container: Container) -> Violations:
         if isinstance(variable, dict):
             yield from _variable(f"{container.path}.env", variable)
     for bulk in sequence(container.body.get("envFrom")):
-        if isinstance(bulk, dict) and len(chosen(bulk, _BULK_SOURCES)) != 1:
-            yield invalid(f"{container.path}.envFrom: an entry needs one of {', '.join(_BULK_SOURCES)}")
+        if isinstance(bulk, dict):
+            sources = chosen(bulk, _BULK_SOURCES)
+            if len(sources) != 1:
+                yield invalid(f"{container.path}.envFrom: an entry needs one of {', '.join(_BULK_SOURCES)}")
+            for reference in sources:
+                yield from _reference(f"{container.path}.envFrom.{reference}", bulk[reference])
 
 
 def _variable(where: str, variable: Object) -> Violations:
@@ -54,12 +53,21 @@ def _variable(where: str, variable: Object) -> Violations:
     if not isinstance(name, str) or not name or "=" in name or not (name.isascii() and name.isprintable()):
         yield invalid(f"{where}: {shown(name)} is no name of an environment variable")
         return
-    if value is not None and not isinstance(value, str):
-        yield invalid(f"{where}[{name}].value is {shown(value)}, which is no string; put it in quotes")
     if source is not None:
         if value:
             yield invalid(f"{where}[{name}] has both value and valueFrom; keep one")
         sources = chosen(mapping(source), _ENV_SOURCES)
+        for reference in sources:
+            yield from _reference(f"{where}[{name}].valueFrom.{reference}", source[reference])
         if len(sources) != 1:
             found = " and ".join(sources) or "no source"
             yield invalid(f"{where}[{name}].valueFrom has {found}; it needs exactly one")
+
+
+def _reference(where: str, value: object) -> Violations:
+    """Which object, and which of its keys: an empty parameter leaves these out."""
+    needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
+    kind = where.rpartition(".")[2]
+    for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
+        if not mapping(value).get(field):
+            yield invalid(f"{where}.{field} is missing; set it")

@@ -6,11 +6,13 @@ Rules: Kubernetes API reference, Probe and LifecycleHandler.
 from __future__ import annotations
 
 from injector.pods.constraints.parts import Parts, Violations, chosen, invalid, mapping, shown
+from injector.pods.constraints.ports import PORT_NAME
 from injector.pods.context import Object
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("postStart", "preStop")
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+_NUMBERS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold")
 _HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
 #: What Kubernetes takes when a pod names no terminationGracePeriodSeconds.
 _GRACE_SECONDS = 30
@@ -25,6 +27,7 @@ def find(parts: Parts) -> Violations:
             if isinstance(probe, dict):
                 where = f"{container.path}.{name}"
                 yield from _one_handler(where, probe, _PROBE_HANDLERS)
+                yield from _numbers(where, name, probe)
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
                     yield invalid(f"{where}.successThreshold is {shown(threshold)}; it must be 1")
@@ -44,9 +47,26 @@ def _one_handler(where: str, owner: Object, handlers: tuple[str, ...]) -> Violat
         has = " and ".join(found) or "no handler"
         yield invalid(f"{where} has {has}; it needs exactly one of {', '.join(handlers)}")
     for name in found:
-        port = mapping(owner[name]).get("port")
-        if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(port):
-            yield invalid(f"{where}.{name}.port is {shown(port)}; it must be 1 to 65535, or a port's name")
+        handler = mapping(owner[name])
+        if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(handler.get("port")):
+            port = shown(handler.get("port"))
+            yield invalid(f"{where}.{name}.port is {port}; it must be 1 to 65535, or a port's name")
+        if name == "httpGet" and handler.get("scheme") not in (None, "", "HTTP", "HTTPS"):
+            yield invalid(f"{where}.httpGet.scheme is {shown(handler['scheme'])}; it must be HTTP or HTTPS")
+        if name == "exec" and not handler.get("command"):
+            yield invalid(f"{where}.exec.command is empty; name a command")
+
+
+def _numbers(where: str, name: str, probe: Object) -> Violations:
+    for field in _NUMBERS:
+        value = probe.get(field)
+        if isinstance(value, int) and value < 0:
+            yield invalid(f"{where}.{field} is {shown(value)}; it cannot be negative")
+    grace = probe.get("terminationGracePeriodSeconds")
+    if grace is not None and name == "readinessProbe":
+        yield invalid(f"{where}.terminationGracePeriodSeconds is for the other probes; drop it")
+    elif isinstance(grace, int) and grace < 1:
+        yield invalid(f"{where}.terminationGracePeriodSeconds is {shown(grace)}; it must be 1 at least")
 
 
 def _sleep(where: str, hook: Object, spec: Object) -> Violations:
@@ -63,4 +83,4 @@ def _sleep(where: str, hook: Object, spec: Object) -> Violations:
 def _is_port(port: object) -> bool:
     if isinstance(port, int) and not isinstance(port, bool):
         return 1 <= port <= 65535
-    return isinstance(port, str) and 1 <= len(port) <= 15
+    return isinstance(port, str) and PORT_NAME.match(port) is not None

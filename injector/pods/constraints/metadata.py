@@ -27,6 +27,8 @@ def find(parts: Parts) -> Violations:
                 continue
             if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
                 yield invalid(f"metadata.{field}: {shown(key)} is no key; it looks like example.com/name")
+            if value is None:  # the API server reads null as an empty string
+                continue
             if not isinstance(value, str):
                 yield invalid(f"metadata.{field}[{key}] is {shown(value)}, which is no string; put it in quotes")
             elif field == "labels" and value and not _NAME.match(value):

@@ -6,7 +6,7 @@ reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
 
 from __future__ import annotations
 
-from injector.pods.constraints.parts import Container, Parts, Violations, chosen, invalid, mapping, sequence
+from injector.pods.constraints.parts import Container, Parts, Violations, chosen, invalid, mapping, sequence, shown
 
 _NOT_ON_WINDOWS = (
     "allowPrivilegeEscalation",
@@ -40,7 +40,7 @@ def find(parts: Parts) -> Violations:
     for container in parts.touched:
         security = mapping(container.body.get("securityContext"))
         if security:
-            yield from _container(container, security, system)
+            yield from _container(container, security, system, parts.spec.get("hostUsers"))
     if parts.base is not None and parts.base.get("spec") is parts.spec:
         return
     security = mapping(parts.spec.get("securityContext"))
@@ -60,13 +60,23 @@ def find(parts: Parts) -> Violations:
                 yield invalid(f"spec.{field} needs the host's users, and spec.hostUsers is false; drop one")
 
 
-def _container(container: Container, security: dict[str, object], system: object) -> Violations:
+def _container(container: Container, security: dict[str, object], system: object, users: object) -> Violations:
     where = f"{container.path}.securityContext"
     if system == "windows":
         for field in chosen(security, _NOT_ON_WINDOWS):
             yield invalid(f"{where}.{field} is not for a Windows pod; drop it")
     elif system == "linux" and security.get("windowsOptions") is not None:
         yield invalid(f"{where}.windowsOptions is not for a Linux pod; drop it")
+    for field in ("runAsUser", "runAsGroup"):
+        value = security.get(field)
+        if isinstance(value, int) and not 0 <= value < 2**31:
+            yield invalid(f"{where}.{field} is {shown(value)}; it must be 0 to 2147483647")
+    for field in ("seccompProfile", "appArmorProfile"):
+        profile = mapping(security.get(field))
+        if profile and (profile.get("type") == "Localhost") != bool(profile.get("localhostProfile")):
+            yield invalid(f"{where}.{field}: type Localhost and localhostProfile go together; set both or neither")
+    if security.get("procMount") == "Unmasked" and users is not False:
+        yield invalid(f"{where}.procMount Unmasked needs spec.hostUsers false; drop it")
     if security.get("allowPrivilegeEscalation") is False:
         if security.get("privileged") is True:
             yield invalid(f"{where}: a privileged container cannot have allowPrivilegeEscalation false; drop one")

@@ -28,9 +28,9 @@ def find(parts: Parts, namespace: Namespace, minor: int) -> Violations:
     """What the namespace's level refuses in a pod, by an API server of version 1.`minor`."""
     level = namespace.labels.get(_LEVEL, "privileged")
     pinned = _PINNED.match(text(namespace.labels.get(_VERSION)))
-    minor = min(minor, int(pinned[1])) if pinned else minor
+    server, minor = minor, min(minor, int(pinned[1])) if pinned else minor
     for message in baseline.find(parts, minor, hardened=level != "baseline"):
         yield Violation(Reason.POD_SECURITY, f"{message} (Pod Security {level})")
     if level != "baseline":  # an API server takes any word that it does not know for restricted
-        for message in restricted.find(parts, minor):
+        for message in restricted.find(parts, minor, server):
             yield Violation(Reason.POD_SECURITY, f"{message} (Pod Security {level})")

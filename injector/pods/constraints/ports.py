@@ -15,7 +15,7 @@ from injector.reasons import Reason
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 #: RFC 6335 service names: 15 characters, a letter among them, no dash at either end nor two in a row.
-_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]{0,13}[a-z0-9])?\Z")
+PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]{0,13}[a-z0-9])?\Z")
 
 
 def find(parts: Parts) -> Violations:
@@ -53,7 +53,7 @@ def _own(container: Container, on_host: bool) -> Violations:
         if protocol is not None and protocol not in _PROTOCOLS:
             yield invalid(f"{where}: protocol {shown(protocol)} is not one of {', '.join(_PROTOCOLS)}")
         if name:
-            if not isinstance(name, str) or not _NAME.match(name):
+            if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(f"{where}: {shown(name)} is no port name (15 lower case letters, digits, dashes at most)")
             elif name in names:
                 yield invalid(f"{where}: two ports are called {shown(name)}; rename one")

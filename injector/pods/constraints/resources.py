@@ -34,6 +34,8 @@ def _container(container: Container, resources: dict[str, object]) -> Violations
         for name, value in mapping(resources.get(side)).items():
             if not isinstance(name, str):
                 continue
+            if value is None:  # the API server reads null as 0
+                continue
             if name not in _PLAIN and "/" not in name and not name.startswith("hugepages-"):
                 yield invalid(f"{where}.{side}: there is no resource {shown(name)}; others need a domain, as in a.b/c")
                 continue
@@ -48,6 +50,9 @@ def _container(container: Container, resources: dict[str, object]) -> Violations
                 yield invalid(f"{where}.{side}.{name} is {shown(value)}; it must be a whole number")
             read[side][name] = quantity
     requests, limits = read["requests"], read["limits"]
+    asked = requests.keys() | limits.keys()
+    if any(name.startswith("hugepages-") for name in asked) and not asked & {"cpu", "memory"}:
+        yield invalid(f"{where}: huge pages need a cpu or memory request as well; set one")
     for name, request in requests.items():
         limit = limits.get(name)
         if limit is None:

@@ -24,8 +24,13 @@ _VOLUMES = (
 )
 
 
-def find(parts: Parts, minor: int) -> Iterator[str]:
-    """What level `restricted` refuses, beyond `baseline`, in the pod's own fields and in touched parts."""
+def find(parts: Parts, minor: int, server: int) -> Iterator[str]:
+    """What level `restricted` refuses, beyond `baseline`, in the pod's own fields and in touched parts.
+
+    `minor` is the version of the standard, `server` that of the API server: version 1.33 allowed image volumes in
+    every version of the standard.
+    """
+    allowed = (*_VOLUMES, "image") if server >= 33 else _VOLUMES
     security = mapping(parts.spec.get("securityContext"))
     own_users = parts.spec.get("hostUsers") is False and minor >= 35
     if not own_users:
@@ -35,9 +40,9 @@ def find(parts: Parts, minor: int) -> Iterator[str]:
             yield "spec.securityContext.runAsUser 0 is not allowed; use another user"
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
-        if sources and not any(key in _VOLUMES for key in sources):
-            allowed = ", ".join(_VOLUMES)
-            yield f"spec.volumes[{shown(volume.get('name'))}]: {sources[0]} is not allowed; use one of {allowed}"
+        if sources and not any(key in allowed for key in sources):
+            name = shown(volume.get("name"))
+            yield f"spec.volumes[{name}]: {sources[0]} is not allowed; use one of {', '.join(allowed)}"
     linux_only = not (parts.windows and minor >= 25)
     profile = mapping(security.get("seccompProfile")).get("type") in PROFILES
     non_root = security.get("runAsNonRoot") is True
@@ -51,7 +56,7 @@ def find(parts: Parts, minor: int) -> Iterator[str]:
             if minor >= 23 and _is_root(own):
                 yield f"{where}.runAsUser 0 is not allowed; use another user"
         if linux_only:
-            if own.get("allowPrivilegeEscalation") is not False:
+            if minor >= 8 and own.get("allowPrivilegeEscalation") is not False:
                 yield f"{where}.allowPrivilegeEscalation must be false; set it in the template"
             if minor >= 19 and own.get("seccompProfile") is None and not profile:
                 yield f"{where}.seccompProfile.type must be RuntimeDefault or Localhost; set it in the template"

@@ -5,10 +5,17 @@ Rules: Kubernetes API reference, Volume, VolumeMount and VolumeDevice.
 
 from __future__ import annotations
 
-from injector.pods.constraints.parts import Container, Parts, Violations, invalid, mapping, mappings, shown
+from injector.pods.constraints.parts import Container, Parts, Violations, invalid, mapping, mappings, shown, text
+from injector.pods.context import Object
+from injector.pods.quantity import parse_quantity
 
 #: Fields of an entry of a projected volume; each entry has one.
 _PROJECTIONS = ("clusterTrustBundle", "configMap", "downwardAPI", "podCertificate", "secret", "serviceAccountToken")
+
+#: Sources that name something, and where.
+_NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
+_BLOCK = ("persistentVolumeClaim", "ephemeral")
+_PROPAGATIONS = (None, "None", "HostToContainer", "Bidirectional")
 
 
 def find(parts: Parts) -> Violations:
@@ -18,26 +25,49 @@ def find(parts: Parts) -> Violations:
         where = f"spec.volumes[{volume.get('name') if isinstance(volume.get('name'), str) else ''}]"
         if len(sources) > 1:
             yield invalid(f"{where} has {' and '.join(sources)}; a volume has one source")
+        yield from _source(where, volume)
         for entry in mappings(mapping(volume.get("projected")).get("sources")):
             found = [key for key in _PROJECTIONS if entry.get(key) is not None]
             if len(found) > 1:
                 yield invalid(f"{where}.projected has an entry with {' and '.join(found)}; make it one each")
-    names = None
+    known: dict[str, Object] | None = None
     for container in parts.touched:
         if "volumeMounts" in container.body or "volumeDevices" in container.body:
-            if names is None:
-                names = {v["name"] for v in parts.volumes if isinstance(v.get("name"), str)}
-            yield from _mounts(container, names)
+            if known is None:
+                known = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+            yield from _mounts(container, known)
 
 
-def _mounts(container: Container, volumes: set[str]) -> Violations:
+def _source(where: str, volume: Object) -> Violations:
+    for source, field in _NAMED.items():
+        if volume.get(source) is not None and not mapping(volume[source]).get(field):
+            yield invalid(f"{where}.{source}.{field} is missing; set it")
+    size = mapping(volume.get("emptyDir")).get("sizeLimit")
+    if size is not None:
+        try:
+            if parse_quantity(size) < 0:
+                yield invalid(f"{where}.emptyDir.sizeLimit is {shown(size)}; it cannot be negative")
+        except ValueError as error:
+            yield invalid(f"{where}.emptyDir.sizeLimit: {error}")
+    for source in ("configMap", "downwardAPI", "projected", "secret"):
+        mode = mapping(volume.get(source)).get("defaultMode")
+        if isinstance(mode, int) and not 0 <= mode <= 0o777:
+            yield invalid(f"{where}.{source}.defaultMode is {shown(mode)}; it must be 0 to 511 (octal 0777)")
+
+
+def _mounts(container: Container, volumes: dict[str, Object]) -> Violations:
     paths: set[str] = set()
+    devices = {text(device.get("name")) for device in mappings(container.body.get("volumeDevices"))}
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
             where = f"{container.path}.{field}"
             if not isinstance(name, str) or name not in volumes:
                 yield invalid(f"{where}: there is no volume {shown(name)}; add it to spec.volumes")
+            elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
+                yield invalid(f"{where}: volume {shown(name)} is no block device; use a persistentVolumeClaim")
+            elif field == "volumeMounts" and name in devices:
+                yield invalid(f"{where}: volume {shown(name)} is a device of the same container; mount another")
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
                 yield invalid(f"{where}[{shown(name)}].{key} is {shown(path)}; it must be a path")
             elif path in paths:
@@ -45,6 +75,8 @@ def _mounts(container: Container, volumes: set[str]) -> Violations:
             else:
                 paths.add(path)
             yield from _sub_path(where, mount)
+            if mount.get("mountPropagation") not in _PROPAGATIONS:
+                yield invalid(f"{where}[{shown(path)}].mountPropagation is {shown(mount['mountPropagation'])}")
             if mount.get("mountPropagation") == "Bidirectional" and not _privileged(container):
                 yield invalid(f"{where}[{shown(path)}]: mountPropagation Bidirectional needs a privileged container")
 
