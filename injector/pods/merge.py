@@ -106,6 +106,8 @@ class _Merger:
         """An overlay's value for a place where the pod has nothing."""
         if field in CONTAINER_LISTS and type(value) is list:
             return self.containers([], value, field, here) or None  # "*" alone makes no list
+        if type(value) is list and field in KEYS:
+            return self.elements([], value, field, here)
         if type(value) is dict and field in ("spec", "metadata"):
             return self.mapping({}, value, here)
         return self.untagged(value, here)

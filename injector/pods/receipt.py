@@ -14,7 +14,7 @@ import msgspec
 
 from injector.pods.context import Object
 from injector.pods.merge_keys import escape, is_aligned, steps_of, unescape
-from injector.pods.patch import changes
+from injector.pods.patch import Change, changes
 from injector.settings import Settings
 
 #: The form of receipt that this release writes, and the only one it reads.
@@ -47,12 +47,21 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
         return frozenset((*self.added, *self.replaced))
 
 
-def make_receipt(base: Object, final: Object, generation: str, templates: Mapping[str, str]) -> Receipt:
-    """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt)."""
+def make_receipt(
+    base: Object,
+    final: Object,
+    generation: str,
+    templates: Mapping[str, str],
+    found: list[Change] | None = None,
+) -> Receipt:
+    """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt).
+
+    `found` is `changes(base, final, whole_lists=True)` where that is known already.
+    """
     added: list[str] = []
     created: list[str] = []
     replaced: dict[str, Any] = {}
-    for change in changes(base, final, whole_lists=True):
+    for change in changes(base, final, whole_lists=True) if found is None else found:
         if change.op == "add":
             _claim(change.keyed, change.new, added, created)
         else:

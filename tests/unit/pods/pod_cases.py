@@ -109,19 +109,10 @@ def as_api_server_returns(pod: dict[str, Any]) -> dict[str, Any]:
 names = st.sampled_from(["a", "b", "c/d", "e~f", "app", "envoy", "A#2", ""])
 scalars = st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2]), st.sampled_from([1.0, 0.5]), names)
 fields = st.sampled_from(
-    [
-        "name",
-        "env",
-        "ports",
-        "volumes",
-        "containers",
-        "volumeMounts",
-        "mountPath",
-        "containerPort",
-        "args",
-        "tolerations",
-    ]
-    + ["metadata", "annotations", "spec", "initContainers", "c/d", "e~f", "labels", "protocol", "resources", "limits"]
+    (
+        "name env ports volumes containers volumeMounts mountPath containerPort args tolerations metadata annotations "
+        "spec initContainers c/d e~f labels protocol resources limits"
+    ).split()  # noqa: SIM905
 )
 json_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=4), max_leaves=25
