@@ -1,0 +1,48 @@
+"""The catalog: the templates of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from injector.pods.context import Namespace
+from injector.pods.selectors import matches
+from injector.templates import spelling
+from injector.templates.template import Template
+
+
+class Catalog:
+    """Templates by name. Immutable."""
+
+    __slots__ = ("_selecting", "_templates")
+
+    def __init__(self, templates: Iterable[Template] = ()) -> None:
+        self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        # so that a pod costs nothing for the templates that select none
+        self._selecting = tuple(t for t in self._templates.values() if t.selector is not None)
+
+    def get(self, name: str) -> Template | None:
+        """The template of a name, or None."""
+        return self._templates.get(name)
+
+    def nearest(self, name: str) -> str | None:
+        """The template's name that is spelled most like `name`, or None."""
+        return spelling.nearest(name, self._templates)
+
+    def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
+        """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
+        return tuple(
+            t
+            for t in self._selecting
+            if matches(t.selector, labels) and (t.namespaces is None or matches(t.namespaces, namespace.labels))
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every template's name, sorted."""
+        return tuple(self._templates)
+
+    def __iter__(self) -> Iterator[Template]:
+        return iter(self._templates.values())
+
+    def __len__(self) -> int:
+        return len(self._templates)

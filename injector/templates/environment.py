@@ -1,0 +1,219 @@
+"""The sandbox that templates run in: Jinja without everything that is not on a list.
+
+Attributes are keys of mappings, never Python's attributes; methods are the few in `filters`; what may be called are
+macros and the functions here; operators check the size of their result before they make it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from jinja2 import StrictUndefined, Undefined
+from jinja2.environment import TemplateModule
+from jinja2.runtime import Context as JinjaContext
+from jinja2.runtime import LoopContext, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from injector.errors import InjectionError
+from injector.reasons import Reason
+from injector.templates.faults import Fault
+from injector.templates.filters import FILTERS, INTERNAL, TESTS, TEXT_FILTERS, operand, weigh
+from injector.templates.holes import Text, check_length, concat, current, typed, written
+from injector.templates.structure import as_text
+
+_LOOP = frozenset(
+    [
+        "index",
+        "index0",
+        "revindex",
+        "revindex0",
+        "first",
+        "last",
+        "length",
+        "depth0",
+        "depth",
+        "previtem",
+        "nextitem",
+        "cycle",
+        "changed",
+    ]
+)
+_LARGEST = 2**64
+_RANGE = 10_000
+
+
+class Missing(StrictUndefined):
+    """Something that is not there: fine to ask about (`is defined`, `| default(...)`), an error to use.
+
+    What would be within it is missing too, so `object.spec.securityContext.runAsUser | default(0)` needs no guards.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+
+class VerdictError(InjectionError):
+    """A template's own verdict on a pod: `deny()` or `fail()` was called."""
+
+
+def deny(why: Any) -> NoReturn:
+    """Refuse the pod, in every namespace."""
+    raise VerdictError(Reason.DENIED, _sentence(why))
+
+
+def fail(why: Any) -> NoReturn:
+    """Say that this template cannot serve this pod; the table of reasons decides what becomes of it."""
+    raise VerdictError(Reason.NOT_SERVED, _sentence(why))
+
+
+def warn(what: Any) -> Text:
+    """Tell the pod's author something; writes nothing."""
+    run = current.get()
+    run.charge(50)
+    if len(run.warnings) < 20:
+        run.warnings.append(_sentence(what))
+    return Text("")
+
+
+def bounded_range(*args: Any) -> range:
+    """Jinja's `range`, for lists of up to 10,000 numbers."""
+    numbers = range(*args)
+    if len(numbers) > _RANGE:
+        raise Fault(f"range() makes at most {_RANGE} numbers")
+    return numbers
+
+
+def mapping(**items: Any) -> dict[str, Any]:
+    """Jinja's `dict`, by keywords only."""
+    weigh(items)
+    return items
+
+
+#: What templates may call by name.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "deny": deny,
+    "dict": mapping,
+    "fail": fail,
+    "range": bounded_range,
+    "warn": warn,
+}
+_CALLABLE = frozenset(FUNCTIONS.values())
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """Jinja's environment for documents (`document=True`: typed holes) or for text files."""
+
+    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
+    concat = staticmethod(concat)  # type: ignore[assignment]
+
+    def __init__(self, *, document: bool) -> None:
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            undefined=Missing,
+            autoescape=False,
+            optimized=False,
+            auto_reload=False,
+            finalize=typed if document else written,
+        )
+        self.document = document
+        self.globals = dict(FUNCTIONS)
+        self.filters = {**(FILTERS if document else TEXT_FILTERS), **INTERNAL}
+        self.tests = dict(TESTS)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """`obj.attribute`."""
+        kind = type(obj)
+        if kind is dict:
+            if attribute in obj:
+                return obj[attribute]
+        elif isinstance(obj, Undefined):
+            return obj
+        elif kind is TemplateModule:
+            if not attribute.startswith("_") and attribute in vars(obj):
+                return vars(obj)[attribute]
+        elif kind is LoopContext and attribute in _LOOP:
+            return getattr(obj, attribute)
+        return self._missing(attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """`obj[argument]`."""
+        argument = operand(argument)
+        kind = type(obj)
+        if kind is dict:
+            if isinstance(argument, str | int | float) and argument in obj:
+                return obj[argument]
+        elif kind in (list, tuple, range, str):
+            if type(argument) is int and -len(obj) <= argument < len(obj):
+                return obj[argument]
+        elif isinstance(obj, str):
+            return self.getitem(operand(obj), argument)
+        elif isinstance(argument, str):
+            return self.getattr(obj, argument)
+        elif isinstance(obj, Undefined):
+            return obj
+        return self._missing(argument)
+
+    def call(self, context: JinjaContext, obj: Any, /, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """`obj(...)`."""
+        current.get().charge(15)
+        if type(obj) is Macro:
+            made = context.call(obj, *args, **kwargs)
+            if type(made) is not Text:
+                raise Fault("a macro wrote something else than text")
+            return made
+        if "caller" in kwargs:
+            # a call block writes what it calls without a hole, so that has to be a macro
+            raise Fault("{% call %} needs a macro")
+        if (isinstance(obj, type(deny)) and obj in _CALLABLE) or type(getattr(obj, "__self__", None)) is LoopContext:
+            return obj(*args, **kwargs)
+        if isinstance(obj, Undefined):
+            obj._fail_with_undefined_error()
+        raise Fault(f"a {type(obj).__name__} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}")
+
+    def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
+        """`left operator right`, its result bounded."""
+        left, right = operand(left), operand(right)
+        if operator == "+" and isinstance(left, str) and isinstance(right, str):
+            check_length(len(left) + len(right))
+            return left + right
+        if operator == "+" and isinstance(left, list) and isinstance(right, list):
+            return weigh(left + right)
+        if operator == "*" and isinstance(left, str) and isinstance(right, int):
+            check_length(len(left) * max(right, 0))
+            return left * right
+        function = _OPERATORS.get(operator)
+        if function is None or not (_number(left) and _number(right)):
+            names = f"{type(left).__name__} {operator} {type(right).__name__}"
+            raise Fault(f"{names} is not possible here; join strings with ~")
+        result = function(left, right)
+        if abs(result) >= _LARGEST:
+            raise Fault("a number does not fit into 64 bits")
+        return result
+
+    def _missing(self, name: Any) -> Missing:
+        return Missing(f"there is nothing named {str(name)[:60]!r} here; use `| default(...)` or `is defined`")
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _sentence(value: Any) -> str:
+    text = as_text(operand(value))
+    return "".join(c if c.isprintable() else " " for c in text[:500])

@@ -1,0 +1,171 @@
+"""Typed holes: what a `{{ value }}` leaves in the text, and who is trusted to write text.
+
+Only the untouched output of a macro, a call or a set block is the author's text: a `Text`, a subclass of str that
+every operation turns into a plain value. Everything else that reaches a hole is a value, whatever it looks like; in a
+document it leaves a placeholder, in a text file it has to be harmless or quoted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any
+
+from jinja2 import Undefined, pass_context
+
+from injector.templates.faults import Fault
+from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text
+from injector.templates.text import Quoted, check_harmless
+
+#: How much work one render may do, in units of roughly a microsecond.
+WORK = 500_000
+_INTEGERS = range(-(2**63), 2**64)
+_PLACEHOLDERS = tuple(f"{OPEN}{n}{CLOSE}" for n in range(512))
+
+
+class Run:
+    """One render: the values of its holes so far, what it warned of, and what it may still do."""
+
+    __slots__ = ("size", "values", "warnings", "work")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.warnings: list[str] = []
+        self.work = WORK
+        self.size = 0
+
+    def charge(self, units: int) -> None:
+        """Take work off the budget. Raises Fault when it is used up."""
+        self.work -= units
+        if self.work < 0:
+            raise Fault("the template does too much work (loops, calls, filters over large values)")
+
+    def grow(self, characters: int) -> None:
+        """Count output. Raises Fault when there is too much."""
+        self.size += characters
+        if self.size > OUTPUT:
+            raise Fault(f"the output is larger than {OUTPUT} characters")
+
+
+#: The render that is going on in this thread or task.
+current: ContextVar[Run] = ContextVar("current")
+
+
+class Text(str):
+    """Text that the author wrote, with the placeholders of the holes in it."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return plain_text(self) != ""
+
+
+def plain_text(text: Text) -> str:
+    """The author's text as a value: its placeholders give way to the values."""
+    if OPEN not in text:
+        return str(text)
+    run = current.get()
+    pieces = HOLE.split(text)
+    pieces[1::2] = [as_text(run.values[int(index)]) for index in pieces[1::2]]
+    check_length(sum(map(len, pieces)))
+    return "".join(pieces)
+
+
+def check_length(length: int) -> None:
+    """Charge for a string or a list that is about to be made. Raises Fault when it is too long."""
+    if length > OUTPUT:
+        raise Fault(f"a value is larger than {OUTPUT} characters")
+    current.get().charge(length >> 4)
+
+
+def plain(value: Any, run: Run) -> Any:
+    """A value of the template's as plain JSON data, copied, its size counted; nulls in mappings are left out.
+
+    Raises Fault for what is no value: an undefined name, a macro, a module, a number that JSON or 64 bits cannot hold.
+    """
+    kind = type(value)
+    if kind is str:
+        run.grow(len(value))
+        return value
+    if value is None or kind is bool:
+        return value
+    run.charge(1)
+    if kind is int:
+        if value not in _INTEGERS:
+            raise Fault("a number does not fit into 64 bits")
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise Fault("a number is infinite or not a number")
+        return value
+    if kind is dict:
+        run.grow(2)
+        result = {}
+        for key, item in value.items():
+            name = as_text(plain(key, run))
+            copied = plain(item, run)
+            if copied is not None:
+                result[name] = copied
+        return result
+    if kind in (list, tuple, range):
+        run.grow(2)
+        return [plain(item, run) for item in value]
+    if kind is Text:
+        return plain(plain_text(value), run)
+    if isinstance(value, Undefined):
+        value._fail_with_undefined_error()
+    if isinstance(value, str):
+        return plain(str(value), run)
+    raise Fault(f"{_article(kind.__name__)} is not a value that can be written")
+
+
+@pass_context  # keeps Jinja from calling it at compile time
+def typed(context: object, value: Any) -> str:
+    """A value on its way into a document: the author's text as it is, a placeholder for anything else."""
+    kind = type(value)
+    if kind is Text:
+        return value  # type: ignore[no-any-return]
+    run = current.get()
+    values = run.values
+    if kind is str:
+        run.size += len(value)
+        if run.size > OUTPUT:
+            raise Fault(f"the output is larger than {OUTPUT} characters")
+    else:
+        value = plain(value, run)
+    index = len(values)
+    values.append(value)
+    return _PLACEHOLDERS[index] if index < 512 else f"{OPEN}{index}{CLOSE}"
+
+
+@pass_context
+def written(context: object, value: Any) -> str:
+    """A value on its way into a text file: the author's text and quoted values as they are, others if harmless."""
+    if type(value) is Text or type(value) is Quoted:
+        return str(value)
+    return check_harmless(plain(value, current.get()))
+
+
+def concat(pieces: Iterable[str]) -> Text:
+    """What a macro, a call or a set block wrote; Jinja calls it with the pieces."""
+    parts = list(pieces)
+    check_length(sum(map(len, parts)))
+    return Text("".join(parts))
+
+
+def document(pieces: Iterable[str], run: Run) -> str:
+    """The whole rendered text, bounded piece by piece."""
+    parts: list[str] = []
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > OUTPUT:
+            raise Fault(f"the output is larger than {OUTPUT} characters")
+        parts.append(piece)
+    run.grow(length)
+    return "".join(parts)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,178 @@
+"""A template's sources, checked and compiled: each file that is rendered becomes a `Root`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from jinja2 import BaseLoader, TemplateSyntaxError, meta, nodes
+from jinja2 import Template as JinjaTemplate
+from jinja2.environment import Environment as JinjaEnvironment
+
+from injector.errors import Place, TemplateError
+from injector.templates import syntax
+from injector.templates.environment import Environment
+from injector.templates.memo import Memo
+from injector.templates.spelling import hint
+from injector.templates.structure import CLOSE, OPEN, Structure
+
+#: What stands around a line's tag: see `Program.lines`.
+LINE_OPEN, LINE_CLOSE = "\ufdd2", "\ufdd3"
+_RESERVED = (OPEN, CLOSE, LINE_OPEN, LINE_CLOSE)
+_DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
+_STRUCTURES = 2 * 1024 * 1024
+_RENDERS = 2 * 1024 * 1024
+
+
+def is_document(source: str) -> bool:
+    """Whether a source renders YAML or JSON, by its name; everything else is a text file."""
+    return source.endswith(_DOCUMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file that is rendered, with all that it includes.
+
+    `reads` are the paths into the template's names that decide what comes out: nothing else can.
+    """
+
+    source: str
+    document: bool
+    template: JinjaTemplate
+    reads: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
+    renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
+
+
+class Program:
+    """All roots of a template."""
+
+    def __init__(self, name: str, sources: Mapping[str, str], roots: Iterable[str], parameters: Iterable[str]) -> None:
+        """Check and compile. `parameters` are their names in templates. Raises TemplateError with its place."""
+        self._name = name
+        self._sources = sources
+        self._parameters = frozenset(parameters)
+        self._environments: dict[bool, tuple[Environment, _Loader]] = {}
+        self._tracing: dict[bool, Environment] = {}
+        for file, text in sources.items():
+            for line, content in enumerate(text.split("\n"), 1):
+                if any(character in content for character in _RESERVED):
+                    self._refuse("the characters U+FDD0 to U+FDD3 are for the injector's own use", file, line)
+        self.roots = {source: self._root(source) for source in roots}
+
+    def lines(self, root: Root, variables: Mapping[str, Any]) -> list[tuple[str, int]]:
+        """The file and 1-based line that each line of the rendered text came from, by rendering it once more, tagged.
+
+        Call within a render of its own (`holes.current`).
+        """
+        environment = self._tracing.get(root.document)
+        if environment is None:
+            environment = Environment(document=root.document)
+            environment.loader = _Loader(self._parse_tagged)
+            self._tracing[root.document] = environment
+        template = environment.get_template(root.source)
+        text = "".join(template.root_render_func(template.new_context(dict(variables))))
+        places = [(root.source, 1)]
+        for line in text.split("\n")[1:]:
+            tag, closed, _ = line.rpartition(LINE_CLOSE)
+            if not closed:
+                places.append((places[-1][0], places[-1][1]))
+                continue
+            file, _, number = tag[tag.rindex(LINE_OPEN) + 1 :].rpartition("#")
+            places.append((file, int(number)))
+        return places
+
+    def place(self, file: str, line: int) -> Place:
+        """A place with its line's text."""
+        lines = self._sources.get(file, "").split("\n")
+        return Place(file, line, 0, lines[line - 1].strip() if 0 < line <= len(lines) else "")
+
+    # ------------------------------------------------------------------------------------------- compiling
+
+    def _root(self, source: str) -> Root:
+        document = is_document(source)
+        if document not in self._environments:
+            made = Environment(document=document)
+            loader = _Loader(self._parse)
+            made.loader = loader
+            self._environments[document] = (made, loader)
+        environment, loader = self._environments[document]
+        self._compile(environment, source)
+        used = self._reachable(environment, loader, source)
+        shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
+        reads: set[tuple[str, ...]] = set()
+        for file in used:
+            facts = loader.facts[file]
+            others = shared if len(used) > 1 else set()
+            for name, line in syntax.undeclared(loader.undeclared[file], facts, others):
+                known = syntax.NAMES | set(syntax.FUNCTIONS) | facts.assigned
+                self._refuse(f"{name} is not defined{hint(name, known)}", file, line)
+            for parameter, line in facts.params.items():
+                if parameter not in self._parameters:
+                    rest = hint(parameter, self._parameters, "template.yaml declares")
+                    self._refuse(f"params.{parameter} is no parameter of this template{rest}", file, line)
+            if facts.warns and source != "overlay.yaml.j2":
+                self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
+            reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
+        shortest = {p for p in reads if p[0] in syntax.NAMES and not any(p[:n] in reads for n in range(1, len(p)))}
+        names = {path[0] for path in shortest}
+        return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))
+
+    def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
+        found = [source]
+        for file in found:
+            self._compile(environment, file)
+            found += [f for f in loader.facts[file].includes if f not in found]
+        return found
+
+    def _compile(self, environment: Environment, source: str) -> None:
+        try:
+            environment.get_template(source)
+        except TemplateSyntaxError as error:
+            self._refuse(self._explained(source, error), error.name or source, error.lineno)
+        except syntax.SyntaxFault as error:
+            self._refuse(str(error), source, error.line)
+        except (RecursionError, MemoryError):
+            self._refuse("expressions are nested too deep", source, 0)
+
+    def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
+        tree = environment.parse(self._sources[source], source)
+        files = frozenset(f for f in self._sources if f.endswith(".j2"))
+        loader.facts[source] = syntax.check(tree, document=environment.document, files=files)
+        loader.undeclared[source] = meta.find_undeclared_variables(tree)
+        return tree
+
+    def _parse_tagged(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
+        tree = self._parse(environment, loader, source)
+        syntax.tag_lines(tree, lambda line: f"{LINE_OPEN}{source}#{line}{LINE_CLOSE}")
+        return tree
+
+    def _explained(self, source: str, error: TemplateSyntaxError) -> str:
+        message = error.message or "this is no Jinja"
+        text = self.place(source, error.lineno).text
+        if any(
+            start in text.replace(" ", "") for start in ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{{include", "{{-include")
+        ):
+            return f"{message}; this looks like a Go template: here write {{{{ params.x }}}}"
+        return message[:300]
+
+    def _refuse(self, message: str, file: str, line: int) -> NoReturn:
+        raise TemplateError(self._name, message, self.place(file, line)) from None
+
+
+class _Loader(BaseLoader):
+    """Hands Jinja compiled files, from trees that have been checked."""
+
+    def __init__(self, parse: Callable[[Environment, _Loader, str], nodes.Template]) -> None:
+        self._parse = parse
+        self.facts: dict[str, syntax.Facts] = {}
+        self.undeclared: dict[str, set[str]] = {}
+
+    def load(self, environment: JinjaEnvironment, name: str, globals: Any = None) -> JinjaTemplate:  # noqa: A002
+        """The compiled file of a name."""
+        if not isinstance(environment, Environment):
+            raise TypeError("this loader serves the injector's own environment")
+        code = environment.compile(self._parse(environment, self, name), name, name)  # type: ignore[call-overload]
+        return JinjaTemplate.from_code(environment, code, globals or {})

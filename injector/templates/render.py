@@ -1,0 +1,257 @@
+"""Rendering: a template and what it sees become an overlay, or the config files that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from types import TracebackType
+from typing import Any, NoReturn
+
+import msgspec
+import yaml
+from jinja2 import UndefinedError
+
+from injector.errors import InjectionError
+from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.reasons import Reason
+from injector.templates.dump import dump
+from injector.templates.environment import VerdictError
+from injector.templates.faults import Fault
+from injector.templates.holes import Run, current, document
+from injector.templates.program import Root
+from injector.templates.structure import Structure
+from injector.templates.template import OVERLAY, Template
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a template sees.
+
+    `params` by their names in templates; `object` the pod; `containers` the app's; `ports` the TCP ports that those
+    declare, in order; `native` whether sidecars are native here; `configmap` the name of the generated ConfigMap.
+    """
+
+    params: dict[str, Any]
+    object: Object
+    namespace: Namespace
+    workload: Workload
+    containers: Sequence[Object] = ()
+    ports: Sequence[int] = ()
+    cluster: Cluster = Cluster()
+    native: bool = True
+    configmap: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An overlay, which nobody changes, and what the template warned of."""
+
+    overlay: Object
+    warnings: tuple[str, ...] = ()
+
+
+class RenderError(InjectionError):
+    """A template failed to render: TEMPLATE_FAILED. `file` and 1-based `line` say where, 0 if that is not known.
+
+    `undefined` says that it used something that is not there.
+    """
+
+    def __init__(self, message: str, file: str, line: int, *, undefined: bool) -> None:
+        super().__init__(Reason.TEMPLATE_FAILED, message)
+        self.file = file
+        self.line = line
+        self.undefined = undefined
+
+
+def render_overlay(template: Template, context: Context) -> Rendered:
+    """The partial pod that a template renders, and its warnings.
+
+    Raises InjectionError: DENIED and NOT_SERVED as the template says, TEMPLATE_FAILED with `template/file:line: why`.
+    """
+    root = template.program.roots[OVERLAY]
+    rendered: Rendered = _remembered(template, root, context, _overlay)
+    return rendered
+
+
+def render_files(template: Template, context: Context) -> dict[str, str]:
+    """The text of each config file by its name. Raises InjectionError as `render_overlay` does."""
+    roots = template.program.roots
+    return {
+        spec.name: _remembered(
+            template, roots[spec.template], context, _document if roots[spec.template].document else _text
+        )
+        for spec in template.files.values()
+    }
+
+
+# ------------------------------------------------------------------------------------------------ one render
+
+
+@dataclass(slots=True)
+class _Job:
+    template: Template
+    root: Root
+    variables: dict[str, Any]
+    run: Run = field(default_factory=Run)
+
+    def text(self) -> str:
+        compiled = self.root.template
+        return document(compiled.root_render_func(compiled.new_context(dict(self.variables))), self.run)
+
+
+def _overlay(job: _Job) -> tuple[Rendered, int]:
+    value = _filled(job, replace=True)
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise Fault(f"the overlay is a {type(value).__name__}; it has to be a partial pod, with `spec:` or `metadata:`")
+    return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
+
+
+def _document(job: _Job) -> tuple[str, int]:
+    value = _filled(job, replace=False)
+    if job.root.source.endswith(".json.j2"):
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    else:
+        text = dump(value)
+    return text, len(text)
+
+
+def _text(job: _Job) -> tuple[str, int]:
+    text = job.text()
+    return text, len(text)
+
+
+def _filled(job: _Job, *, replace: bool) -> Any:
+    text = job.text()
+    structures = job.root.structures
+    structure = structures.get(text)
+    if structure is None:
+        structure = Structure(text, replace=replace)
+        structures.put(text, structure, 15 * len(text))
+    return structure.fill(job.run.values)
+
+
+def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:
+    variables = {name: _VARIABLES[name](context) for name in root.names}
+    if "object" in variables:
+        variables["pod"] = variables["object"]
+    key = _key(root, variables)
+    if key is not None:
+        known = root.renders.get(key)
+        if known is not None:
+            return known
+    job = _Job(template, root, variables)
+    token = current.set(job.run)
+    try:
+        result, size = make(job)
+    except VerdictError as verdict:
+        file, line = _frame(verdict.__traceback__)
+        place = f"{template.name}/{file}:{line}" if file else template.name
+        raise InjectionError(verdict.reason, f"{verdict} ({place})") from None
+    except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
+        _failed(job, error)
+    finally:
+        current.reset(token)
+    if key is not None:
+        root.renders.put(key, result, size)
+    return result
+
+
+def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
+    """A digest of everything that the root reads; None where that cannot be encoded."""
+    values: list[Any] = []
+    for path in root.reads:
+        value: Any = variables[path[0]]
+        for name in path[1:]:
+            if not isinstance(value, dict) or name not in value:
+                value = _ABSENT
+                break
+            value = value[name]
+        values.append(value)
+    try:
+        encoded = msgspec.msgpack.encode(values)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
+
+
+#: JSON has no bytes, so this is like no value.
+_ABSENT = b"absent"
+
+_VARIABLES: dict[str, Callable[[Context], Any]] = {
+    "params": lambda c: c.params,
+    "object": lambda c: c.object,
+    "namespace": lambda c: {
+        "name": c.namespace.name,
+        "labels": c.namespace.labels,
+        "annotations": c.namespace.annotations,
+    },
+    "workload": lambda c: {"kind": c.workload.kind, "name": c.workload.name},
+    "containers": lambda c: list(c.containers),
+    "ports": lambda c: list(c.ports),
+    "files": lambda c: {"configmap": c.configmap},
+    "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
+    "native": lambda c: c.native,
+}
+
+# ---------------------------------------------------------------------------------------------------- errors
+
+
+def _failed(job: _Job, error: Exception) -> NoReturn:
+    """Turn any error into one with file and line."""
+    line = 0
+    file = ""
+    if isinstance(error, yaml.YAMLError):
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        file, line = _traced(job, mark.line if mark is not None else None)
+        problem = getattr(error, "problem", None) or str(error)
+        message = f"not the YAML that was meant: {problem}"
+    elif isinstance(error, Fault) and error.line is not None:
+        file, line = _traced(job, error.line)
+        message = str(error)
+    else:
+        file, line = _frame(error.__traceback__)
+        message = _words(error)
+    where = f"{job.template.name}/{file or job.root.source}" + (f":{line}" if line else "")
+    raise RenderError(
+        f"{where}: {message[:300]}", file or job.root.source, line, undefined=isinstance(error, UndefinedError)
+    ) from None
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "macros or includes call each other without end"
+    if isinstance(error, MemoryError):
+        return "the template takes too much memory"
+    if isinstance(error, Fault | UndefinedError):
+        return str(error)
+    if isinstance(error, ZeroDivisionError):
+        return "a division by zero"
+    return f"{type(error).__name__}: {error}" if not isinstance(error, TypeError | ValueError) else str(error)
+
+
+def _traced(job: _Job, line: int | None) -> tuple[str, int]:
+    """The author's file and line for a 0-based line of the rendered text."""
+    if line is None:
+        return job.root.source, 0
+    token = current.set(Run())
+    try:
+        places = job.template.program.lines(job.root, job.variables)
+    except Exception:  # the first error is the one to tell
+        return job.root.source, 0
+    finally:
+        current.reset(token)
+    return places[min(line, len(places) - 1)]
+
+
+def _frame(traceback: TracebackType | None) -> tuple[str, int]:
+    """The innermost file and line of the template in a traceback."""
+    place = ("", 0)
+    while traceback is not None:
+        compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if compiled is not None:
+            place = (compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return place

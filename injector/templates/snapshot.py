@@ -1,0 +1,128 @@
+"""The snapshot: settings and templates as one immutable whole. It is built completely, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import msgspec
+
+from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.pods.context import Cluster
+from injector.settings import Settings
+from injector.templates import trial as trials
+from injector.templates.catalog import Catalog
+from injector.templates.load import load_template
+from injector.templates.parameters import value_of
+from injector.templates.spelling import hint, shortened
+from injector.templates.template import Template
+
+
+class SnapshotError(InjectorError):
+    """A snapshot does not build; `errors` are all the reasons, each a TemplateError or a SettingsError."""
+
+    def __init__(self, errors: Iterable[InjectorError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(str(error) for error in self.errors))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Settings, templates and cluster. `generation` names their content: the same on every replica.
+
+    `previous` is the snapshot before, without its own; `warnings` are about settings that name what does not exist.
+    """
+
+    settings: Settings
+    catalog: Catalog
+    cluster: Cluster
+    generation: str
+    previous: Snapshot | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def build_snapshot(
+    settings: Settings,
+    sources: Mapping[str, Mapping[str, str]],
+    cluster: Cluster,
+    previous: Snapshot | None = None,
+    trial: bool = True,
+) -> Snapshot:
+    """A snapshot of settings and the sources of templates by name.
+
+    Templates that the previous snapshot holds with the same content are taken over. With `trial` every other one is
+    first tried in a child process with limits. Raises SnapshotError with everything that is wrong.
+    """
+    errors: list[InjectorError] = []
+    old = {t.name: t for t in previous.catalog} if previous is not None else {}
+    known: list[Template] = []
+    fresh: dict[str, Mapping[str, str]] = {}
+    for name, files in sorted(sources.items()):
+        before = old.get(name)
+        if before is not None and before.sources == _kept(files):
+            known.append(before)
+        else:
+            fresh[name] = files
+    if trial and fresh:
+        # before anything of it is compiled here
+        failed = trials.try_templates(fresh)
+        errors += failed.values()
+        fresh = {name: files for name, files in fresh.items() if name not in failed}
+    for name, files in fresh.items():
+        try:
+            known.append(load_template(name, files))
+        except TemplateError as error:
+            errors.append(error)
+    catalog = Catalog(known)
+    problems, warnings = _check_settings(settings, catalog, sources)
+    errors += problems
+    if errors:
+        raise SnapshotError(errors)
+    generation = _generation(settings, catalog)
+    if previous is not None and previous.generation == generation:
+        # nothing but the cluster can differ, and the snapshot before stays the one before
+        return replace(previous, cluster=cluster)
+    before_this = replace(previous, previous=None) if previous is not None else None
+    return Snapshot(settings, catalog, cluster, generation, before_this, tuple(warnings))
+
+
+def _kept(files: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in files.items() if name != "README.md"}
+
+
+def _generation(settings: Settings, catalog: Catalog) -> str:
+    content = sha256(msgspec.json.encode(settings, order="deterministic"))
+    for template in catalog:
+        content.update(f"\n{template.name} {template.digest}".encode())
+    return content.hexdigest()[:12]
+
+
+def _check_settings(
+    settings: Settings, catalog: Catalog, sources: Mapping[str, object]
+) -> tuple[list[InjectorError], list[str]]:
+    """What the settings say about templates: bad values are errors, templates that do not exist (yet) are warnings."""
+    problems: list[InjectorError] = []
+    warnings = [
+        f"settings: templates names {shortened(name)}, which does not exist{hint(name, catalog.names)}"
+        for name in settings.templates
+        if name not in sources
+    ]
+    for name, values in settings.parameters.items():
+        template = catalog.get(name)
+        if template is None:
+            if name not in sources:
+                rest = hint(name, catalog.names)
+                warnings.append(f"settings: parameters.{shortened(name)}: there is no such template{rest}")
+            continue
+        for key, value in values.items():
+            parameter = template.parameters.get(key)
+            if parameter is None:
+                rest = hint(key, template.parameters)
+                problems.append(SettingsError(f"settings: parameters.{name}.{key}: no such parameter{rest}"))
+                continue
+            try:
+                value_of(parameter, value)
+            except ValueError as error:
+                problems.append(SettingsError(f"settings: parameters.{name}.{key} = {shortened(value)}: {error}"))
+    return problems, warnings

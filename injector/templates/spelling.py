@@ -1,0 +1,37 @@
+"""The nearest spelling of a name, for errors and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is spelled most like `name`, or None where nothing comes near.
+
+    Case, dashes and underscores do not count, so `appPort` finds `app-port`.
+    """
+    names = {_plain(k): k for k in known}
+    found = get_close_matches(_plain(name[:80]), names, n=1, cutoff=0.6)
+    return names[found[0]] if found else None
+
+
+def hint(name: str, known: Iterable[str], what: str = "there are") -> str:
+    """What to add to an error about an unknown name: `; did you mean x?`, or else what there is."""
+    names = sorted(known)
+    near = nearest(name, names)
+    if near is not None:
+        return f"; did you mean {near}?"
+    return f"; {what}: {', '.join(names)}" if names else f"; {what} none"
+
+
+def shortened(value: object, length: int = 40) -> str:
+    """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
+    text = value if isinstance(value, str) else repr(value)
+    text = "".join(c if c.isprintable() else "?" for c in text[: length + 1])
+    text = text if len(text) <= length else text[: length - 3] + "..."
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")

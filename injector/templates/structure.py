@@ -1,0 +1,217 @@
+"""The structure of a document with holes: parsed once from the author's text, then filled with values many times.
+
+A hole stands in the text as a placeholder: its number between two noncharacters of Unicode (U+FDD0, U+FDD1), which
+are for a program's own use and never text. A placeholder that is a whole plain scalar keeps the type of its value;
+in quotes, in a block scalar or beside other text it becomes part of a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from injector.pods.overlay import Replace
+from injector.templates.faults import Fault
+from injector.templates.yaml import Builder, Node, compose
+
+OPEN, CLOSE = "\ufdd0", "\ufdd1"
+HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
+#: How many values a template's document may have, aliases written out.
+NODES = 100_000
+#: How many characters one render may come to, values included.
+OUTPUT = 1024 * 1024
+
+
+def as_text(value: Any) -> str:
+    """A value within a string. Raises Fault for a null, a list and a mapping, which have no one spelling."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int or kind is float:
+        return repr(value)
+    if value is None:
+        raise Fault("a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}")
+    name = "a mapping" if isinstance(value, dict) else "a list"
+    raise Fault(f"{name} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`")
+
+
+class Plan:
+    """A part of a document that holds holes; `line` is its 0-based line in the rendered text."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The part with values in its holes. Raises Fault naming the line."""
+        raise NotImplementedError
+
+
+class Whole(Plan):
+    """A hole that is a whole value."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int, line: int) -> None:
+        super().__init__(line)
+        self.index = index
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The value with its own type."""
+        return values[self.index]
+
+
+class Mixed(Plan):
+    """A string with holes in it: text and numbers of holes in turn."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[str | int], line: int) -> None:
+        super().__init__(line)
+        self.parts = parts
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The string."""
+        try:
+            return "".join([part if type(part) is str else as_text(values[part]) for part in self.parts])  # type: ignore[index]
+        except Fault as fault:
+            raise fault.at(self.line) from None
+
+
+class Mapping(Plan):
+    """A mapping with holes in keys or values; a key whose value turns out null is left out."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[tuple[str | Plan, Any, bool]], line: int) -> None:
+        super().__init__(line)
+        self.entries = entries
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The mapping."""
+        result: dict[str, Any] = {}
+        for key, value, holes in self.entries:
+            if holes:
+                value = value.fill(values)
+                if value is None:
+                    continue
+            if type(key) is not str:
+                name = key.fill(values)  # type: ignore[union-attr]
+                if name in result or any(name == other for other, _, _ in self.entries):
+                    raise Fault(f'the key "{name[:60]}" is there twice').at(key.line)  # type: ignore[union-attr]
+                key = name
+            result[key] = value  # type: ignore[index]
+        return result
+
+
+class Items(Plan):
+    """A list with holes in its items."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Any], line: int) -> None:
+        super().__init__(line)
+        self.items = items
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The list."""
+        result = [item.fill(values) if isinstance(item, Plan) else item for item in self.items]
+        if None in result:
+            for item, value in zip(self.items, result, strict=True):
+                if value is None and item is not None:
+                    raise Fault("a list's item is null; leave it out with {% if %}").at(item.line)
+        return result
+
+
+class Replacing(Plan):
+    """A `!replace` whose value holds holes."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, plan: Plan, line: int) -> None:
+        super().__init__(line)
+        self.plan = plan
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The Replace, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
+        value = self.plan.fill(values)
+        return None if value is None else Replace(value)
+
+
+class Structure:
+    """A parsed document, ready to be filled."""
+
+    __slots__ = ("_often", "root")
+
+    def __init__(self, text: str, *, replace: bool) -> None:
+        """Parse a rendered text. `replace` allows `!replace`. Raises yaml.YAMLError with marks in that text."""
+        builder = _Builder(replace)
+        node = compose(text)
+        self.root = None if node is None else builder.value(node)
+        self._often = {index: times for index, times in builder.used.items() if times > 1}
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The document with values in its holes. Raises Fault."""
+        if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
+            raise Fault(f"the output is larger than {OUTPUT} characters")
+        return self.root.fill(values) if isinstance(self.root, Plan) else self.root
+
+
+def weight(value: Any) -> int:
+    """How many characters a value roughly comes to when it is written."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(k) + weight(v) for k, v in value.items()) + 2
+    if isinstance(value, list):
+        return sum(map(weight, value)) + 2
+    return 8
+
+
+class _Builder(Builder):
+    def __init__(self, replace: bool) -> None:
+        super().__init__(NODES)
+        self.used: Counter[int] = Counter()
+        self._replace = replace
+
+    def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
+        if OPEN not in node.value:
+            return super().text(node, plain)
+        pieces = HOLE.split(node.value)
+        if any(OPEN in piece or CLOSE in piece for piece in pieces):
+            raise yaml.MarkedYAMLError(problem="a placeholder is broken", problem_mark=node.start_mark)
+        parts = [int(piece) if at % 2 else piece for at, piece in enumerate(pieces)]
+        self.used.update(part for part in parts if isinstance(part, int))
+        line = node.start_mark.line
+        if plain and len(parts) == 3 and parts[0] == parts[2] == "":
+            return Whole(int(parts[1]), line)
+        return Mixed([part for part in parts if part != ""], line)
+
+    def key(self, node: Node) -> Any:
+        if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
+            made = self.text(node, False)
+            return made
+        return super().key(node)
+
+    def tagged(self, node: Node, built: Any) -> Any:
+        if node.tag != "!replace" or not self._replace:
+            return super().tagged(node, built)
+        if isinstance(built, Plan):
+            return Replacing(built, node.start_mark.line)
+        return Replace(built)
+
+    def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
+        entries = [(k, v, isinstance(v, Plan)) for k, v in pairs.items() if v is not None]
+        if any(holes or isinstance(k, Plan) for k, _, holes in entries):
+            return Mapping(entries, node.start_mark.line)
+        return {k: v for k, v, _ in entries}
+
+    def make_sequence(self, items: list[Any], node: Node) -> Any:
+        return Items(items, node.start_mark.line) if any(isinstance(i, Plan) for i in items) else items

@@ -1,0 +1,285 @@
+"""What authors may write: every node of a template's syntax tree is looked at before it is compiled.
+
+What is on no list is refused with file and line. Where Jinja's own code has no hook (loops, comparisons, `~`, slices,
+methods), a call of a checked function is put in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.visitor import NodeTransformer
+
+from injector.templates.environment import FUNCTIONS
+from injector.templates.filters import FILTERS, METHODS, TESTS, TEXT_FILTERS
+from injector.templates.spelling import hint
+from injector.templates.text import QUOTING
+
+#: The names that a template sees; see `render.Context`.
+NAMES = frozenset(
+    ["params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native"]
+)
+#: Functions that are no template's names.
+_ALLOWED = (
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.Assign,
+    nodes.AssignBlock, nodes.With, nodes.Include, nodes.Import, nodes.FromImport, nodes.Name, nodes.Const, nodes.Tuple,
+    nodes.List, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.CondExpr, nodes.Filter, nodes.Test, nodes.Call,
+    nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare, nodes.Operand, nodes.Add, nodes.Sub,
+    nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
+)  # fmt: skip
+_REFUSED = {
+    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
+    "Block": "{% block %} is not available; use a macro or {% include %}",
+    "Extends": "{% extends %} is not available; use a macro or {% include %}",
+    "ScopedEvalContextModifier": "{% autoescape %} is not available",
+    "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
+    "Pow": "** is not available",
+}
+_OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
+_HABITS = {
+    **dict.fromkeys(("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json"), f"{_OURS} {{name}}"),
+    **dict.fromkeys(("indent", "nindent"), f"{_OURS} {{name}}; a macro's text is written where it is indented"),
+    **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
+    **dict.fromkeys(
+        ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
+    ),
+    **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
+    **dict.fromkeys(QUOTING, "it is for text files; in YAML and JSON values need no quoting"),
+}
+_PATH_ROOTS = NAMES - {"containers", "ports", "native"}
+
+
+class SyntaxFault(Exception):
+    """Something that authors may not write, on a line."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a file was found to use."""
+
+    includes: dict[str, int] = field(default_factory=dict)  #: other files, with the line
+    assigned: set[str] = field(default_factory=set)  #: names that it sets anywhere
+    reads: set[tuple[str, ...]] = field(default_factory=set)  #: paths into the template's names
+    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with the line
+    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with the line
+    warns: int = 0  #: a line that calls warn()
+
+
+def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
+    """Check a tree and change it in place. Raises SyntaxFault."""
+    checker = _Checker(document, files)
+    checker.visit(tree)
+    return checker.facts
+
+
+class _Checker(NodeTransformer):
+    def __init__(self, document: bool, files: frozenset[str]) -> None:
+        self.facts = Facts()
+        self._filters = FILTERS if document else TEXT_FILTERS
+        self._files = files
+        self._modules: set[str] = set()
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        if not isinstance(node, _ALLOWED):
+            name = type(node).__name__
+            raise SyntaxFault(_REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno)
+        return super().generic_visit(node, *args, **kwargs)
+
+    # ---------------------------------------------------------------------------------------- names and paths
+
+    def visit_Name(self, node: nodes.Name) -> nodes.Node:
+        if node.name in ("varargs", "kwargs", "self", "super") or node.name.startswith("__"):
+            raise SyntaxFault(f"{node.name} is not available in templates", node.lineno)
+        if node.ctx == "load":
+            self.facts.reads.add((node.name,))
+            self.facts.names.setdefault(node.name, node.lineno)
+        else:
+            if node.name in NAMES or node.name in FUNCTIONS:
+                raise SyntaxFault(f"{node.name} has a meaning already; choose another name", node.lineno)
+            self.facts.assigned.add(node.name)
+        return node
+
+    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:
+        return self._path(node) or self.generic_visit(node)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+        if isinstance(node.arg, nodes.Slice):
+            parts = [part or nodes.Const(None) for part in (node.arg.start, node.arg.stop, node.arg.step)]
+            return self._checked("sliced", [self.visit(n) for n in (node.node, *parts)], node.lineno)
+        return self._path(node) or self.generic_visit(node)
+
+    def _path(self, node: nodes.Expr) -> nodes.Node | None:
+        """Note a chain of constant names such as `object.metadata.labels`, so that only that part is a result's key."""
+        path: list[str] = []
+        inner: nodes.Node = node
+        while True:
+            if isinstance(inner, nodes.Getattr):
+                path.append(inner.attr)
+                inner = inner.node
+            elif (
+                isinstance(inner, nodes.Getitem)
+                and isinstance(inner.arg, nodes.Const)
+                and isinstance(inner.arg.value, str)
+            ):
+                path.append(inner.arg.value)
+                inner = inner.node
+            else:
+                break
+        if not isinstance(inner, nodes.Name) or inner.name not in _PATH_ROOTS or inner.ctx != "load":
+            return None
+        path.append(inner.name)
+        path.reverse()
+        self.facts.names.setdefault(inner.name, inner.lineno)
+        if inner.name == "params":
+            self.facts.params.setdefault(path[1], node.lineno)
+        self.facts.reads.add(tuple(path))
+        return node
+
+    # ------------------------------------------------------------------------------------------------- calls
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Node:
+        if node.dyn_args is not None or node.dyn_kwargs is not None:
+            raise SyntaxFault("* and ** in calls are not available", node.lineno)
+        target = node.node
+        if isinstance(target, nodes.Name) and target.name == "warn":
+            self.facts.warns = node.lineno
+        if isinstance(target, nodes.Getattr) and not self._is_module(target):
+            name = target.attr
+            if name not in METHODS:
+                raise SyntaxFault(f"no method {name}() here{hint(name, METHODS)}", node.lineno)
+            arguments = [target.node, nodes.Const(name), *node.args]
+            called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
+            called.kwargs = [self.visit(k) for k in node.kwargs]
+            return called
+        return self.generic_visit(node)
+
+    def _is_module(self, target: nodes.Getattr) -> bool:
+        return isinstance(target.node, nodes.Name) and (target.node.name in self._modules or target.node.name == "loop")
+
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
+        target = node.call.node
+        if not isinstance(target, nodes.Name) and not (isinstance(target, nodes.Getattr) and self._is_module(target)):
+            raise SyntaxFault("{% call %} needs a macro", node.lineno)
+        return self.generic_visit(node)
+
+    def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
+        if node.node is None:
+            raise SyntaxFault("{% set x | filter %} is not available; filter where the value is used", node.lineno)
+        self._known("filter", node, self._filters)
+        return self.generic_visit(node)
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Node:
+        self._known("test", node, TESTS)
+        return self.generic_visit(node)
+
+    def _known(self, what: str, node: nodes.Filter | nodes.Test, known: dict[str, Any]) -> None:
+        if node.dyn_args is not None or node.dyn_kwargs is not None:
+            raise SyntaxFault("* and ** in calls are not available", node.lineno)
+        name = node.name
+        if name not in known:
+            habit = _HABITS.get(name, "").replace("{name}", name)
+            rest = f"; {habit}" if habit else hint(name, known)
+            raise SyntaxFault(f"no {what} named {name} here{rest}", node.lineno)
+        if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
+            self._named_by_argument(node)
+
+    def _named_by_argument(self, node: nodes.Filter) -> None:
+        """`map("upper")`: the name of a filter or test in a string has to be known too."""
+        position = 1 if node.name.endswith("attr") else 0
+        if len(node.args) <= position:
+            return
+        argument = node.args[position]
+        what, known = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
+        if not isinstance(argument, nodes.Const) or argument.value not in known:
+            name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
+            raise SyntaxFault(f"{node.name}: no {what} named {name} here{hint(name, known)}", node.lineno)
+
+    # -------------------------------------------------------------- what Jinja's own code would not check
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:
+        if node.recursive:
+            raise SyntaxFault("recursive loops are not available; use a macro that calls itself", node.lineno)
+        self.generic_visit(node)
+        node.iter = self._checked("each", [node.iter], node.lineno)
+        return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        self.generic_visit(node)
+        for part in (node, *node.ops):
+            if not isinstance(part.expr, nodes.Const):
+                part.expr = self._checked("compared", [part.expr], node.lineno)
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
+        return self._checked("joined", [pieces], node.lineno)
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:
+        self.generic_visit(node)
+        return self._checked("weigh", [node], node.lineno)
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:
+        self.generic_visit(node)
+        return self._checked("weigh", [node], node.lineno)
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
+        self.generic_visit(node)
+        return node if node.ctx == "store" else self._checked("weigh", [node], node.lineno)
+
+    def _checked(self, name: str, arguments: list[nodes.Node], line: int) -> nodes.Filter:
+        first, *rest = arguments
+        return nodes.Filter(first, f"check:{name}", rest, [], None, None, lineno=line)
+
+    # ------------------------------------------------------------------------------------------ other files
+
+    def visit_Include(self, node: nodes.Include) -> nodes.Node:
+        node.with_context = True
+        return self._file(node)
+
+    def visit_Import(self, node: nodes.Import) -> nodes.Node:
+        node.with_context = True  # a module without context would be shared between renders
+        self._modules.add(node.target)
+        self._assign(node.target, node.lineno)
+        return self._file(node)
+
+    def visit_FromImport(self, node: nodes.FromImport) -> nodes.Node:
+        node.with_context = True
+        for name in node.names:
+            self._assign(name if isinstance(name, str) else name[1], node.lineno)
+        return self._file(node)
+
+    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
+        self._assign(node.name, node.lineno)
+        return self.generic_visit(node)
+
+    def _assign(self, name: str, line: int) -> None:
+        self.visit_Name(nodes.Name(name, "store", lineno=line))
+
+    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
+        name = node.template.value if isinstance(node.template, nodes.Const) else None
+        if not isinstance(name, str):
+            raise SyntaxFault("the name of another file has to stand there as a string", node.lineno)
+        if name not in self._files:
+            raise SyntaxFault(f'no file "{name}" in this template{hint(name, self._files)}', node.lineno)
+        self.facts.includes.setdefault(name, node.lineno)
+        return node
+
+
+def tag_lines(tree: nodes.Template, tag: Any) -> None:
+    """Put `tag(line)` behind every line end that the author wrote, so that a rendered line can be traced back."""
+    for data in tree.find_all(nodes.TemplateData):
+        lines = data.data.split("\n")
+        data.data = "\n".join([lines[0], *(tag(data.lineno + n) + line for n, line in enumerate(lines[1:], 1))])
+
+
+def undeclared(names: set[str], facts: Facts, shared: set[str]) -> Iterator[tuple[str, int]]:
+    """Names that nothing defines, of those that Jinja found undeclared, with a line where each is read."""
+    for name in sorted(names - NAMES - set(FUNCTIONS) - shared):
+        yield name, facts.names.get(name, 0)

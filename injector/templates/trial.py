@@ -1,0 +1,179 @@
+"""Trying a new template before it is accepted: it is compiled and rendered against sample pods in a child process.
+
+The child has limits on memory and processor time that only it can run into. This and reading a folder are the only
+input and output of this package.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from injector.errors import InjectionError, Place, TemplateError
+from injector.reasons import Reason
+from injector.templates.load import load_template
+from injector.templates.render import RenderError, render_files, render_overlay
+from injector.templates.samples import sample_contexts
+
+#: What a template may take on top of what the child itself takes, and how long all of it may take.
+_MEMORY = 256 * 1024 * 1024
+_CPU_SECONDS = 2
+_WALL_SECONDS = 10
+
+
+class _Start(msgspec.Struct):
+    """The child begins with a template."""
+
+    start: str
+
+
+class Verdict(msgspec.Struct):
+    """What the child found: an empty message is a pass."""
+
+    name: str
+    message: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    text: str = ""
+
+    def error(self) -> TemplateError:
+        """The verdict as an error."""
+        place = Place(self.file, self.line, self.column, self.text) if self.file else None
+        return TemplateError(self.name, self.message, place)
+
+
+def try_templates(templates: Mapping[str, Mapping[str, str]]) -> dict[str, TemplateError]:
+    """Try templates, given as their sources by name, in a child process; the errors of those that fail, by name."""
+    failed: dict[str, TemplateError] = {}
+    left = dict(templates)
+    while left:
+        verdicts, died = _child(left)
+        for verdict in verdicts:
+            left.pop(verdict.name, None)
+            if verdict.message:
+                failed[verdict.name] = verdict.error()
+        if died is None:
+            for name in left:
+                failed[name] = TemplateError(name, "the trial could not be run")
+            break
+        name, why = died
+        # what the child was at when it died is at fault; the others get another child
+        left.pop(name, None)
+        failed[name] = TemplateError(name, why)
+    return failed
+
+
+def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[Verdict], tuple[str, str] | None]:
+    """Run the child: the verdicts it reached, and the template it died of, with why."""
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.environ.get("PYTHONPATH")
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}
+    timeout = _WALL_SECONDS + 3 * _CPU_SECONDS * len(templates)
+    command = [sys.executable, "-m", "injector.templates.trial"]
+    why = ""
+    try:
+        done = subprocess.run(
+            command,
+            input=msgspec.json.encode(templates),
+            capture_output=True,
+            timeout=timeout,
+            env=environment,
+            check=False,
+        )
+        output = done.stdout
+        if done.returncode < 0:
+            why = f"the trial in a process of its own ended by signal {-done.returncode}: it takes too much time or memory"
+        elif done.returncode:
+            why = "the trial in a process of its own failed: it takes too much memory"
+    except subprocess.TimeoutExpired as expired:
+        output = expired.stdout or b""
+        why = f"the trial did not end within {timeout} s"
+    verdicts: list[Verdict] = []
+    at = ""
+    for line in output.splitlines():
+        try:
+            if line.startswith(b'{"start"'):
+                at = msgspec.json.decode(line, type=_Start).start
+            else:
+                verdicts.append(msgspec.json.decode(line, type=Verdict))
+                at = ""
+        except msgspec.MsgspecError:
+            break
+    return verdicts, (at, why) if at and why else None
+
+
+def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
+    """Try a template in this process, without limits."""
+    try:
+        template = load_template(name, sources)
+    except TemplateError as error:
+        place = error.place or Place("")
+        return Verdict(name, error.message, place.file, place.line, place.column, place.text)
+    failures: list[RenderError] = []
+    rendered = 0
+    for context in sample_contexts(template):
+        try:
+            render_overlay(template, context)
+            render_files(template, context)
+            rendered += 1
+        except RenderError as error:
+            if error.undefined:
+                return _refused(name, error)
+            failures.append(error)
+        except InjectionError as error:
+            if error.reason not in (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER):
+                raise
+            rendered += 1
+    return Verdict(name) if rendered or not failures else _refused(name, failures[0])
+
+
+def _refused(name: str, error: RenderError) -> Verdict:
+    message = str(error).partition(": ")[2]
+    return Verdict(name, f"{message} (tried with a sample pod)", error.file, error.line)
+
+
+def main() -> None:
+    """The child: sources as JSON on standard input, a line of JSON for each start and each verdict on standard output."""
+    templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
+    _limit(resource.RLIMIT_AS, _address_space() + _MEMORY)
+    _limit(resource.RLIMIT_CORE, 0)
+    for name, sources in templates.items():
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS)
+        _say(_Start(name))
+        try:
+            verdict = try_one(name, sources)
+        except MemoryError:
+            verdict = Verdict(name, "the template takes too much memory")
+        _say(verdict)
+
+
+def _say(line: msgspec.Struct) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _address_space() -> int:
+    """Bytes of address space that this process has by now (Linux; elsewhere a generous guess)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1024 * 1024 * 1024
+
+
+def _limit(what: int, value: int) -> None:
+    _, hard = resource.getrlimit(what)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(what, (value, hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""YAML 1.1 as Kubernetes sees it: what sigs.k8s.io/yaml (go-yaml v2) makes of a document, and nothing more.
+
+So `yes` and `y` are true, `0644` is 420, `1e3` is a number; a date stays text, and so does 12:30:45 (which other
+YAML 1.1 readers take for base 60). Keys become strings. A key twice, an unknown tag and `.nan` are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+Node = yaml.Node
+YAMLError = yaml.YAMLError
+
+#: How many values one document may have, aliases written out, and how deep they may lie within each other.
+NODES = 1_000_000
+DEPTH = 200
+
+_WORDS: dict[str, bool | None] = {
+    **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.capitalize(), word.upper())},
+    **{w: False for word in ("n", "no", "false", "off") for w in (word, word.capitalize(), word.upper())},
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}
+_SPECIAL = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+_INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+
+#: What a line may start with that opens values within values.
+_INDENT = re.compile(r"^[ \t?-]*", re.MULTILINE)
+
+_PLAIN = "plain"
+_QUOTED = "quoted"
+_STANDARD = "tag:yaml.org,2002:"
+_TAGS = {
+    f"{_STANDARD}int": (int,),
+    f"{_STANDARD}float": (int, float),
+    f"{_STANDARD}bool": (bool,),
+    f"{_STANDARD}null": (type(None),),
+}
+
+
+class _Loader(yaml.CSafeLoader):
+    """Leaves open what a plain scalar is, but keeps apart what had a tag, what was plain and what was quoted."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        """The tag of a node that has none."""
+        return _PLAIN if kind is yaml.ScalarNode and implicit[0] else _QUOTED
+
+
+def compose(text: str) -> Node | None:
+    """The nodes of the one document of a text, with their marks; None for an empty one. Raises YAMLError."""
+    try:
+        if _deep(text):
+            raise ConstructorError(None, None, f"values lie more than {DEPTH} deep within each other", None)
+        loader = _Loader(text)
+        try:
+            node: Node | None = loader.get_single_node()
+            return node
+        finally:
+            loader.dispose()
+    except UnicodeEncodeError:
+        raise ConstructorError(None, None, "the text holds half of a surrogate pair", None) from None
+
+
+def load_manifest(text: str) -> Any:
+    """The value of the one document of a text, None for an empty one; nulls are kept. Raises YAMLError with a mark."""
+    node = compose(text)
+    return None if node is None else Builder(NODES).value(node)
+
+
+def scalar(text: str) -> Any:
+    """What a plain scalar is: true, false, None, a number, or the text itself. Raises ValueError for .inf and .nan."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _SPECIAL.match(text):
+        raise ValueError("JSON, and so Kubernetes, has no infinity and no not-a-number")
+    if text[0] == ".":
+        return float(text) if _FLOAT.match(text) else text
+    plain = text.replace("_", "")
+    found = _INTEGER.match(plain)
+    if found:
+        sign, digits = found.groups()
+        old_octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+        if len(digits) <= 70:
+            number = int(digits, 8 if old_octal else 0) * (-1 if sign == "-" else 1)
+            if -(2**63) <= number < 2**64:
+                return number
+    if _FLOAT.match(plain):
+        value = float(plain)
+        if value in (float("inf"), float("-inf")):
+            return text
+        return value
+    if found:
+        raise ValueError("the number does not fit into 64 bits; put it in quotes")
+    return text
+
+
+def key_text(value: Any) -> str:
+    """A key as the text that JSON needs. Raises ValueError for a null, a list or a mapping."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    raise ValueError("a key must be a string; put it in quotes")
+
+
+class Builder:
+    """Makes values of nodes. What a scalar, a tag, a mapping and a list become, a subclass may say in its own way."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._depth = 0
+        self._within: set[int] = set()
+
+    def value(self, node: Node) -> Any:
+        """The value of a node. Raises YAMLError with the mark of what is wrong."""
+        self._left -= 1
+        if self._left < 0:
+            raise _error(node, "too many values (aliases written out)")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        with self._inside(node):
+            built = self._sequence(node) if isinstance(node, yaml.SequenceNode) else self._mapping(node)
+        if node.tag in (_QUOTED, _PLAIN, f"{_STANDARD}map", f"{_STANDARD}seq"):
+            return built
+        return self.tagged(node, built)
+
+    def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
+        """The value of a scalar; a plain one may be other than text."""
+        if not plain:
+            return node.value
+        try:
+            return scalar(node.value)
+        except ValueError as error:
+            raise _error(node, str(error)) from None
+
+    def key(self, node: Node) -> Any:
+        """The value of a key."""
+        if not isinstance(node, yaml.ScalarNode):
+            raise _error(node, "a key must be a string, not a list or a mapping")
+        try:
+            return key_text(self.value(node))
+        except ValueError as error:
+            raise _error(node, str(error)) from None
+
+    def tagged(self, node: Node, built: Any) -> Any:
+        """The value of a node with a tag of its own."""
+        raise _error(node, f"unknown tag {node.tag}")
+
+    def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
+        """The value of a mapping from its keys and values."""
+        return pairs
+
+    def make_sequence(self, items: list[Any], node: Node) -> Any:
+        """The value of a list from its items."""
+        return items
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        tag = node.tag
+        if tag == _PLAIN:
+            return self.text(node, True)
+        if tag in (_QUOTED, "!", f"{_STANDARD}str"):
+            return self.text(node, False)
+        if tag in _TAGS:
+            value = self.text(node, True)
+            if type(value) not in _TAGS[tag]:
+                raise _error(node, f"this is no {tag.removeprefix(_STANDARD)}")
+            return value
+        return self.tagged(node, self.text(node, node.style is None))
+
+    def _sequence(self, node: Node) -> Any:
+        return self.make_sequence([self.value(item) for item in node.value], node)
+
+    def _mapping(self, node: Node) -> Any:
+        return self.make_mapping(self._pairs(node), node)
+
+    def _pairs(self, node: Node) -> dict[Any, Any]:
+        pairs: dict[Any, Any] = {}
+        merged: list[Node] = []
+        for key_node, value_node in node.value:
+            if key_node.tag == _PLAIN and key_node.value == "<<":
+                merged += value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+                continue
+            key = self.key(key_node)
+            if key in pairs:
+                raise _error(key_node, f"the key {key} is there twice")
+            pairs[key] = self.value(value_node)
+        # the mapping's own keys win over those it merges in, and earlier ones over later ones
+        for other in merged:
+            if not isinstance(other, yaml.MappingNode):
+                raise _error(other, "<< takes a mapping or a list of mappings")
+            with self._inside(other):
+                for key, value in self._pairs(other).items():
+                    pairs.setdefault(key, value)
+        return pairs
+
+    @contextmanager
+    def _inside(self, node: Node) -> Iterator[None]:
+        if id(node) in self._within:
+            raise _error(node, "an alias contains itself")
+        if self._depth >= DEPTH:
+            raise _error(node, f"values lie more than {DEPTH} deep within each other")
+        self._within.add(id(node))
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._within.discard(id(node))
+            self._depth -= 1
+
+
+def _deep(text: str) -> bool:
+    """Whether values lie deeper than DEPTH. libyaml's composer recurses in C and would take the process with it."""
+    brackets = text.count("[") + text.count("{")
+    if brackets + 2 * max(len(run) for run in _INDENT.findall(text)) < DEPTH:
+        return False
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEPTH:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
+
+
+def _error(node: Node, problem: str) -> ConstructorError:
+    return ConstructorError(None, None, problem, node.start_mark)
