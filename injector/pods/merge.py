@@ -186,23 +186,23 @@ class _Merger:
         if not missing:
             return result
         result = list(have) if result is have else result
-        order = [one_of.element_step(item, field) for item in wanted]
         for step, item in missing:
             new = self.untagged(item, f"{here}/{escape(step)}")
             if field == "initContainers":
                 result.insert(self.placement.position([step_of(old, field) for old in result], step), new)
             else:
-                result.insert(self.before_own_successor(result, order, step, field, here, index), new)
+                result.insert(self.before_own_successor(result, wanted, step, field, here, index), new)
         return result
 
     def before_own_successor(
-        self, result: list[Any], order: list[str], step: str, field: str, here: str, index: dict[str, int]
+        self, result: list[Any], wanted: list[Any], step: str, field: str, here: str, index: dict[str, int]
     ) -> int:
         """The end of the list; but before what this overlay put there earlier and wants after the new element.
 
         A variable must stand before those whose `$(NAME)` refer to it.
         """
         if self.differences.claimed and field == "env":
+            order = [one_of.element_step(item, field) for item in wanted]
             for later in order[order.index(step) + 1 :]:
                 if later in index and self.differences.is_claimed(f"{here}/{escape(later)}"):
                     return next(i for i, old in enumerate(result) if step_of(old, field) == later)
@@ -271,11 +271,15 @@ class _Merger:
         return plain(value)
 
     def overlay_step(self, item: Any, field: str, here: str) -> str:
+        keys = KEYS[field]
+        if len(keys) == 1 and type(item) is dict and type(name := item.get(keys[0])) is str:
+            return name
         step = one_of.element_step(item, field)
         if one_of.has_key(item, field):
             return step
-        keys = " and ".join(KEYS[field])
-        raise InjectionError(Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {keys}")
+        raise InjectionError(
+            Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {' and '.join(keys)}"
+        )
 
     @staticmethod
     def expect(have: Any, kind: type, here: str) -> None:

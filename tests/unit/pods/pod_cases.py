@@ -108,12 +108,19 @@ def as_api_server_returns(pod: dict[str, Any]) -> dict[str, Any]:
 
 names = st.sampled_from(["a", "b", "c/d", "e~f", "app", "envoy", "A#2", ""])
 scalars = st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2]), st.sampled_from([1.0, 0.5]), names)
-fields = st.sampled_from(
-    (
-        "name env ports volumes containers volumeMounts mountPath containerPort args tolerations metadata annotations "
-        "spec initContainers c/d e~f labels protocol resources limits"
-    ).split()  # noqa: SIM905
+_POD_FIELDS = ("metadata", "annotations", "labels", "spec", "containers", "initContainers", "volumes", "tolerations")
+_CONTAINER_FIELDS = (
+    "name",
+    "env",
+    "ports",
+    "containerPort",
+    "protocol",
+    "volumeMounts",
+    "mountPath",
+    "args",
+    "resources",
 )
+fields = st.sampled_from((*_POD_FIELDS, *_CONTAINER_FIELDS, "limits", "c/d", "e~f"))
 json_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=4), max_leaves=25
 )
