@@ -7,6 +7,7 @@ seldom (a reload, a certificate, an error) goes through structlog to the same ou
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import traceback
@@ -224,21 +225,64 @@ def _stamp(output: LogOutput) -> structlog.types.Processor:
     return add_time
 
 
-def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
-    """A structlog logger that writes one JSON object a line to `output`.
+def _failure(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+    """Turn `exc_info` into the error's type and where it was raised."""
+    error = event.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()[1]
+    elif isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException):
+        event = {**event, "error": type(error).__name__, "where": where_it_failed(error)}
+    return event
 
-    It holds no global state: two servers in one process (as in tests) each have their own.
-    """
+
+def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
+    return msgspec.json.encode(event, enc_hook=str)
+
+
+def _processors(output: LogOutput) -> list[structlog.types.Processor]:
+    return [structlog.processors.add_log_level, _failure, _stamp(output), _encode]
+
+
+def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
+    """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
     logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
         _Logger(output),
-        processors=[structlog.processors.add_log_level, _stamp(output), _encode],
+        processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
     )
     return logger
 
 
-def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
-    return msgspec.json.encode(event, enc_hook=str)
+class _Bridge(logging.Handler):
+    """Takes what libraries log through the standard library."""
+
+    def __init__(self, logger: structlog.typing.FilteringBoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on; the message only up to its first line, without the values of a traceback."""
+        try:
+            message = record.getMessage().partition("\n")[0][:300]
+            self._logger.log(record.levelno, message, logger=record.name, exc_info=record.exc_info)
+        except Exception:
+            self.handleError(record)
+
+
+def send_logs_to(output: LogOutput) -> None:
+    """Have the whole process log to `output`: every structlog logger, and libraries' warnings and errors."""
+    structlog.configure(
+        processors=_processors(output),
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        logger_factory=lambda *_: _Logger(output),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    for handler in [h for h in root.handlers if isinstance(h, _Bridge)]:
+        root.removeHandler(handler)
+    root.addHandler(_Bridge(make_logger(output)))
 
 
 def where_it_failed(error: BaseException) -> list[str]:

@@ -9,7 +9,6 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-terminatio
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 
 import structlog
@@ -54,7 +53,6 @@ class Drain:
         self._metrics.draining.cell().value = 1
         self._logger.info("draining", seconds=seconds)
         server.close_after_answers()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)
         await server.stop(_PATIENCE)
         self._logger.info("stopped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Protocol
 
 from injector.pods.context import Namespace
@@ -10,6 +11,8 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.settings import NamespaceLabel
 from injector.templates.snapshot import Snapshot
 
+#: Templates as they are read: template name to its files, file name to text.
+Templates = Mapping[str, Mapping[str, str]]
 
 #: RFC 1123 label, as https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ has it for namespaces.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

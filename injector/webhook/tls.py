@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import hashlib
-import os
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +49,7 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     try:
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key, password="")  # an encrypted key must not ask a terminal
     except ssl.SSLError as error:
         why = "is not the key of" if error.reason == "KEY_VALUES_MISMATCH" else "cannot be used with"
         raise CertificateError(f"{key}: {why} {certificate} ({error.reason or error})") from None
@@ -126,7 +125,7 @@ class CertificateWatcher:
         found: list[object] = []
         for file in self._files:
             try:
-                stat = os.stat(file)
+                stat = file.stat()
             except OSError:
                 found.append(None)
             else:

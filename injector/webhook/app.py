@@ -1,0 +1,270 @@
+"""`injector serve`: puts the parts together, and takes them down again in the right order.
+
+asyncio.run(run(Options(settings_file=Path("settings.yaml"), templates=(Path("templates"),), namespace="injector")))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+import ssl
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.config_maps import ConfigMaps
+from injector.cluster.namespaces import Namespaces
+from injector.cluster.template_maps import TemplateMaps
+from injector.inject import guard, inject
+from injector.settings import Settings
+from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
+from injector.webhook import parts
+from injector.webhook.admin import start_admin
+from injector.webhook.drain import Drain
+from injector.webhook.judge import Judge
+from injector.webhook.limits import limits_of
+from injector.webhook.lookup import Lookup
+from injector.webhook.mutate import Mutate
+from injector.webhook.record import Recorder
+from injector.webhook.reload import Keeper
+from injector.webhook.server import Route, Server
+from injector.webhook.tls import CertificateWatcher
+from injector.webhook.validate import Validate
+
+#: Seconds between two writes of collected log lines.
+_FLUSH_SECONDS = 0.1
+#: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
+_VERSION_SECONDS = 300.0
+#: Seconds to wait before the API server is asked again at the start.
+_RETRY_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `injector serve` is told.
+
+    `templates` are folders that are a template or hold some; of one name the last counts. `namespace` is the
+    injector's own, where template ConfigMaps are read from; empty reads none. `standalone` needs no cluster: every
+    namespace counts as enabled, nothing is created. `server` are settings of that section that count before the file's.
+    """
+
+    settings_file: Path | None = None
+    templates: tuple[Path, ...] = ()
+    standalone: bool = False
+    namespace: str = ""
+    kubeconfig: str | None = None
+    context: str | None = None
+    server: Mapping[str, Any] = field(default_factory=dict)
+
+
+class App:
+    """A running webhook server. `start`, then `wait`; `drain.begin()` or a signal ends it."""
+
+    def __init__(self, options: Options, output: LogOutput | None = None) -> None:
+        self.metrics = Metrics()
+        self.output = output or LogOutput()
+        self.logger = make_logger(self.output)
+        self.drain = Drain(self.metrics, self.logger)
+        self.keeper = Keeper(
+            options.settings_file, options.templates, self.metrics, self.logger, own_namespace=options.namespace
+        )
+        self._options = options
+        self._tasks: list[asyncio.Task[None]] = []
+        self._client: Client | None = None
+        self._namespaces: Namespaces | None = None
+        self._maps: TemplateMaps | None = None
+        self._server: Server | None = None
+        self._admin: HTTPServer | None = None
+        self._settings = Settings()
+        #: The ports that are listened on: HTTPS and the plain one; another than in the settings where those say 0.
+        self.ports = (0, 0)
+
+    async def start(self) -> None:
+        """Read what there is to read and listen.
+
+        Raises SettingsError (also for the certificate), NoClusterError, OSError for a port that is taken.
+        """
+        settings = await self.keeper.start()
+        settings = replace(settings, server=replace(settings.server, **self._options.server))
+        self._settings = settings
+        self._run(self._flush())
+        if not self._options.standalone:
+            self._client = await Client.connect(self._options.kubeconfig, self._options.context)
+        watcher = CertificateWatcher(
+            Path(settings.server.certificate), Path(settings.server.key), self._use, self.metrics, self.logger
+        )
+        context = watcher.first()
+        sockets = bind_sockets(settings.server.port, settings.server.address or None)
+        admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
+        self.ports = (_port(sockets), _port(admin_sockets))
+        self._server = self._make_server(settings)
+        self._server.start(sockets, context)
+        self._admin = start_admin(admin_sockets, self.metrics, self.readiness)
+        self._run(watcher.watch())
+        self._run(self._get_ready())
+        self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
+
+    async def wait(self) -> None:
+        """Serve until the end is asked for, drain, and take everything down."""
+        try:
+            if self._server is not None:
+                await self.drain.run(self._server, self._settings.server.drain_seconds)
+        finally:
+            await self.close()
+
+    def readiness(self) -> dict[str, str]:
+        """What keeps the server from being ready, by name, one sentence each."""
+        missing: dict[str, str] = {}
+        if self.drain.under_way:
+            missing["shutdown"] = "the server is draining"
+        if not self.keeper.ready:
+            missing["templates"] = self.keeper.why_not or "not read yet"
+        if self._namespaces is not None and not self._namespaces.synced.is_set():
+            missing["namespaces"] = str(self._namespaces.last_error or "not read yet")
+        if self._maps is not None and not self._maps.synced.is_set():
+            missing["template-config-maps"] = str(self._maps.last_error or "not read yet")
+        return missing
+
+    # -- parts --
+
+    def _make_server(self, settings: Settings) -> Server:
+        namespaces: parts.Namespaces = parts.EveryNamespace(settings.namespace_label)
+        config_maps: parts.ConfigMaps = parts.NoConfigMaps()
+        if self._client is not None:
+            namespaces = self._namespaces = Namespaces(self._client)
+            config_maps = ConfigMaps(self._client)
+        lookup = Lookup(namespaces)
+        mutate = Mutate(
+            Judge(inject, self.logger),
+            self.keeper,
+            lookup,
+            config_maps,
+            Recorder("mutate", self.metrics, self.output),
+            self.metrics,
+            settings.server.cache_bytes,
+        )
+        validate = Validate(
+            Judge(guard, self.logger), self.keeper, lookup, Recorder("validate", self.metrics, self.output)
+        )
+        paths = {"/": Route("GET", self._about, b"text/plain; charset=utf-8")}
+        paths |= {path: Route("POST", mutate) for path in settings.server.mutate_paths}
+        paths |= {path: Route("POST", validate) for path in settings.server.validate_paths}
+        return Server(paths, limits_of(settings.server), self.metrics, self.logger)
+
+    async def _get_ready(self) -> None:
+        """Read the cluster, build the first snapshot, then keep both up to date."""
+        client = self._client
+        if client is None or self._namespaces is None:
+            await self.keeper.update()
+        else:
+            version = await self._first_version(client)
+            self._namespaces.start()
+            await self._namespaces.synced.wait()
+            if self._options.namespace:
+                told = asyncio.Event()
+
+                async def take(sources: parts.Templates) -> None:
+                    await self.keeper.update(in_cluster=sources, version=version)
+                    told.set()
+
+                self._maps = TemplateMaps(client, self._options.namespace, self._settings, take)
+                self._maps.start()
+                await told.wait()
+            else:
+                await self.keeper.update(version=version)
+            self._run(self._follow_version(client))
+        # What is there now stays: the collector need not look at it again, which takes the peaks off latency.
+        gc.collect()
+        gc.freeze()
+        await self.keeper.watch()
+
+    async def _first_version(self, client: Client) -> tuple[int, int]:
+        while True:
+            try:
+                return await client.version()
+            except ApiError as error:
+                self.logger.warning("api-server-not-reached", why=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _follow_version(self, client: Client) -> None:
+        while True:
+            await asyncio.sleep(_VERSION_SECONDS)
+            with contextlib.suppress(ApiError):
+                await self.keeper.update(version=await client.version())
+
+    def _use(self, context: ssl.SSLContext) -> None:
+        if self._server is not None:
+            self._server.use(context)
+
+    def _about(self, body: bytes, seconds: float) -> bytes:
+        names = ", ".join(sorted(self.keeper.current.catalog.names)) if self.keeper.ready else "none yet"
+        server = self._settings.server
+        return (
+            "sidecar-injector: puts sidecars into pods as they are created.\n\n"
+            f"The API server posts reviews to {' '.join((*server.mutate_paths, *server.validate_paths))}.\n"
+            f"Templates: {names}\n"
+            f"Generation: {self.keeper.current.generation or 'none yet'}\n"
+            f"Health, readiness and metrics: port {self.ports[1]}, /healthz /readyz /metrics (plain HTTP).\n"
+        ).encode()
+
+    # -- tasks --
+
+    async def _flush(self) -> None:
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            self.output.flush()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """None of these tasks ends by itself: whichever does takes the process down, for a fresh start."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.logger.error("task-failed", error=f"{type(error).__name__}: {error}")
+            self.drain.begin()
+
+    async def close(self) -> None:
+        """Take everything down at once; also what was only half started."""
+        if self._admin is not None:
+            self._admin.stop()
+            await self._admin.close_all_connections()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for part in (self._maps, self._namespaces):
+            if part is not None:
+                await part.stop()
+        if self._client is not None:
+            await self._client.close()
+        self.output.flush()
+
+
+async def run(options: Options) -> None:
+    """Serve until SIGTERM or SIGINT, then drain. Logs go to standard output, one JSON object a line.
+
+    Raises SettingsError, NoClusterError or OSError when it cannot start; their texts are for people.
+    """
+    app = App(options)
+    send_logs_to(app.output)
+    try:
+        await app.start()
+        app.drain.on_signals()
+    except BaseException:
+        await app.close()
+        raise
+    await app.wait()
+
+
+def _port(sockets: list[socket.socket]) -> int:
+    return int(sockets[0].getsockname()[1])

@@ -1,0 +1,172 @@
+"""Keeps the snapshot in use, and replaces it when its sources change: whole, tried, and in one step; or not at all.
+
+Sources are the settings file, folders of templates and the cluster's template ConfigMaps, later ones before earlier
+ones of the same name. A snapshot is built beside the event loop; one that does not build leaves the last good one in
+use and is told of by a metric, a log line and `on_refused`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from injector.errors import InjectorError, SettingsError
+from injector.pods.context import Cluster
+from injector.settings import Settings
+from injector.telemetry import Metrics, where_it_failed
+from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.webhook.parts import Templates
+from injector.webhook.sources import Disk, Found, read_settings
+
+#: Seconds between two looks at the disk.
+POLL_SECONDS = 1.0
+
+#: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
+_RETRY_SECONDS = 60.0
+
+
+class Keeper:
+    """The keeper of the snapshot; a `Snapshots` for the handlers.
+
+    `on_refused(why)` is called when new settings or templates do not build, once for each such state.
+    `own_namespace` is the injector's own and left alone like those that the settings ignore.
+    """
+
+    def __init__(
+        self,
+        settings_file: Path | None,
+        folders: tuple[Path, ...],
+        metrics: Metrics,
+        logger: structlog.typing.FilteringBoundLogger,
+        on_refused: Callable[[str], None] | None = None,
+        own_namespace: str = "",
+    ) -> None:
+        self._own_namespace = own_namespace
+        self._source = str(settings_file or "settings")
+        self._disk = Disk(settings_file, folders)
+        self._found = Found()
+        self._in_cluster: Templates = {}
+        self._version = Cluster().version
+        self._metrics = metrics
+        self._logger = logger
+        self._on_refused = on_refused
+        self._lock = asyncio.Lock()
+        self._current: Snapshot | None = None
+        self._ready = False
+        self._refused = ""
+
+    @property
+    def current(self) -> Snapshot:
+        """The snapshot in use; one without templates as long as `ready` is False."""
+        if self._current is None:
+            raise SettingsError("there is no snapshot before the keeper was started")
+        return self._current
+
+    @property
+    def ready(self) -> bool:
+        """Whether there has been a whole snapshot."""
+        return self._ready
+
+    @property
+    def why_not(self) -> str:
+        """Why the newest settings or templates are not in use; empty when they are."""
+        return self._refused
+
+    async def start(self) -> Settings:
+        """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
+
+        Raises SettingsError.
+        """
+        self._found = await asyncio.to_thread(self._disk.read)
+        settings = self._settings()
+        self._current = build_snapshot(settings, {}, self._cluster(settings), trial=False)
+        return settings
+
+    async def update(self, *, in_cluster: Templates | None = None, version: tuple[int, int] | None = None) -> bool:
+        """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
+
+        True when the newest state is in use afterwards, also when nothing had to change.
+        """
+        async with self._lock:
+            if in_cluster is not None:
+                self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
+            if version is not None:
+                self._version = version
+            return await self._build()
+
+    async def watch(self) -> None:
+        """Look at the disk for ever, or until cancelled."""
+        loop = asyncio.get_running_loop()
+        retry = loop.time() + _RETRY_SECONDS
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            await self.check()
+            if loop.time() > retry:
+                retry = loop.time() + _RETRY_SECONDS
+                if self._refused:
+                    await self.update()
+
+    async def check(self) -> bool:
+        """Look at the disk once and take what changed; True when the newest state is in use."""
+        if not await asyncio.to_thread(self._disk.changed):
+            return not self._refused
+        async with self._lock:
+            try:
+                self._found = await asyncio.to_thread(self._disk.read)
+            except SettingsError as error:
+                self._refuse(str(error))
+                return False
+            return await self._build()
+
+    async def _build(self) -> bool:
+        try:
+            settings = self._settings()
+            sources = {**self._found.templates, **self._in_cluster}
+            previous = self._current if self._ready else None
+            snapshot = await asyncio.to_thread(build_snapshot, settings, sources, self._cluster(settings), previous)
+        except InjectorError as error:
+            self._refuse(str(error))
+            return False
+        except Exception as error:
+            self._refuse(f"{type(error).__name__} while building the snapshot", where_it_failed(error))
+            return False
+        self._refused = ""
+        self._metrics.reload_failing.cell().value = 0
+        if not self._ready or snapshot.generation != self.current.generation:
+            self._swap(snapshot)
+        return True
+
+    def _swap(self, snapshot: Snapshot) -> None:
+        if self._ready and snapshot.settings.server != self.current.settings.server:
+            self._logger.warning("restart-needed", why="settings under `server` hold from the next start")
+        self._current, self._ready = snapshot, True
+        self._metrics.reloads.cell("swapped").value += 1
+        self._metrics.snapshot.only(snapshot.generation).value = 1
+        self._metrics.snapshot_time.cell().value = time.time()
+        self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=sorted(snapshot.catalog.names))
+
+    def _refuse(self, why: str, where: list[str] | None = None) -> None:
+        self._metrics.reload_failing.cell().value = 1
+        if why == self._refused:
+            return
+        self._refused = why
+        self._metrics.reloads.cell("refused").value += 1
+        in_use = self.current.generation if self._ready else "none"
+        self._logger.error("snapshot-refused", why=why, in_use=in_use, **({"where": where} if where else {}))
+        if self._on_refused is not None:
+            self._on_refused(why)
+
+    def _settings(self) -> Settings:
+        settings = read_settings(self._found.settings_text, self._source)
+        ignored = settings.ignored_namespaces
+        if self._own_namespace and self._own_namespace not in ignored:
+            settings = msgspec.structs.replace(settings, ignored_namespaces=(*ignored, self._own_namespace))
+        return settings
+
+    def _cluster(self, settings: Settings) -> Cluster:
+        return Cluster(self._version, settings.cluster_domain)
