@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from injector.pods.constraints.parts import Parts, Violations, invalid, shown
+from injector.pods.constraints.parts import Parts, Violation, Violations, invalid, shown
 
 #: A mapping of names to strings, a list of strings, and a number or a name.
-_STRINGS: Final = "strings"
-_PORT: Final = "number or name"
+_STRINGS: Final[Any] = "strings"
+_PORT: Final[Any] = "number or name"
 
 _REFERENCE = {"name": str, "key": str, "optional": bool}
 _ACTIONS = {
@@ -86,41 +86,49 @@ _CONTAINER: dict[str, Any] = {
 _WANTED = {str: "a string; put it in quotes", int: "a whole number", bool: "true or false"}
 
 
+#: A place within a container as steps from it: texts are made only where something is wrong.
+_Place = tuple[Any, ...]
+
+
 def find(parts: Parts) -> Violations:
     """Fields of touched containers whose value is not of Kubernetes' type."""
     for container in parts.touched:
-        yield from _mapping(container.path, container.body, _CONTAINER)
+        yield from _mapping((container.path,), container.body, _CONTAINER)
 
 
-def _mapping(where: str, value: dict[str, Any], fields: dict[str, Any]) -> Violations:
+def _mapping(place: _Place, value: dict[str, Any], fields: dict[str, Any]) -> Violations:
     for name, held in value.items():
-        shape = fields.get(name)
+        shape: Any = fields.get(name)
         if shape is None or held is None:
             continue
         if type(shape) is type:
             if type(held) is not shape:
-                yield invalid(f"{where}.{name} is {shown(held)}; it must be {_WANTED[shape]}")
+                yield _wrong(place, name, held, _WANTED[shape])
         elif type(shape) is dict:
             if type(held) is dict:
-                yield from _mapping(f"{where}.{name}", held, shape)
+                yield from _mapping((*place, name), held, shape)
             else:
-                yield invalid(f"{where}.{name} is {shown(held)}; it must be a mapping")
+                yield _wrong(place, name, held, "a mapping")
         elif shape is _PORT:
             if type(held) is not int and type(held) is not str:
-                yield invalid(f"{where}.{name} is {shown(held)}; it must be a number or a name")
+                yield _wrong(place, name, held, "a number or a name")
         elif type(held) is not list:
-            yield invalid(f"{where}.{name} is {shown(held)}; it must be a list")
+            yield _wrong(place, name, held, "a list")
         else:
-            yield from _list(f"{where}.{name}", held, shape)
+            for item in held:
+                if shape is _STRINGS:
+                    if type(item) is not str:
+                        yield _wrong(place, name, item, "a list of strings; put it in quotes")
+                elif type(item) is dict:
+                    yield from _mapping((*place, name, item), item, shape[0])
+                else:
+                    yield _wrong(place, name, item, "a list of mappings")
 
 
-def _list(where: str, value: list[Any], shape: Any) -> Violations:
-    for item in value:
-        if shape is _STRINGS:
-            if type(item) is not str:
-                yield invalid(f"{where} has {shown(item)}, which is no string; put it in quotes")
-        elif type(item) is dict:
-            name = item.get("name")
-            yield from _mapping(f"{where}[{name}]" if type(name) is str else where, item, shape[0])
-        else:
-            yield invalid(f"{where} has {shown(item)}; it must be a list of mappings")
+def _wrong(place: _Place, name: str, held: object, wanted: str) -> Violation:
+    steps = [place[0]]
+    for step in place[1:]:
+        label = step.get("name") if type(step) is dict else None
+        steps.append(f".{step}" if type(step) is str else f"[{label}]" if type(label) is str else "")
+    verb = "has" if wanted.startswith("a list of") else "is"
+    return invalid(f"{''.join(steps)}.{name} {verb} {shown(held)}; it must be {wanted}")
