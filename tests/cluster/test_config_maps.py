@@ -1,0 +1,194 @@
+"""Generated ConfigMaps against a real API server: created once, compared when they are there, refused with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from injector.cluster.client import Client
+from injector.cluster.config_maps import ConfigMaps
+from injector.errors import InjectionError
+from injector.reasons import Reason
+from tests.cluster.api import Object
+from tests.cluster.away import Relay, rule, user_with
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import config_map, deployment
+from tests.cluster.processes import eventually
+
+
+@dataclass(frozen=True)
+class File:
+    namespace: str
+    name: str = "envoy-0a1b"
+    data: dict[str, str] = field(default_factory=lambda: {"envoy.yaml": "a: ü\n"})
+    owner: Object | None = None
+    labels: dict[str, str] = field(default_factory=lambda: {"sidecar.injector/generated": "true"})
+
+
+def run(kubeconfig: object, talk: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with await Client.connect(str(kubeconfig)) as client:
+            return await talk(client)
+
+    return asyncio.run(main())
+
+
+def failure(kubeconfig: object, file: File, deadline: float = 5, said: str = "") -> str:
+    with pytest.raises(InjectionError, match=said) as caught:
+        run(kubeconfig, lambda client: ConfigMaps(client).ensure([file], deadline))
+    assert caught.value.reason is Reason.FILES_FAILED
+    message = str(caught.value)
+    assert message.startswith(f"ConfigMap {file.namespace}/{file.name} was not created: ")
+    assert "\n" not in message
+    return message
+
+
+def test_created_once_and_gone_with_its_owner(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns, api = namespace(), control_plane.api
+    web = api.create(deployment("web", 0), ns)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web["metadata"]["uid"]}
+    files = [File(ns, owner=owner), File(ns, "envoy-2", {"x": "y"}, owner)]
+
+    async def many(client: Client) -> None:
+        maps = ConfigMaps(client)
+        await asyncio.gather(*(maps.ensure(files, 5) for _ in range(100)))
+        assert client.requests == 2
+        await maps.ensure(files, 5)
+        assert client.requests == 2
+        await ConfigMaps(client).ensure(files, 5)  # another replica finds them, and compares
+        assert client.requests == 6
+
+    run(control_plane.kubeconfig, many)
+    found = api.get("ConfigMap", "envoy-0a1b", ns)
+    assert found["data"] == files[0].data
+    assert found["immutable"] is True
+    assert found["metadata"]["labels"] == files[0].labels
+    assert found["metadata"]["ownerReferences"] == [owner]
+    api.delete("Deployment", "web", ns)
+    eventually("both went with their owner", lambda: not any(api.exists("ConfigMap", f.name, ns) for f in files))
+
+
+def test_what_was_deleted_is_created_again_after_a_while(
+    control_plane: ControlPlane, namespace: NamespaceFactory
+) -> None:
+    file = File(namespace())
+
+    async def talk(client: Client) -> None:
+        maps = ConfigMaps(client, seconds=0.5)
+        await maps.ensure([file], 5)
+        await asyncio.to_thread(control_plane.api.delete, "ConfigMap", file.name, file.namespace)
+        await maps.ensure([file], 5)
+        assert not control_plane.api.exists("ConfigMap", file.name, file.namespace)
+        await asyncio.sleep(0.6)
+        await maps.ensure([file], 5)
+        assert control_plane.api.exists("ConfigMap", file.name, file.namespace)
+
+    run(control_plane.kubeconfig, talk)
+
+
+def test_memory_is_bounded(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    files = [File(namespace(), f"file-{number}") for number in range(3)]
+
+    async def talk(client: Client) -> None:
+        maps = ConfigMaps(client, remember=2)
+        for file in files:
+            await maps.ensure([file], 5)
+        await maps.ensure(files[1:], 5)
+        assert client.requests == 3
+        await maps.ensure(files[:1], 5)
+        assert client.requests == 5
+
+    run(control_plane.kubeconfig, talk)
+
+
+@pytest.mark.parametrize(
+    "other", [{"data": {"envoy.yaml": "evil"}}, {"immutable": False}, {"binaryData": {"b": "AA=="}}]
+)
+def test_a_name_that_is_taken(control_plane: ControlPlane, namespace: NamespaceFactory, other: Object) -> None:
+    file = File(namespace())
+    control_plane.api.create({**config_map(file.name, file.data), "immutable": True, **other}, file.namespace)
+    failure(control_plane.kubeconfig, file, said="another of that name is there .* delete it")
+
+
+def test_one_that_is_being_deleted(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    file = File(namespace())
+    held = {**config_map(file.name, file.data), "immutable": True}
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    control_plane.api.create(held, file.namespace)
+    control_plane.api.delete("ConfigMap", file.name, file.namespace)
+    failure(control_plane.kubeconfig, file, said="is being deleted; try again")
+    release = {"metadata": {"finalizers": []}}
+    control_plane.api.patch("ConfigMap", file.name, release, file.namespace)
+
+
+def test_refusals_say_what_to_do(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    admin, api = control_plane.kubeconfig, control_plane.api
+    failure(admin, File("no-such-namespace"), said="the namespace does not exist; create it first")
+
+    full = namespace()
+    hard = {"count/configmaps": "0"}
+    api.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}, full)
+    eventually("the quota counts", lambda: api.get("ResourceQuota", "q", full).get("status", {}).get("used"))
+    failure(admin, File(full), said="exceeded quota: q.*raise the quota")
+
+    ns = namespace()
+    nobody = user_with(control_plane, rule("get", "configmaps"))
+    failure(nobody, File(ns), said="cannot create resource .* let the injector's service account create configmaps")
+    failure(admin, File(ns, "Bad_Name"), said="refuses it .* must render other files")
+    failure(admin, File(ns, data={"big": "x" * 1_200_000}), said="refuses it .* must render other files")
+    bad_key = replace(File(ns), data={"a/b": ""})
+    failure(admin, bad_key, said="refuses it")
+
+
+def test_a_namespace_that_is_being_deleted(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns = namespace()
+    held = config_map("held", {})
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    control_plane.api.create(held, ns)
+    control_plane.api.delete("Namespace", ns)
+    failure(control_plane.kubeconfig, File(ns), said="the namespace is being deleted; use another")
+    control_plane.api.patch("ConfigMap", "held", {"metadata": {"finalizers": []}}, ns)
+
+
+def test_create_alone_is_permission_enough(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    creator = user_with(control_plane, rule("create", "configmaps"))
+    files = [File(namespace()), File(namespace())]
+    with capture_logs() as logs:
+        for _ in range(2):
+            run(creator, lambda client: ConfigMaps(client).ensure(files, 5))
+    assert [log["event"] for log in logs] == ["config-maps-not-compared"]
+    assert control_plane.api.get("ConfigMap", files[1].name, files[1].namespace)["data"] == files[1].data
+
+
+def test_the_deadline_holds_and_the_creation_goes_on(
+    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
+) -> None:
+    file = File(namespace())
+
+    async def main() -> None:
+        async with Relay(control_plane) as relay, await Client.connect(relay.kubeconfig(tmp_path)) as client:
+            maps = ConfigMaps(client)
+            relay.freeze()
+            began = time.monotonic()
+            with pytest.raises(InjectionError, match=r"no answer within 0\.3 s") as caught:
+                await maps.ensure([file], 0.3)
+            assert time.monotonic() - began < 2
+            assert caught.value.reason is Reason.FILES_FAILED
+            await relay.mend()
+            await maps.ensure([file], 5)  # joins the creation that is under way
+            assert client.requests == 1
+            relay.cut()
+            await asyncio.sleep(0.05)
+            with pytest.raises(InjectionError, match=r"cannot be reached.*tried again"):
+                await maps.ensure([replace(file, name="other")], 5)
+
+    asyncio.run(main())
+    assert control_plane.api.exists("ConfigMap", file.name, file.namespace)
