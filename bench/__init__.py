@@ -1,0 +1,1 @@
+"""Benchmarks that anyone can run: `make bench`, or `python -m bench --help`."""
