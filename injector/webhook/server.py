@@ -1,7 +1,7 @@
 """The HTTPS server: routes, limits, and the connections that are open.
 
-Tornado's `HTTPServer` speaks HTTP/1.1 and TLS; `HTTPServerConnectionDelegate` is the layer right above, where each
-request becomes an `Exchange`.
+Tornado's `HTTPServer` speaks HTTP/1.1 and TLS. It is an `HTTPServerConnectionDelegate` itself: the layer at which each
+request becomes an `Exchange`, below request objects and handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
 from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPConnection, HTTPServerConnectionDelegate
+from tornado.httputil import HTTPConnection
 
 from injector.telemetry import Metrics
 from injector.webhook.exchange import Exchange
@@ -53,7 +53,22 @@ def _nothing_here(body: bytes, seconds: float) -> bytes:
 _NOT_FOUND = Route("", _nothing_here)
 
 
-class Server(HTTPServerConnectionDelegate):
+class _Http(HTTPServer):
+    """Tornado's server, passing on its two calls about connections (it would keep the second for itself)."""
+
+    owner: Server
+
+    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> Exchange:
+        return self.owner.start_request(
+            cast("HTTP1ServerConnection", server_conn), cast("HTTP1Connection", request_conn)
+        )
+
+    def on_close(self, server_conn: object) -> None:
+        self.owner.on_close(cast("HTTP1ServerConnection", server_conn))
+        super().on_close(server_conn)
+
+
+class Server:
     """Serves routes over TLS. Its attributes are read by each `Exchange`.
 
     `paths` maps a path to its route. `review_paths` is for the message at any other path.
@@ -80,11 +95,12 @@ class Server(HTTPServerConnectionDelegate):
         self._connections: dict[HTTP1ServerConnection, Exchange] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
-        self._http = HTTPServer(
-            self,
+        self._http = _Http(
+            lambda request: None,
             max_header_size=limits.max_header_bytes,
             max_body_size=limits.max_body_bytes * DISCARD_FACTOR,
         )
+        self._http.owner = self
         # The sweep bounds both times; Tornado's own timers would cost each request two of them.
         self._http.conn_params.header_timeout = None
 
@@ -126,15 +142,14 @@ class Server(HTTPServerConnectionDelegate):
 
     # -- requests --
 
-    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> Exchange:
-        """Tornado's call: a connection waits for its next request."""
-        exchange = Exchange(self, cast("HTTP1Connection", request_conn))
-        self._connections[cast("HTTP1ServerConnection", server_conn)] = exchange
+    def start_request(self, server_conn: HTTP1ServerConnection, request_conn: HTTP1Connection) -> Exchange:
+        """A connection waits for its next request."""
+        exchange = self._connections[server_conn] = Exchange(self, request_conn)
         return exchange
 
-    def on_close(self, server_conn: object) -> None:
-        """Tornado's call: a connection is closed."""
-        self._connections.pop(cast("HTTP1ServerConnection", server_conn), None)
+    def on_close(self, server_conn: HTTP1ServerConnection) -> None:
+        """A connection is closed."""
+        self._connections.pop(server_conn, None)
 
     def route(self, target: str) -> Route:
         """The route for a request's target, remembered for the next time."""

@@ -1,0 +1,288 @@
+"""The HTTPS server by itself, with a handler that echoes the body's length: routes, limits, slow clients, drain."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.netutil import bind_sockets
+
+from injector.errors import ReviewError
+from injector.telemetry import LogOutput, Metrics, make_logger
+from injector.webhook.drain import Drain
+from injector.webhook.limits import Limits, seconds_for
+from injector.webhook.server import Route, Server
+from injector.webhook.tls import make_context
+from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
+
+LIMITS = Limits(
+    idle_seconds=2, body_seconds=2, max_body_bytes=300_000, max_header_bytes=16_384, max_waiting_bytes=900_000
+)
+
+
+def handler(body: bytes, seconds: float) -> Any:
+    if body.startswith(b"later"):
+        return later(body)
+    if body.startswith(b"bad"):
+        raise ReviewError("that was bad")
+    return b'{"length":%d,"seconds":%.1f}' % (len(body), seconds)
+
+
+async def later(body: bytes) -> bytes:
+    await asyncio.sleep(0.3)
+    if b"bad" in body:
+        raise ReviewError("that was bad, found late", 413)
+    return b'{"later":%d}' % len(body)
+
+
+class Running:
+    """A server in a loop of its own."""
+
+    def __init__(self, loop: Loop, folder: Path, limits: Limits = LIMITS) -> None:
+        self.loop = loop
+        self.metrics = Metrics()
+        self.logger = make_logger(LogOutput())
+        context, _ = make_context(*make_certificate(folder))
+
+        async def start() -> int:
+            sockets = bind_sockets(0, HOST)
+            routes = {"/mutate": Route("POST", handler), "/": Route("GET", lambda b, s: b"hello\n", b"text/plain")}
+            self.server = Server(routes, limits, self.metrics, self.logger)
+            self.server.start(sockets, context)
+            return int(sockets[0].getsockname()[1])
+
+        self.port: int = loop.run(start())
+
+    def stop(self) -> None:
+        self.loop.run(self.server.stop(0.5))
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    with running_loop() as loop:
+        server = Running(loop, tmp_path)
+        yield server
+        server.stop()
+
+
+def test_answers_on_one_connection_as_often_as_asked(running: Running) -> None:
+    with Client(running.port) as client:
+        for size in (2, 11_000, 70_000, 299_999):
+            answer = client.ask(b"x" * size)
+            assert (answer.code, answer.json) == (200, {"length": size, "seconds": 4.5})
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.headers["date"].endswith("GMT")
+            assert "connection" not in answer.headers
+        assert client.ask(b"later").json == {"later": 5}
+        assert client.ask(b"x").json["length"] == 1
+    assert running.server.waiting_bytes == 0
+
+
+def test_a_client_that_asks_for_it_gets_its_connection_closed(running: Running) -> None:
+    with Client(running.port) as client:
+        answer = client.ask(b"x", headers={"Connection": "close"})
+        assert answer.headers["connection"] == "close"
+        assert client.closed_by_server(5)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"),
+    [
+        ({"path": "/nothing"}, 404, "/mutate"),
+        ({"path": "/mutate/"}, 404, "/mutate"),
+        ({"method": "GET"}, 405, "use POST"),
+        ({"method": "PUT"}, 405, "use POST"),
+        ({"path": "/"}, 405, "use GET"),
+        ({"headers": {"Content-Type": "text/plain"}}, 415, "application/json"),
+        ({"headers": {"Content-Type": ""}}, 415, "application/json"),
+        ({"headers": {"Content-Type": "application/jsonx"}}, 415, "application/json"),
+    ],
+)
+def test_a_request_that_is_none_gets_a_status(running: Running, how: Any, code: int, words: str) -> None:
+    with Client(running.port) as client:
+        answer = client.ask(b"{}", **how)
+        assert answer.code == code == answer.json["code"]
+        assert (answer.json["kind"], answer.json["status"]) == ("Status", "Failure")
+        assert words in answer.json["message"]
+        assert (answer.headers.get("allow") is not None) == (code == 405)
+        assert client.ask(b"{}").code == 200, "the connection goes on"
+    assert running.metrics.unreadable.cell(str(code)).value == 1
+
+
+def test_content_type_with_a_charset_is_json_too(running: Running) -> None:
+    assert ask_once(running.port, b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}).code == 200
+
+
+def test_reviews_that_cannot_be_read_early_or_late(running: Running) -> None:
+    with Client(running.port) as client:
+        assert client.ask(b"bad").json["message"] == "that was bad"
+        assert client.ask(b"later bad").code == 413
+        assert client.ask(b"x").code == 200
+
+
+def test_a_person_gets_a_text_and_head_gets_no_body(running: Running) -> None:
+    assert get(running.port, "/", tls=True).body == b"hello\n"
+    answer = ask_once(running.port, b"", path="/", method="HEAD", headers={"Content-Type": ""})
+    assert (answer.code, answer.headers["content-length"], answer.body) == (200, "6", b"")
+
+
+@pytest.mark.parametrize("size", [300_001, 1_000_000])
+def test_a_body_that_is_too_large_is_refused_and_the_connection_goes_on(running: Running, size: int) -> None:
+    with Client(running.port) as client:
+        answer = client.ask(b"x" * size)
+        assert (answer.code, answer.json["reason"]) == (413, "RequestEntityTooLarge")
+        assert "300000 bytes" in answer.json["message"]
+        assert client.ask(b"x").code == 200
+    assert running.server.waiting_bytes == 0
+
+
+def test_a_body_announced_as_huge_is_refused_before_it_comes(running: Running) -> None:
+    with Client(running.port) as client:
+        client.send(b"", headers={"Content-Length": "99999999999"})
+        assert client.receive().code == 413
+        assert client.closed_by_server(5)
+
+
+def test_chunked_bodies_are_read_and_bounded(running: Running) -> None:
+    def chunked(count: int) -> bytes:
+        return b"".join([b"2710\r\n" + b"x" * 10_000 + b"\r\n"] * count) + b"0\r\n\r\n"
+
+    how = {"Content-Length": "", "Transfer-Encoding": "chunked"}
+    with Client(running.port) as client:
+        client.send(b"", headers=how)
+        client.socket.sendall(chunked(20))
+        assert client.receive().json["length"] == 200_000
+        client.send(b"", headers=how)
+        client.socket.sendall(chunked(40))
+        assert client.receive().code == 413
+
+
+def test_all_bodies_together_are_bounded(running: Running) -> None:
+    clients = [Client(running.port) for _ in range(5)]
+    for client in clients:
+        client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
+    time.sleep(0.5)
+    assert running.server.waiting_bytes <= LIMITS.max_waiting_bytes
+    for client in clients:
+        client.socket.sendall(b"x" * 10_000)
+    codes = sorted(client.receive().code for client in clients)
+    assert codes[0] == 200
+    assert codes[-1] == 429
+    for client in clients:
+        client.close()
+    assert running.server.waiting_bytes == 0
+
+
+def test_slow_clients_are_dropped(running: Running) -> None:
+    idle, header, body, fine = (Client(running.port) for _ in range(4))
+    header.socket.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\n")
+    body.send(b"x" * 10, headers={"Content-Length": "1000"})
+    for _ in range(4):
+        assert fine.ask(b"x").code == 200
+        time.sleep(1)
+    for client in (idle, header, body):
+        assert client.closed_by_server(2)
+    assert fine.ask(b"x").code == 200
+    assert len(running.server._connections) == 1
+
+
+def test_what_is_no_http_is_closed(running: Running) -> None:
+    for junk in (b"\x00\x01\x02\r\n\r\n", b"POST\r\n\r\n", b"x" * 20_000, b"GET / HTTP/9\r\n\r\n"):
+        with Client(running.port) as client:
+            client.socket.sendall(junk)
+            client.socket.settimeout(5)
+            data = client.socket.recv(1000)
+            assert data == b"" or data.startswith(b"HTTP/1.1 400")
+
+
+def test_plain_http_on_the_tls_port_harms_nobody(running: Running) -> None:
+    with Client(running.port, tls=False) as client:
+        client.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert client.closed_by_server(5)
+    assert ask_once(running.port, b"x").code == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "seconds"),
+    [
+        ("/mutate", 4.5),
+        ("/mutate?timeout=10s", 9.5),
+        ("/mutate?timeout=1s", 0.5),
+        ("/mutate?timeout=99s", 4.5),
+        ("/mutate?timeout=-3s", 4.5),
+        ("/mutate?timeout=x&a=b", 4.5),
+        ("/mutate?timeout=²s", 4.5),
+    ],
+)
+def test_the_time_that_the_api_server_gives(target: str, seconds: float) -> None:
+    assert seconds_for(target) == seconds
+
+
+def test_many_targets_do_not_fill_memory(running: Running) -> None:
+    with Client(running.port) as client:
+        for number in range(600):
+            assert client.ask(b"x", path=f"/mutate?timeout=5s&n={number}").code == 200
+    assert len(running.server.routes) <= 256
+
+
+def test_drain_loses_nothing(tmp_path: Path) -> None:
+    """12 keep-alive clients; one of two servers is taken out of the endpoints while it drains, as in a rollout."""
+    with running_loop() as loop:
+        old, new = Running(loop, tmp_path / "old"), Running(loop, tmp_path / "new")
+        endpoint = [old.port]
+        answered, lost, closes = [0] * 12, [], [0] * 12
+        end = time.monotonic() + 3.5
+
+        def client_loop(number: int) -> None:
+            client: Client | None = None
+            while time.monotonic() < end:
+                try:
+                    client = client or Client(endpoint[0])
+                    answer = client.ask(b"later" if number == 0 else b"x" * 500)
+                    assert answer.code == 200
+                    answered[number] += 1
+                    if answer.headers.get("connection") == "close":
+                        closes[number] += 1
+                        client.close()
+                        client = None
+                    time.sleep(0.002)
+                except Exception as error:
+                    lost.append((number, repr(error)))
+                    client = None
+
+        threads = [threading.Thread(target=client_loop, args=(n,)) for n in range(12)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.7)
+        drain = Drain(old.metrics, old.logger)
+        done = loop.submit(drain.run(old.server, 1.2))
+        assert not drain.under_way
+        loop.call(drain.begin)
+        assert drain.under_way
+        time.sleep(0.6)
+        endpoint[0] = new.port  # what kube-proxy does when it has heard
+        done.result(20)
+        for thread in threads:
+            thread.join()
+        new.stop()
+    assert lost == []
+    assert min(answered) > 3
+    assert min(closes) >= 1, "every client was told to go elsewhere"
+    assert old.metrics.draining.cell().value == 1
+
+
+def test_an_answer_under_way_is_not_cut_off_by_the_stop(running: Running) -> None:
+    with Client(running.port) as client:
+        client.send(b"later")
+        time.sleep(0.1)
+        stopping = running.loop.submit(running.server.stop(5))
+        assert client.receive().json == {"later": 5}
+        stopping.result(10)
+        assert client.closed_by_server(5)
+    with pytest.raises(OSError):
+        Client(running.port)
