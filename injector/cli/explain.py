@@ -1,0 +1,127 @@
+"""`injector explain`: why a pod has, or has not, its sidecar. Replays the decision and says that it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from injector.cli.documents import read_documents
+from injector.cli.explanation import Explanation, show
+from injector.cli.inputs import read_inputs
+from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
+from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
+from injector.errors import DocumentError
+from injector.inject import inject as inject_pod
+from injector.pods.context import Namespace, Object
+from injector.pods.workloads import pod_template, workload_of_object
+from injector.reasons import Effect
+from injector.settings import Settings
+
+#: `pod/NAME`, `deploy/NAME`: an object in a cluster rather than a file.
+_LIVE = re.compile(r"[A-Za-z]+/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="FILE|KIND/NAME...")
+@with_options(OPTIONS, NAMESPACE_OPTIONS)
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
+@click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")
+@click.option("--context", metavar="NAME", help="As with kubectl.")
+@click.option("--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label.")
+def explain(
+    targets: tuple[str, ...],
+    templates_dirs: tuple[Path, ...],
+    settings_file: Path | None,
+    version: tuple[int, int] | None,
+    params: tuple[str, ...],
+    namespace: str | None,
+    namespace_labels: dict[str, str],
+    namespace_annotations: dict[str, str],
+    form: str,
+    kubeconfig: str | None,
+    context: str | None,
+    injector_namespace: str | None,
+) -> int:
+    """Say why a pod has, or has not, a sidecar.
+
+    For manifests (FILE, folder, URL, -), or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.
+    Every step of the decision is shown with what it saw, then where each parameter's value came from and what is
+    added.
+
+    Live, the cluster's own settings and templates count. This replays the decision with what there is now; it does
+    not remember what was decided when the pod was made.
+    """
+    live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
+    if live_names and len(live_names) < len(targets):
+        raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
+    if live_names:
+        explanations = _live(live_names, namespace, kubeconfig, context, injector_namespace)
+    else:
+        sources = gather(templates_dirs, settings_file, version, params)
+        options = (namespace, namespace_labels, namespace_annotations)
+        explanations = list(_files(targets, sources, *options))
+    show(explanations, form)
+    bad = (Effect.MARK, Effect.REFUSE)
+    return 1 if any(e.injection.effect in bad for e in explanations) else 0
+
+
+def _files(
+    names: tuple[str, ...], sources: Sources, namespace: str | None, labels: dict[str, str], annotations: dict[str, str]
+) -> Iterator[Explanation]:
+    documents = [d for i in read_inputs(names, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    namespaces = namespaces_in(objects_in(documents), sources.settings, namespace, labels, annotations)
+    found = [(o, d.place) for d in documents for o in objects_in([d]) if pod_template(o) is not None]
+    if not found:
+        raise DocumentError(f"{', '.join(names)}: no object in it holds a pod")
+    for obj, place in found:
+        yield _explain(obj, namespaces.of(obj), sources, place, list(misplaced(obj, sources.settings)))
+
+
+def _live(
+    names: list[str], namespace: str | None, kubeconfig: str | None, context: str | None, injector_namespace: str | None
+) -> list[Explanation]:
+    # The Kubernetes client takes a while to import; files need none.
+    from injector.cli.live_setup import age_notes, live_sources, webhook_notes
+    from injector.cluster.live import Live
+
+    explanations = []
+    with Live(kubeconfig, context) as live:
+        sources, problems = live_sources(live, injector_namespace)
+        for name in names:
+            obj = live.read(name, namespace)
+            where = live.namespace(str(metadata_of(obj)["namespace"]))
+            pod = pod_template(obj)
+            if pod is None:
+                raise DocumentError(f"{name}: holds no pod")
+            labels = metadata_of(pod).get("labels") or {}
+            notes = [
+                "this replays the decision with settings and templates of now; it does not remember that of then",
+                *problems,
+                *webhook_notes(live, where, labels),
+                *(age_notes(live, pod, where, sources.settings) if pod is obj else ()),
+                *misplaced(obj, sources.settings),
+            ]
+            explanations.append(_explain({"kind": "Pod", **obj}, where, sources, live.host, notes))
+    return explanations
+
+
+def _explain(obj: Object, namespace: Namespace, sources: Sources, origin: str, notes: list[str]) -> Explanation:
+    pod = pod_template(obj)
+    assert pod is not None  # noqa: S101
+    workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
+    result = inject_pod(pod, namespace, sources.snapshot, overrides=sources.overrides, workload=workload)
+    return Explanation(name_of(obj), origin, namespace, result, sources.settings, tuple(notes))
+
+
+def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
+    """Annotations and labels of the injector that stand on a workload instead of its pods: a mistake easily made."""
+    if pod_template(obj) is obj:
+        return
+    for field in ("annotations", "labels"):
+        entries = metadata_of(obj).get(field)
+        for key in entries if isinstance(entries, dict) else ():
+            if str(key).partition("/")[0].endswith(settings.prefix):
+                yield f"{key} stands on {name_of(obj)} itself and does not count; put it into the pod template's {field}"

@@ -1,0 +1,141 @@
+"""`injector inject`: manifests in, the same manifests with sidecars out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from injector.cli.documents import Document, joined, read_documents
+from injector.cli.inputs import read_inputs
+from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
+from injector.cli.report import Outcome, Report, line_for
+from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
+from injector.inject import Injection
+from injector.inject import inject as inject_pod
+from injector.pods.context import Object
+from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
+from injector.reasons import Effect, Reason
+
+_OUTCOMES: dict[Effect, Outcome] = {
+    Effect.INJECT: "injected",
+    Effect.SKIP: "skipped",
+    Effect.MARK: "failed",
+    Effect.REFUSE: "refused",
+}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say.")
+@with_options(OPTIONS, NAMESPACE_OPTIONS)
+@click.option("--report", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+def inject(
+    files: tuple[str, ...],
+    templates: str | None,
+    templates_dirs: tuple[Path, ...],
+    settings_file: Path | None,
+    version: tuple[int, int] | None,
+    params: tuple[str, ...],
+    namespace: str | None,
+    namespace_labels: dict[str, str],
+    namespace_annotations: dict[str, str],
+    form: str,
+) -> int:
+    """Put sidecars into the pods of manifests.
+
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Everything that holds a pod is injected:
+    Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, and any kind with a pod template. The manifests
+    go to standard output, the report to standard error; when anything is refused nothing is written.
+
+    A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
+    """
+    sources = gather(templates_dirs, settings_file, version, params)
+    names = None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+    documents = [d for i in read_inputs(files, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    objects = list(objects_in(documents))
+    namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)
+    injector = _Injector(sources, names, namespaces, explicit=namespace is not None, objects=objects)
+    output = joined(edit(documents, injector.change))
+    injector.report.show(form)
+    if injector.report.failed:
+        return 1
+    click.get_binary_stream("stdout").write(output.encode())
+    return 0
+
+
+class _Injector:
+    """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        names: list[str] | None,
+        namespaces: Namespaces,
+        *,
+        explicit: bool,
+        objects: list[Object],
+    ) -> None:
+        self.report = Report()
+        self._sources = sources
+        self._names = names
+        self._namespaces = namespaces
+        self._explicit = explicit
+        self._present = {self._key(o) for o in objects if o.get("kind") == "ConfigMap"}
+
+    def change(self, obj: Object, document: Document) -> list[Object] | None:
+        """The object with its pod injected, and the ConfigMaps that it needs."""
+        pod = pod_template(obj)
+        if pod is None:
+            self.report.others += 1
+            return None
+        namespace = self._namespaces.of(obj)
+        result = inject_pod(
+            pod,
+            namespace,
+            self._sources.snapshot,
+            names=self._names,
+            overrides=self._sources.overrides,
+            workload=None if pod is obj else workload_of_object(obj),
+        )
+        done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
+        line = replace(
+            line_for(obj, namespace.name, _outcome(result), document.place),
+            reason="" if done else str(result.reason),
+            message="" if done else result.message.removeprefix(f"{result.reason}: "),
+            templates=tuple(name for name, _ in result.templates),
+            warnings=tuple(w for w in result.warnings if w != f"no sidecar: {result.message}"),
+        )
+        if line.outcome not in ("injected", "unchanged"):
+            self.report.lines.append(line)
+            return None
+        new = obj if result.pod is pod else with_pod_template(obj, result.pod)
+        self.report.lines.append(replace(line, lost_comments=new is not obj and document.has_comments))
+        return [new, *self._config_maps(obj, result, document)]
+
+    def _config_maps(self, obj: Object, result: Injection, document: Document) -> list[Object]:
+        """Those that the input does not hold and no earlier object needed."""
+        new: list[Object] = []
+        for file in result.files:
+            config_map = file.to_object()
+            if self._explicit or metadata_of(obj).get("namespace"):
+                config_map = {**config_map, "metadata": {**config_map["metadata"], "namespace": file.namespace}}
+            else:
+                # Whoever applies it says which namespace it is for, as for the object itself.
+                metadata = {k: v for k, v in config_map["metadata"].items() if k != "namespace"}
+                config_map = {**config_map, "metadata": metadata}
+            if self._key(config_map) not in self._present:
+                self._present.add(self._key(config_map))
+                new.append(config_map)
+                self.report.lines.append(line_for(config_map, file.namespace, "added", document.place))
+        return new
+
+    def _key(self, obj: Object) -> tuple[str, str]:
+        return self._namespaces.name_for(obj), str(metadata_of(obj).get("name"))
+
+
+def _outcome(result: Injection) -> Outcome:
+    if result.reason is Reason.ALREADY_INJECTED:
+        return "unchanged"
+    return _OUTCOMES[result.effect]

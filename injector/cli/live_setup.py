@@ -1,0 +1,97 @@
+"""A running cluster as `injector explain` sees it: its injector's settings and templates, its webhooks, and ages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from injector.cli.objects import metadata_of
+from injector.cli.sources import Sources, read_templates
+from injector.cluster.live import ClusterError, Live
+from injector.errors import SettingsError
+from injector.pods.context import Namespace, Object
+from injector.pods.selectors import matches
+from injector.settings import Settings, parse_settings
+from injector.templates.load import gallery_path
+from injector.templates.snapshot import build_snapshot
+from injector.templates.yaml import load_manifest
+
+
+def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, list[str]]:
+    """Settings and templates of the cluster's injector, and notes about what could not be had.
+
+    Raises SettingsError or TemplateError when they are wrong there.
+    """
+    notes: list[str] = []
+    settings, templates = Settings(), read_templates((gallery_path(),))
+    try:
+        where = injector_namespace or live.installation()
+        text = live.settings_text(where)
+        settings = _settings(text, f"settings of the injector in namespace {where}")
+        templates |= {name: dict(files) for name, files in live.templates(where, settings).items()}
+    except ClusterError as error:
+        notes.append(f"{error}: this goes by default settings and the shipped templates")
+    snapshot = build_snapshot(settings, templates, live.cluster(settings.cluster_domain), trial=False)
+    return Sources(snapshot, {}), notes
+
+
+def _settings(text: str | None, source: str) -> Settings:
+    try:
+        return parse_settings(None if text is None else load_manifest(text), source)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
+    """Whether a pod is older than its namespace's label: then no injector was asked about it.
+
+    The time of the label is that of whoever set it, from the namespace's managedFields; where these have been dropped
+    nothing is said.
+    """
+    created = metadata_of(pod).get("creationTimestamp")
+    if not isinstance(created, str) or settings.status_key in (metadata_of(pod).get("annotations") or {}):
+        return
+    found = list(live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"}))
+    for entry in metadata_of(found[0]).get("managedFields") or () if found else ():
+        labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
+        if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
+            yield (
+                f"the pod is from {created}, label {settings.namespace_label.key} was set at {entry['time']}, after it:"
+                " restart its workload (kubectl rollout restart)"
+            )
+
+
+def webhook_notes(live: Live, namespace: Namespace, labels: dict[str, str]) -> Iterator[str]:
+    """What each webhook entry of the injector makes of such a pod: whether the API server calls it at all."""
+    try:
+        configurations = live.webhooks()
+    except ClusterError as error:
+        yield f"the webhooks cannot be read: {error}"
+        return
+    if not configurations:
+        yield "no webhook of the injector is registered in this cluster: the API server calls nobody"
+    for configuration in configurations:
+        for entry in configuration.get("webhooks") or ():
+            yield f"webhook {entry.get('name')}: {_verdict(entry, namespace, labels)}"
+
+
+def _verdict(entry: dict[str, Any], namespace: Namespace, labels: dict[str, str]) -> str:
+    if not any(_covers(rule) for rule in entry.get("rules") or ()):
+        return "not called, its rules do not cover the creation of pods"
+    if not matches(entry.get("namespaceSelector") or {}, namespace.labels):
+        return f"not called, its namespaceSelector does not match namespace {namespace.name}"
+    if not matches(entry.get("objectSelector") or {}, labels):
+        return "not called, its objectSelector does not match the pod's labels"
+    conditions = [str(c.get("name")) for c in entry.get("matchConditions") or ()]
+    only = f" if its matchConditions hold ({', '.join(conditions)}; not evaluated here)" if conditions else ""
+    return f"called{only}; when it fails: {entry.get('failurePolicy', 'Fail')}"
+
+
+def _covers(rule: dict[str, Any]) -> bool:
+    """Whether a rule covers CREATE of core/v1 pods; `*` stands for all."""
+    wanted = {"apiGroups": "", "apiVersions": "v1", "operations": "CREATE", "resources": "pods"}
+    return all({value, "*"} & set(rule.get(field) or ()) for field, value in wanted.items()) or (
+        "*/*" in (rule.get("resources") or ()) and "CREATE" in (rule.get("operations") or ())
+    )

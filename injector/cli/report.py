@@ -1,0 +1,91 @@
+"""What a command did to each object, told on standard error: as sentences, or as JSON for a program."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+import click
+
+from injector.cli.objects import metadata_of, name_of
+from injector.pods.context import Object
+
+Outcome = Literal["injected", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"]
+
+_COLOURS = {"injected": "green", "uninjected": "green", "failed": "red", "refused": "red", "skipped": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one object, and why. `place` says where the object stands in the input."""
+
+    object: str
+    namespace: str
+    outcome: Outcome
+    place: str
+    reason: str = ""
+    message: str = ""
+    templates: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    lost_comments: bool = False
+
+    @property
+    def bad(self) -> bool:
+        """Whether the command as a whole has to fail for it."""
+        return self.outcome in ("failed", "refused")
+
+
+@dataclass(slots=True)
+class Report:
+    """Lines in the order of the input, and how many objects hold no pod."""
+
+    lines: list[Line] = field(default_factory=list)
+    others: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything was refused or failed."""
+        return any(line.bad for line in self.lines)
+
+    def show(self, form: str) -> None:
+        """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only."""
+        if form == "json":
+            lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
+            click.echo(json.dumps({"objects": lines, "others": self.others, "written": not self.failed}), err=True)
+            return
+        for line in self.lines:
+            _show(line)
+        click.echo(self._sum(), err=True)
+
+    def _sum(self) -> str:
+        counts = Counter(line.outcome for line in self.lines)
+        parts = [f"{count} {outcome}" for outcome, count in counts.items()]
+        if self.others:
+            parts.append(f"{self.others} without a pod")
+        text = ", ".join(parts) or "no objects"
+        return f"{text}. Nothing was written." if self.failed else f"{text}."
+
+
+def _show(line: Line) -> None:
+    head = click.style(line.outcome, fg=_COLOURS.get(line.outcome), bold=line.bad)
+    text = f"{line.object}: {head}"
+    if line.templates and line.outcome == "injected":
+        text += f" with {', '.join(line.templates)}"
+    if line.reason:
+        text += f": {line.reason}"
+    if line.message:
+        text += f": {line.message}"
+    click.echo(text, err=True)
+    if line.bad:
+        click.echo(f"  in {line.place}, namespace {line.namespace}", err=True)
+    for warning in line.warnings:
+        click.echo(f"  {click.style('warning', fg='yellow')}: {warning}", err=True)
+    if line.lost_comments:
+        click.echo("  its comments are not in the output", err=True)
+
+
+def line_for(obj: Object, namespace: str, outcome: Outcome, place: str) -> Line:
+    """A line about an object, without reasons."""
+    return Line(name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)

@@ -1,0 +1,92 @@
+"""`injector serve`: the admission webhook. Options count before the settings file, environment variables in between."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from injector.errors import SettingsError
+from injector.templates.load import gallery_path
+
+
+def _option(*names: str, variable: str, **more: Any) -> Any:
+    """An option that is an environment variable as well, and says so."""
+    return click.option(*names, envvar=f"INJECTOR_{variable}", show_envvar=True, **more)
+
+
+@click.command()
+@_option("--port", variable="PORT", type=click.IntRange(0, 65535), help="HTTPS port. Default: 8443.")
+@_option("--metrics-port", variable="METRICS_PORT", type=click.IntRange(0, 65535), help="Plain port. Default: 9443.")
+@_option("--address", variable="ADDRESS", metavar="ADDRESS", help="Address to listen on. Default: all.")
+@_option("--cert", variable="CERT", metavar="FILE", help="Certificate (PEM). Default: /certs/tls.crt.")
+@_option("--key", variable="KEY", metavar="FILE", help="Its key (PEM). Default: /certs/tls.key.")
+@_option(
+    "--settings",
+    "settings_file",
+    variable="SETTINGS",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The settings. Reloaded when they change, except their section server.",
+)
+@_option(
+    "--templates-dir",
+    "templates_dirs",
+    variable="TEMPLATES_DIR",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A template, or a folder of templates, besides the gallery. Repeatable (in the variable: separated by :).",
+)
+@_option(
+    "--namespace",
+    variable="NAMESPACE",
+    metavar="NS",
+    default="",
+    help="The injector's own namespace: its template ConfigMaps are read, its pods left alone.",
+)
+@_option(
+    "--standalone",
+    variable="STANDALONE",
+    is_flag=True,
+    help="Need no API server: every namespace counts as enabled, nothing is created.",
+)
+@_option("--kubeconfig", variable="KUBECONFIG", metavar="FILE", help="As with kubectl. Default: as a pod in a cluster.")
+@_option("--context", variable="CONTEXT", metavar="NAME", help="As with kubectl.")
+def serve(
+    port: int | None,
+    metrics_port: int | None,
+    address: str | None,
+    cert: str | None,
+    key: str | None,
+    settings_file: Path | None,
+    templates_dirs: tuple[Path, ...],
+    namespace: str,
+    standalone: bool,
+    kubeconfig: str | None,
+    context: str | None,
+) -> None:
+    """Run the admission webhook, until SIGTERM or Ctrl-C.
+
+    Reviews come over HTTPS; /healthz, /readyz and /metrics are on the plain port. Certificate, settings and templates
+    are read again when they change. Logs go to standard output, one JSON object a line.
+    """
+    # Tornado and the Kubernetes client take a while to import; `injector serve --help` needs neither.
+    from injector.webhook.app import Options, run
+
+    given = {"port": port, "metrics_port": metrics_port, "address": address, "certificate": cert, "key": key}
+    options = Options(
+        settings_file=settings_file,
+        templates=(gallery_path(), *templates_dirs),
+        standalone=standalone,
+        namespace=namespace,
+        kubeconfig=kubeconfig,
+        context=context,
+        server={name: value for name, value in given.items() if value is not None},
+    )
+    try:
+        asyncio.run(run(options))
+    except OSError as error:
+        raise SettingsError(f"cannot serve: {error.strerror or error}") from None

@@ -1,0 +1,184 @@
+"""What commands have in common: the gallery, folders of templates, settings, parameters, and the options for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from injector.cli.yaml_stream import split_yaml
+from injector.errors import SettingsError
+from injector.pods.context import Cluster
+from injector.settings import Settings, parse_settings
+from injector.templates.load import gallery_path, read_folder, read_gallery
+from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.spelling import hint
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?")
+
+#: Options of every command that injects. Their values arrive as `templates_dir`, `settings_file`, ...
+OPTIONS = (
+    click.option(
+        "--templates-dir",
+        "templates_dirs",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="A template, or a folder of templates, besides the gallery. Repeatable; of one name the last one counts.",
+    ),
+    click.option(
+        "--settings",
+        "settings_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="The settings of the injector that this is to act like.",
+    ),
+    click.option(
+        "--kubernetes-version",
+        "version",
+        metavar="1.N",
+        callback=lambda _context, _option, value: _version(value),
+        help="Version of the API server that it is for. Default: 1.36.",
+    ),
+    click.option(
+        "--param",
+        "params",
+        multiple=True,
+        metavar="TEMPLATE.PARAMETER=VALUE",
+        help="A parameter, before any annotation: envoy.app-port=8080. Repeatable.",
+    ),
+)
+
+#: Options of every command that reads manifests.
+NAMESPACE_OPTIONS = (
+    click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none. Default: default."),
+    click.option(
+        "--namespace-label",
+        "namespace_labels",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda _context, _option, values: _pairs(values),
+        help="A label of every namespace, over those in the input: injection=required. Repeatable.",
+    ),
+    click.option(
+        "--namespace-annotation",
+        "namespace_annotations",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda _context, _option, values: _pairs(values),
+        help="An annotation of every namespace, over those in the input. Repeatable.",
+    ),
+)
+
+
+def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[_Command], _Command]:
+    """A decorator that gives a command the options of these groups, in order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What an injection is made from: the snapshot, and the parameters of the command line by template."""
+
+    snapshot: Snapshot
+    overrides: dict[str, dict[str, str]]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the snapshot."""
+        return self.snapshot.settings
+
+
+def gather(
+    templates_dirs: tuple[Path, ...] = (),
+    settings_file: Path | None = None,
+    version: tuple[int, int] | None = None,
+    params: tuple[str, ...] = (),
+    *,
+    template: str | None = None,
+) -> Sources:
+    """Settings, gallery and folders as one snapshot, and the parameters checked against it.
+
+    `template` is what a parameter without a template's name is for. Raises SettingsError, TemplateError, and
+    click.UsageError for a parameter that there is not.
+    """
+    settings = load_settings(settings_file)
+    cluster = Cluster(version or Cluster().version, settings.cluster_domain)
+    # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
+    snapshot = build_snapshot(settings, read_templates((gallery_path(), *templates_dirs)), cluster, trial=False)
+    return Sources(snapshot, _overrides(params, snapshot, template))
+
+
+def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
+    """Sources of templates by name, from folders that are a template or hold some; later ones win by name."""
+    found: dict[str, dict[str, str]] = {}
+    for folder in folders:
+        if (folder / "template.yaml").is_file():
+            found[folder.resolve().name] = read_folder(folder)
+            continue
+        inner = read_gallery(folder)
+        if not inner:
+            raise SettingsError(f"{folder}: neither a template (no template.yaml) nor a folder of templates")
+        found |= inner
+    return found
+
+
+def load_settings(file: Path | None) -> Settings:
+    """The settings of a file, or the defaults. Raises SettingsError or DocumentError naming the file."""
+    if file is None:
+        return Settings()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
+    documents = list(split_yaml(text, str(file)))
+    if len(documents) > 1:
+        raise SettingsError(f"{file}: holds {len(documents)} documents; settings are one")
+    return parse_settings(documents[0].value, str(file))
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = _VERSION.fullmatch(text)
+    if not found:
+        raise click.BadParameter(f'"{text}" is not a version such as 1.33')
+    return int(found[1]), int(found[2])
+
+
+def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise click.BadParameter(f'"{key}" is not KEY=VALUE')
+    return {key: value for key, _, value in pairs}
+
+
+def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str | None) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for text in params:
+        key, equals, value = text.partition("=")
+        name, _, parameter = key.rpartition(".")
+        name = name or template or ""
+        if not (equals and name and parameter):
+            raise click.UsageError(f'--param "{text}" is not TEMPLATE.PARAMETER=VALUE (envoy.app-port=8080)')
+        known = snapshot.catalog.get(name)
+        if known is None:
+            near = hint(name, snapshot.catalog.names, "there are")
+            raise click.UsageError(f"--param {key}: no template {name}{near}")
+        if parameter not in known.parameters:
+            near = hint(parameter, known.parameters, "there are")
+            raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
+        found.setdefault(name, {})[parameter] = value
+    return found

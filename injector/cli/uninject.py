@@ -1,0 +1,68 @@
+"""`injector uninject`: takes out of manifests what `injector inject`, or the webhook, put in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from injector.cli.documents import Document, joined, read_documents
+from injector.cli.inputs import read_inputs
+from injector.cli.objects import edit, metadata_of
+from injector.cli.report import Report, line_for
+from injector.cli.sources import load_settings
+from injector.inject import uninject as uninject_pod
+from injector.pods.context import Object
+from injector.pods.patch import same
+from injector.pods.workloads import pod_template, with_pod_template
+from injector.settings import Settings
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--settings",
+    "settings_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The settings of the injector that injected them.",
+)
+@click.option("--report", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
+    """Take the sidecars out of manifests again.
+
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. What an injection added, its receipt on the
+    pod says; that is taken out, values it replaced come back, and the ConfigMaps it made are dropped. Running pods
+    cannot be changed: apply the result, or restart the workload without injection.
+    """
+    settings = load_settings(settings_file)
+    documents = [d for i in read_inputs(files, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    report = Report()
+
+    def change(obj: Object, document: Document) -> list[Object] | None:
+        if _is_generated(obj, settings):
+            report.lines.append(line_for(obj, "", "dropped", document.place))
+            return []
+        pod = pod_template(obj)
+        if pod is None:
+            report.others += 1
+            return None
+        before = uninject_pod(pod, settings)
+        if same(before, pod):
+            report.lines.append(replace(line_for(obj, "", "unchanged", document.place), message="not injected"))
+            return None
+        line = line_for(obj, "", "uninjected", document.place)
+        report.lines.append(replace(line, lost_comments=document.has_comments))
+        return [with_pod_template(obj, before)]
+
+    output = joined(edit(documents, change))
+    report.show(form)
+    click.get_binary_stream("stdout").write(output.encode())
+    return 0
+
+
+def _is_generated(obj: Object, settings: Settings) -> bool:
+    """Whether an object is a ConfigMap that an injection made."""
+    labels = metadata_of(obj).get("labels")
+    return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels
