@@ -171,23 +171,26 @@ class _Merger:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
         index = {step: position for position, step in enumerate(steps_of(have, field))}
         result = have
-        missing: list[tuple[str, Any]] = []
+        missing: dict[str, Any] = {}
         for item in wanted:
             step = self.overlay_step(item, field, here)
             position = index.get(step, -1)
-            if position < 0:
-                missing.append((step, item))
+            there = f"{here}/{escape(step)}"
+            if position < 0:  # an overlay may name an element twice; merged again it would be one as well
+                old = missing.get(step)
+                missing[step] = (
+                    self.new_element(item, field, there) if old is None else self.element(old, item, field, there)
+                )
                 continue
-            old = have[position]
-            new = old if old is item else self.element(old, item, field, f"{here}/{escape(step)}")
+            old = result[position]
+            new = old if old is item else self.element(old, item, field, there)
             if new is not old:
                 result = list(have) if result is have else result
                 result[position] = new
         if not missing:
             return result
         result = list(have) if result is have else result
-        for step, item in missing:
-            new = self.untagged(item, f"{here}/{escape(step)}")
+        for step, new in missing.items():
             if field == "initContainers":
                 result.insert(self.placement.position([step_of(old, field) for old in result], step), new)
             else:
@@ -208,7 +211,13 @@ class _Merger:
                     return next(i for i, old in enumerate(result) if step_of(old, field) == later)
         return len(result)
 
+    def new_element(self, wanted: Any, field: str, here: str) -> Any:
+        if type(wanted) is dict and field in CONTAINER_LISTS:
+            return self.container({}, wanted, here)
+        return self.untagged(wanted, here)
+
     def element(self, have: Any, wanted: Any, field: str, here: str) -> Any:
+        self.expect(have, dict, here)
         if type(wanted) is Replace:
             return self.replacement(have, wanted, field, here)
         if field in CONTAINER_LISTS:
@@ -272,7 +281,7 @@ class _Merger:
 
     def overlay_step(self, item: Any, field: str, here: str) -> str:
         keys = KEYS[field]
-        if len(keys) == 1 and type(item) is dict and type(name := item.get(keys[0])) is str:
+        if len(keys) == 1 and type(item) is dict and type(name := item.get(keys[0])) is str and name:
             return name
         step = one_of.element_step(item, field)
         if one_of.has_key(item, field):

@@ -35,7 +35,10 @@ def element_step(item: Any, field: str) -> str:
 def has_key(item: Any, field: str) -> bool:
     """Whether an overlay's element has all the fields that name it."""
     item = _bare(item, field)
-    return type(item) is dict and all(type(item.get(key, KEY_DEFAULTS.get(key))) in (str, int) for key in KEYS[field])
+    if type(item) is not dict:
+        return False
+    values = [item.get(key, KEY_DEFAULTS.get(key)) for key in KEYS[field]]
+    return all(type(value) in (str, int) and value != "" for value in values)
 
 
 def tags(value: Any, here: str, field: str = "") -> Iterator[str]:

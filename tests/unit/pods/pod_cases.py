@@ -106,8 +106,8 @@ def as_api_server_returns(pod: dict[str, Any]) -> dict[str, Any]:
     return pod
 
 
-names = st.sampled_from(["a", "b", "c/d", "e~f", "app", "envoy", "A#2", ""])
-scalars = st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2]), st.sampled_from([1.0, 0.5]), names)
+names = st.sampled_from(["a", "b", "c/d", "e~f", "app", "envoy", "A#2"])
+scalars = st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2]), st.sampled_from([1.0, 0.5, ""]), names)
 _POD_FIELDS = ("metadata", "annotations", "labels", "spec", "containers", "initContainers", "volumes", "tolerations")
 _CONTAINER_FIELDS = (
     "name",

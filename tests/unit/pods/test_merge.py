@@ -310,11 +310,27 @@ def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, place):
     assert str(caught.value) == place
 
 
-def test_an_overlays_element_without_its_key_is_the_templates_fault():
+@pytest.mark.parametrize("element", [{"emptyDir": {}}, {"name": ""}, {"name": ["x"]}, "x"])
+@pytest.mark.parametrize("of_pod", [{}, {"volumes": [{"name": "v"}]}])
+def test_an_overlays_element_without_its_key_is_the_templates_fault(element, of_pod):
     with pytest.raises(InjectionError) as caught:
-        merged(app_pod(), {"spec": {"volumes": [{"emptyDir": {}}]}})
+        merged(app_pod(**of_pod), {"spec": {"volumes": [element]}})
     assert caught.value.reason is Reason.TEMPLATE_FAILED
-    assert "spec.volumes" in str(caught.value)
+    assert str(caught.value) == "spec.volumes: an element of the overlay has no name"
+
+
+def test_an_element_that_an_overlay_names_twice_is_one():
+    overlay = {"spec": {"containers": [{"name": "n", "image": "i"}, {"name": "n", "image": "j", "tty": True}]}}
+    result = merged(app_pod(), overlay)
+    assert result.pod["spec"]["containers"][1:] == [{"name": "n", "image": "i", "tty": True}]
+    assert merged(result.pod, overlay).pod is result.pod
+
+
+def test_an_element_that_is_no_object_is_nobodys():
+    with pytest.raises(
+        InjectionError, match=r"spec\.containers\[80\]: the pod has 80 where Kubernetes takes an object"
+    ):
+        merged({"spec": {"containers": [80]}}, {"spec": {"containers": [{"name": "80", "image": "i"}]}})
 
 
 def test_what_is_not_touched_is_shared():
