@@ -18,28 +18,18 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from injector.errors import InjectionError
 from injector.reasons import Reason
-from injector.templates.faults import Fault
-from injector.templates.filters import FILTERS, INTERNAL, TESTS, TEXT_FILTERS, operand, weigh
+from injector.templates.faults import FaultError
+from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
+from injector.templates.operands import INTERNAL, operand, weigh
 from injector.templates.structure import as_text
 
 _LOOP = frozenset(
-    [
-        "index",
-        "index0",
-        "revindex",
-        "revindex0",
-        "first",
-        "last",
-        "length",
-        "depth0",
-        "depth",
-        "previtem",
-        "nextitem",
-        "cycle",
-        "changed",
-    ]
-)
+    (
+        "index", "index0", "revindex", "revindex0", "first", "last", "length", "depth0", "depth", "previtem",
+        "nextitem", "cycle", "changed",
+    )
+)  # fmt: skip
 _LARGEST = 2**64
 _RANGE = 10_000
 
@@ -83,7 +73,7 @@ def bounded_range(*args: Any) -> range:
     """Jinja's `range`, for lists of up to 10,000 numbers."""
     numbers = range(*args)
     if len(numbers) > _RANGE:
-        raise Fault(f"range() makes at most {_RANGE} numbers")
+        raise FaultError(f"range() makes at most {_RANGE} numbers")
     return numbers
 
 
@@ -108,7 +98,7 @@ class Environment(ImmutableSandboxedEnvironment):
     """Jinja's environment for documents (`document=True`: typed holes) or for text files."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
-    concat = staticmethod(concat)  # type: ignore[assignment]
+    concat = staticmethod(concat)
 
     def __init__(self, *, document: bool) -> None:
         super().__init__(
@@ -159,22 +149,24 @@ class Environment(ImmutableSandboxedEnvironment):
             return obj
         return self._missing(argument)
 
-    def call(self, context: JinjaContext, obj: Any, /, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def call(self, context: JinjaContext, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`obj(...)`."""
         current.get().charge(15)
         if type(obj) is Macro:
             made = context.call(obj, *args, **kwargs)
             if type(made) is not Text:
-                raise Fault("a macro wrote something else than text")
+                raise FaultError("a macro wrote something else than text")
             return made
         if "caller" in kwargs:
             # a call block writes what it calls without a hole, so that has to be a macro
-            raise Fault("{% call %} needs a macro")
+            raise FaultError("{% call %} needs a macro")
         if (isinstance(obj, type(deny)) and obj in _CALLABLE) or type(getattr(obj, "__self__", None)) is LoopContext:
             return obj(*args, **kwargs)
         if isinstance(obj, Undefined):
             obj._fail_with_undefined_error()
-        raise Fault(f"a {type(obj).__name__} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}")
+        raise FaultError(
+            f"a {type(obj).__name__} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}"
+        )
 
     def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
         """`left operator right`, its result bounded."""
@@ -190,10 +182,10 @@ class Environment(ImmutableSandboxedEnvironment):
         function = _OPERATORS.get(operator)
         if function is None or not (_number(left) and _number(right)):
             names = f"{type(left).__name__} {operator} {type(right).__name__}"
-            raise Fault(f"{names} is not possible here; join strings with ~")
+            raise FaultError(f"{names} is not possible here; join strings with ~")
         result = function(left, right)
         if abs(result) >= _LARGEST:
-            raise Fault("a number does not fit into 64 bits")
+            raise FaultError("a number does not fit into 64 bits")
         return result
 
     def _missing(self, name: Any) -> Missing:

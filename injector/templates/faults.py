@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """A render that cannot go on. `line` is the 0-based line in the rendered text, where that is known."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.line: int | None = None
 
-    def at(self, line: int) -> Fault:
+    def at(self, line: int) -> FaultError:
         """The same fault, on a line."""
         if self.line is None:
             self.line = line

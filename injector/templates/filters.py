@@ -1,4 +1,4 @@
-"""The filters, tests and methods that templates may use; there are no others.
+"""The filters and tests that templates may use; there are no others.
 
 Each takes values, never the author's text (see `holes`), and charges the render for the size of what it is given.
 """
@@ -15,128 +15,11 @@ from jinja2 import Undefined
 from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
-from injector.templates.faults import Fault
-from injector.templates.holes import Text, check_length, current, plain, plain_text
+from injector.templates.faults import FaultError
+from injector.templates.holes import check_length, current, plain
+from injector.templates.operands import compared, each, operand, replaced, scalar, split
 from injector.templates.structure import as_text
 from injector.templates.text import QUOTING
-
-
-def operand(value: Any) -> Any:
-    """A value about to be worked on: the author's text becomes a value, and its size is charged."""
-    kind = type(value)
-    if kind is str:
-        current.get().charge(1 + (len(value) >> 4))
-    elif kind is Text:
-        return plain_text(value)
-    elif kind in (list, tuple, dict, range):
-        current.get().charge(1 + len(value))
-    elif isinstance(value, str):  # a quoted value is a plain one again
-        return str(value)
-    elif isinstance(value, Undefined):
-        value._fail_with_undefined_error()
-    return value
-
-
-def weigh(value: Any) -> Any:
-    """Charge for everything within a list or mapping, so that none can be nested into a bomb."""
-    left = [value]
-    run = current.get()
-    while left:
-        item = left.pop()
-        if isinstance(item, list | tuple):
-            run.charge(1 + len(item))
-            left += item
-        elif isinstance(item, dict):
-            run.charge(1 + len(item))
-            left += item.values()
-    return value
-
-
-def compared(value: Any) -> Any:
-    """A value about to be compared."""
-    value = operand(value)
-    return weigh(value) if isinstance(value, list | tuple | dict) else value
-
-
-def each(value: Any) -> Any:
-    """What a loop goes over."""
-    if type(value) in (list, tuple, range, dict):
-        current.get().charge(10 * len(value))
-        return value
-    if isinstance(value, Undefined):
-        value._fail_with_undefined_error()
-    name = "null" if value is None else f"a {type(value).__name__}"
-    raise Fault(f"{{% for %}} needs a list, and this is {name}")
-
-
-def joined(pieces: list[Any]) -> str:
-    """What `~` makes: one string of the pieces."""
-    texts = [as_text(_scalar(piece)) for piece in pieces]
-    check_length(sum(map(len, texts)))
-    return "".join(texts)
-
-
-def sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
-    """`value[start:stop:step]`."""
-    value = operand(value)
-    if not isinstance(value, str | list | tuple | range):
-        raise Fault(f"a {type(value).__name__} has no parts to take with [:]")
-    return value[start:stop:step]
-
-
-def method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """`value.name(...)`, for the methods listed here."""
-    value = operand(value)
-    if isinstance(value, Undefined):
-        value._fail_with_undefined_error()
-    if type(value) is str and name in STRING_METHODS:
-        args = tuple(map(operand, args))
-        if name == "replace":
-            return _replace(value, *args)
-        if name == "split":
-            return _split(value, *args, **kwargs)
-        return getattr(value, name)(*args, **kwargs)
-    if type(value) is dict and name in DICT_METHODS:
-        result = getattr(value, name)(*map(operand, args))
-        return result if name == "get" else [list(i) if isinstance(i, tuple) else i for i in result]
-    if type(value) is list and name in LIST_METHODS:
-        return getattr(value, name)(*map(compared, args))
-    raise Fault(f"a {type(value).__name__} has no method {name}()")
-
-
-STRING_METHODS = frozenset(
-    [
-        "startswith",
-        "endswith",
-        "split",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "lower",
-        "upper",
-        "title",
-        "capitalize",
-        "replace",
-        "removeprefix",
-        "removesuffix",
-        "count",
-        "find",
-        "isdigit",
-        "isalpha",
-        "isalnum",
-    ]
-)
-DICT_METHODS = frozenset(["items", "keys", "values", "get"])
-LIST_METHODS = frozenset(["count", "index"])
-METHODS = STRING_METHODS | DICT_METHODS | LIST_METHODS
-
-# ------------------------------------------------------------------------------------------------ our own filters
-
-
-def _scalar(value: Any) -> Any:
-    if type(value) is Text:
-        return plain_text(value)
-    return plain(value, current.get()) if not isinstance(value, str) else str(value)
 
 
 def _default(value: Any, instead: Any = "", blank: bool = False) -> Any:
@@ -148,26 +31,14 @@ def _default(value: Any, instead: Any = "", blank: bool = False) -> Any:
 
 def _join(value: Any, between: Any = "", attribute: Any = None) -> str:
     if attribute is not None:
-        raise Fault("join takes no attribute; write `| map(attribute=...) | join(...)`")
-    texts = [as_text(_scalar(item)) for item in each(value)]
+        raise FaultError("join takes no attribute; write `| map(attribute=...) | join(...)`")
+    texts = [as_text(scalar(item)) for item in each(value)]
     check_length(sum(map(len, texts)) + len(texts) * len(between))
     return str(between).join(texts)
 
 
-def _replace(value: Any, old: Any, new: Any, count: int = -1) -> str:
-    text, old, new = as_text(_scalar(value)), str(old), str(new)
-    check_length(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
-    return text.replace(old, new, count)
-
-
-def _split(value: Any, separator: Any = None, maxsplit: int = -1) -> list[str]:
-    parts = as_text(value).split(separator, maxsplit)
-    current.get().charge(len(parts))
-    return parts
-
-
 def _string(value: Any) -> str:
-    return as_text(_scalar(value))
+    return as_text(scalar(value))
 
 
 def _trim(value: Any, characters: str | None = None) -> str:
@@ -180,7 +51,7 @@ def _tojson(value: Any) -> str:
 
 def _items(value: Any) -> list[list[Any]]:
     if not isinstance(value, dict):
-        raise Fault(f"items needs a mapping, and this is a {type(value).__name__}")
+        raise FaultError(f"items needs a mapping, and this is a {type(value).__name__}")
     return [[k, v] for k, v in value.items()]
 
 
@@ -200,21 +71,21 @@ def _int(value: Any, default: Any = None) -> Any:
     except (ValueError, OverflowError):
         if default is not None:
             return default
-        raise Fault("int: this is no integer") from None
+        raise FaultError("int: this is no integer") from None
 
 
 def _float(value: Any) -> float:
     try:
         return float(value)
     except ValueError:
-        raise Fault("float: this is no number") from None
+        raise FaultError("float: this is no number") from None
 
 
 def _sum(value: Any, attribute: Any = None, start: int = 0) -> Any:
     if attribute is not None:
-        raise Fault("sum takes no attribute; write `| map(attribute=...) | sum`")
+        raise FaultError("sum takes no attribute; write `| map(attribute=...) | sum`")
     if not all(isinstance(item, int | float) for item in value):
-        raise Fault("sum needs numbers")
+        raise FaultError("sum needs numbers")
     return sum(value, start)
 
 
@@ -240,9 +111,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "length": _length,
     "list": _list,
     "lower": _case("lower"),
-    "replace": _replace,
+    "replace": replaced,
     "reverse": _reverse,
-    "split": _split,
+    "split": split,
     "string": _string,
     "sum": _sum,
     "title": _case("title"),
@@ -250,62 +121,28 @@ _OWN: dict[str, Callable[..., Any]] = {
     "trim": _trim,
     "upper": _case("upper"),
 }
-_FROM_JINJA = [
-    "first",
-    "last",
-    "map",
-    "max",
-    "min",
-    "reject",
-    "rejectattr",
-    "round",
-    "select",
-    "selectattr",
-    "sort",
-    "unique",
-    "dictsort",
-]
-_TESTS = [
-    "boolean",
-    "defined",
-    "divisibleby",
-    "eq",
-    "equalto",
-    "even",
-    "false",
-    "float",
-    "ge",
-    "gt",
-    "in",
-    "integer",
-    "iterable",
-    "le",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "sequence",
-    "string",
-    "true",
-    "undefined",
-    "upper",
-] + ["==", "!=", "<", "<=", ">", ">="]
+_FROM_JINJA = (
+    "first", "last", "map", "max", "min", "reject", "rejectattr", "round", "select", "selectattr", "sort",
+    "unique", "dictsort",
+)  # fmt: skip
+_TESTS = (
+    "boolean", "defined", "divisibleby", "eq", "equalto", "even", "false", "float", "ge", "gt", "in", "integer",
+    "iterable", "le", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sequence", "string", "true",
+    "undefined", "upper", "==", "!=", "<", "<=", ">", ">=",
+)  # fmt: skip
+
+_JINJA: dict[str, Any] = dict(JINJA_FILTERS)
+_JINJA_TESTS: dict[str, Any] = dict(JINJA_TESTS)
 
 
-def _bounded(function: Callable[..., Any], prepare: Callable[[Any], Any]) -> Callable[..., Any]:
+def _bounded(function: Any, prepare: Callable[[Any], Any]) -> Callable[..., Any]:
     """A filter or test that gets values and pays for them; what it makes lazily is made at once."""
     contextual = hasattr(function, "jinja_pass_arg")
 
     @wraps(function)
     def bounded(*args: Any, **kwargs: Any) -> Any:
         current.get().charge(3)
-        if contextual:
-            args = (args[0], *map(prepare, args[1:]))
-        else:
-            args = tuple(map(prepare, args))
+        args = (args[0], *map(prepare, args[1:])) if contextual else tuple(map(prepare, args))
         if kwargs:
             kwargs = {name: prepare(value) for name, value in kwargs.items()}
         result = function(*args, **kwargs)
@@ -327,7 +164,7 @@ def _quoting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
-    **{name: _bounded(JINJA_FILTERS[name], compared) for name in _FROM_JINJA},
+    **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
     "default": _default,
     "d": _default,
 }
@@ -336,15 +173,6 @@ TEXT_FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _quoting(function) for name, function in QUOTING.items()},
 }
 TESTS: dict[str, Callable[..., Any]] = {
-    name: JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(JINJA_TESTS[name], compared)
+    name: _JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(_JINJA_TESTS[name], compared)
     for name in _TESTS
-}
-#: Calls that the check of a template puts in place of Jinja's own code. Authors cannot write a name with a colon.
-INTERNAL: dict[str, Callable[..., Any]] = {
-    "check:compared": compared,
-    "check:each": each,
-    "check:joined": joined,
-    "check:method": method,
-    "check:sliced": sliced,
-    "check:weigh": weigh,
 }

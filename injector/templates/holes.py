@@ -14,7 +14,7 @@ from typing import Any
 
 from jinja2 import Undefined, pass_context
 
-from injector.templates.faults import Fault
+from injector.templates.faults import FaultError
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text
 from injector.templates.text import Quoted, check_harmless
 
@@ -36,16 +36,16 @@ class Run:
         self.size = 0
 
     def charge(self, units: int) -> None:
-        """Take work off the budget. Raises Fault when it is used up."""
+        """Take work off the budget. Raises FaultError when it is used up."""
         self.work -= units
         if self.work < 0:
-            raise Fault("the template does too much work (loops, calls, filters over large values)")
+            raise FaultError("the template does too much work (loops, calls, filters over large values)")
 
     def grow(self, characters: int) -> None:
-        """Count output. Raises Fault when there is too much."""
+        """Count output. Raises FaultError when there is too much."""
         self.size += characters
         if self.size > OUTPUT:
-            raise Fault(f"the output is larger than {OUTPUT} characters")
+            raise FaultError(f"the output is larger than {OUTPUT} characters")
 
 
 #: The render that is going on in this thread or task.
@@ -73,16 +73,16 @@ def plain_text(text: Text) -> str:
 
 
 def check_length(length: int) -> None:
-    """Charge for a string or a list that is about to be made. Raises Fault when it is too long."""
+    """Charge for a string or a list that is about to be made. Raises FaultError when it is too long."""
     if length > OUTPUT:
-        raise Fault(f"a value is larger than {OUTPUT} characters")
+        raise FaultError(f"a value is larger than {OUTPUT} characters")
     current.get().charge(length >> 4)
 
 
 def plain(value: Any, run: Run) -> Any:
-    """A value of the template's as plain JSON data, copied, its size counted; nulls in mappings are left out.
+    """A template's value as plain data, copied, its size counted; nulls in mappings are left out.
 
-    Raises Fault for what is no value: an undefined name, a macro, a module, a number that JSON or 64 bits cannot hold.
+    Raises FaultError for what is none: an undefined name, a macro, a module, a number that JSON or 64 bits cannot hold.
     """
     kind = type(value)
     if kind is str:
@@ -93,11 +93,11 @@ def plain(value: Any, run: Run) -> Any:
     run.charge(1)
     if kind is int:
         if value not in _INTEGERS:
-            raise Fault("a number does not fit into 64 bits")
+            raise FaultError("a number does not fit into 64 bits")
         return value
     if kind is float:
         if not math.isfinite(value):
-            raise Fault("a number is infinite or not a number")
+            raise FaultError("a number is infinite or not a number")
         return value
     if kind is dict:
         run.grow(2)
@@ -117,7 +117,7 @@ def plain(value: Any, run: Run) -> Any:
         value._fail_with_undefined_error()
     if isinstance(value, str):
         return plain(str(value), run)
-    raise Fault(f"{_article(kind.__name__)} is not a value that can be written")
+    raise FaultError(f"{_article(kind.__name__)} is not a value that can be written")
 
 
 @pass_context  # keeps Jinja from calling it at compile time
@@ -131,7 +131,7 @@ def typed(context: object, value: Any) -> str:
     if kind is str:
         run.size += len(value)
         if run.size > OUTPUT:
-            raise Fault(f"the output is larger than {OUTPUT} characters")
+            raise FaultError(f"the output is larger than {OUTPUT} characters")
     else:
         value = plain(value, run)
     index = len(values)
@@ -161,7 +161,7 @@ def document(pieces: Iterable[str], run: Run) -> str:
     for piece in pieces:
         length += len(piece)
         if length > OUTPUT:
-            raise Fault(f"the output is larger than {OUTPUT} characters")
+            raise FaultError(f"the output is larger than {OUTPUT} characters")
         parts.append(piece)
     run.grow(length)
     return "".join(parts)

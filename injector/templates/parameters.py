@@ -6,31 +6,20 @@ settings, the template's default. A value that is not allowed is an error, never
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
-
 from injector.errors import InjectionError
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.formats import FORMATS
+from injector.templates.schema import allowed, value_of
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import UNSET, Parameter, Template
+from injector.templates.template import UNSET, Template
 
-TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Annotations of a template that are no parameters: what the injector itself writes there.
 _OWN = "file."
-_LONGEST = 128 * 1024
 _WARNING = 120
-
-_CHECKER = FormatChecker(formats=())
-for _name, _format in FORMATS.items():
-    _CHECKER.checks(_name)(_format.allows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,56 +29,6 @@ class Resolved:
     values: dict[str, Any]
     warnings: tuple[str, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
-
-
-def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
-    """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args."""
-    if declaration.get("type") not in TYPES:
-        raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}")
-    schema = {k: v for k, v in declaration.items() if k != "required" or not isinstance(v, bool)}
-    for path, found in _formats(schema, ()):
-        if found not in FORMATS:
-            raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise ValueError(tuple(error.absolute_path), f"not a JSON Schema: {error.message[:200]}") from None
-    unknown = sorted(set(schema) - _KEYWORDS)
-    if unknown:
-        raise ValueError((unknown[0],), f"unknown key {unknown[0]}{hint(unknown[0], _KEYWORDS | {'required'})}")
-    check = Draft202012Validator(schema, format_checker=_CHECKER)
-    required = declaration.get("required") is True
-    default = declaration.get("default", UNSET)
-    if default is None:
-        default = UNSET
-    made = Parameter(name, schema, str(declaration.get("description", "")), default, required, check)
-    if default is not UNSET:
-        if required:
-            raise ValueError(("required",), "a parameter that is required needs no default")
-        wrong = _wrong(made, default)
-        if wrong is not None:
-            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}")
-    return made
-
-
-def value_of(parameter: Parameter, raw: Any) -> Any:
-    """The typed value of a raw one: a string is read by the schema's type. Raises ValueError with what is allowed."""
-    value = raw
-    if isinstance(raw, str):
-        if len(raw) > _LONGEST:
-            raise ValueError(f"must be no longer than {_LONGEST} characters")
-        value = _read(raw, parameter.schema)
-        if value is UNSET:
-            raise ValueError(f"must be {allowed(parameter)}")
-    wrong = _wrong(parameter, value)
-    if wrong is not None:
-        raise ValueError(wrong)
-    return value
-
-
-def allowed(parameter: Parameter) -> str:
-    """What a parameter takes, in words that follow "must be"."""
-    return _allowed(parameter.schema)
 
 
 def resolve(
@@ -110,7 +49,7 @@ def resolve(
     sources: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
         ("setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
         ("namespace annotation", suffix, namespace_annotations, suffix),
-        ("annotation", suffix, pod_annotations, suffix),
+        ("pod annotation", suffix, pod_annotations, suffix),
         ("option", "", overrides or {}, ""),
     )
     for kind, shown, values, prefix in sources:
@@ -138,162 +77,13 @@ def resolve(
         elif parameter.required:
             raise InjectionError(
                 Reason.BAD_PARAMETER,
-                f"template {template.name} needs a value for {name} ({allowed(parameter)}): set annotation {suffix}{name}",
+                f"template {template.name} needs {name} ({allowed(parameter)}): set annotation {suffix}{name}",
             )
         else:
             origin, value = "", None
         resolved[parameter.variable] = value
         origins[name] = origin
     return Resolved(resolved, tuple(warnings), origins)
-
-
-# ---------------------------------------------------------------------------------------------- reading strings
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
-
-
-def _read(text: str, schema: Mapping[str, Any]) -> Any:
-    """The value that a string stands for, or UNSET where it stands for none of the type."""
-    kind = schema.get("type", "string")
-    if kind == "integer":
-        return int(text) if _INTEGER.match(text) else UNSET
-    if kind == "number":
-        if _INTEGER.match(text):
-            return int(text)
-        return float(text) if len(text) < 40 and _NUMBER.match(text) else UNSET
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(text, UNSET)
-    if kind == "object":
-        return _json(text, dict)
-    if kind == "array":
-        if text.lstrip().startswith("["):
-            return _json(text, list)
-        items = schema.get("items")
-        inner = items if isinstance(items, Mapping) else {}
-        values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
-        return UNSET if any(v is UNSET for v in values) else values
-    return text
-
-
-def _json(text: str, kind: type) -> Any:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return UNSET
-    return value if isinstance(value, kind) else UNSET
-
-
-# --------------------------------------------------------------------------------------------- checking values
-
-_KEYWORDS = frozenset(
-    [
-        "type",
-        "description",
-        "default",
-        "format",
-        "enum",
-        "const",
-        "examples",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "items",
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-        "properties",
-        "required",
-        "additionalProperties",
-        "minProperties",
-        "maxProperties",
-        "propertyNames",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "title",
-        "deprecated",
-    ]
-)
-
-
-def _wrong(parameter: Parameter, value: Any) -> str | None:
-    """What is wrong with a typed value, or None."""
-    if isinstance(value, bool) and parameter.type in ("integer", "number"):
-        return f"must be {allowed(parameter)}"
-    error = best_match(parameter.check.iter_errors(value))
-    if error is None:
-        return None
-    return _words(parameter, error)
-
-
-def _words(parameter: Parameter, error: ValidationError) -> str:
-    if not error.absolute_path:
-        return f"must be {allowed(parameter)}"
-    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
-    inner = error.schema if isinstance(error.schema, Mapping) and "type" in error.schema else None
-    return f"{where} must be {_allowed(inner)}" if inner else f"{where}: {error.message[:120]}"
-
-
-def _allowed(schema: Mapping[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(str(v) for v in schema["enum"])
-    kind, form = schema.get("type", "string"), schema.get("format")
-    if form in FORMATS:
-        words = FORMATS[form].words
-    elif kind == "array":
-        items = schema.get("items")
-        inner = _allowed(items) if isinstance(items, Mapping) else "any"
-        words = f"a list (comma-separated, or JSON) of which each is {inner}"
-    else:
-        words = _KINDS[kind]
-    limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
-    return " ".join([words, *([" and ".join(limits)] if limits else [])])
-
-
-_KINDS = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "a JSON object",
-}
-_LIMITS = {
-    "minimum": "from",
-    "maximum": "up to",
-    "exclusiveMinimum": "above",
-    "exclusiveMaximum": "below",
-    "multipleOf": "a multiple of",
-    "minLength": "with a length from",
-    "maxLength": "with a length up to",
-    "minItems": "with items from",
-    "maxItems": "with items up to",
-    "pattern": "that matches",
-}
-
-
-def _formats(schema: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
-    """Every `format` in a schema with its path; values of `default`, `enum` and the like are no schemas."""
-    found: list[tuple[tuple[Any, ...], Any]] = []
-    if isinstance(schema, Mapping):
-        for key, value in schema.items():
-            if key == "format":
-                found.append(((*path, key), value))
-            elif key == "properties" and isinstance(value, Mapping):
-                for name, inner in value.items():
-                    found += _formats(inner, (*path, key, name))
-            elif key not in ("default", "enum", "const", "examples"):
-                found += _formats(value, (*path, key))
-    elif isinstance(schema, list):
-        for index, value in enumerate(schema):
-            found += _formats(value, (*path, index))
-    return found
 
 
 def _cut(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -12,7 +13,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.errors import Place, TemplateError
 from injector.templates import syntax
-from injector.templates.environment import Environment
+from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.memo import Memo
 from injector.templates.spelling import hint
 from injector.templates.structure import CLOSE, OPEN, Structure
@@ -21,6 +22,8 @@ from injector.templates.structure import CLOSE, OPEN, Structure
 LINE_OPEN, LINE_CLOSE = "\ufdd2", "\ufdd3"
 _RESERVED = (OPEN, CLOSE, LINE_OPEN, LINE_CLOSE)
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
+#: How Go templates, which Helm uses, look where Jinja cannot read them.
+_GO = re.compile(r"\{\{-?\s*(?:[.$]|include\b|template\b|toYaml\b|if\b|range\b|end\b|with\b)")
 _STRUCTURES = 2 * 1024 * 1024
 _RENDERS = 2 * 1024 * 1024
 
@@ -107,7 +110,7 @@ class Program:
             facts = loader.facts[file]
             others = shared if len(used) > 1 else set()
             for name, line in syntax.undeclared(loader.undeclared[file], facts, others):
-                known = syntax.NAMES | set(syntax.FUNCTIONS) | facts.assigned
+                known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
                 self._refuse(f"{name} is not defined{hint(name, known)}", file, line)
             for parameter, line in facts.params.items():
                 if parameter not in self._parameters:
@@ -132,7 +135,7 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             self._refuse(self._explained(source, error), error.name or source, error.lineno)
-        except syntax.SyntaxFault as error:
+        except syntax.ForbiddenError as error:
             self._refuse(str(error), source, error.line)
         except (RecursionError, MemoryError):
             self._refuse("expressions are nested too deep", source, 0)
@@ -174,5 +177,5 @@ class _Loader(BaseLoader):
         """The compiled file of a name."""
         if not isinstance(environment, Environment):
             raise TypeError("this loader serves the injector's own environment")
-        code = environment.compile(self._parse(environment, self, name), name, name)  # type: ignore[call-overload]
+        code = environment.compile(self._parse(environment, self, name), name, name)
         return JinjaTemplate.from_code(environment, code, globals or {})

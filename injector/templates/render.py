@@ -17,7 +17,7 @@ from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.reasons import Reason
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
-from injector.templates.faults import Fault
+from injector.templates.faults import FaultError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.structure import Structure
@@ -38,7 +38,7 @@ class Context:
     workload: Workload
     containers: Sequence[Object] = ()
     ports: Sequence[int] = ()
-    cluster: Cluster = Cluster()
+    cluster: Cluster = field(default_factory=Cluster)
     native: bool = True
     configmap: str = ""
 
@@ -105,7 +105,9 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise Fault(f"the overlay is a {type(value).__name__}; it has to be a partial pod, with `spec:` or `metadata:`")
+        raise FaultError(
+            f"the overlay is a {type(value).__name__}; it has to be a partial pod, with `spec:` or `metadata:`"
+        )
     return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
 
 
@@ -208,7 +210,7 @@ def _failed(job: _Job, error: Exception) -> NoReturn:
         file, line = _traced(job, mark.line if mark is not None else None)
         problem = getattr(error, "problem", None) or str(error)
         message = f"not the YAML that was meant: {problem}"
-    elif isinstance(error, Fault) and error.line is not None:
+    elif isinstance(error, FaultError) and error.line is not None:
         file, line = _traced(job, error.line)
         message = str(error)
     else:
@@ -225,7 +227,7 @@ def _words(error: Exception) -> str:
         return "macros or includes call each other without end"
     if isinstance(error, MemoryError):
         return "the template takes too much memory"
-    if isinstance(error, Fault | UndefinedError):
+    if isinstance(error, FaultError | UndefinedError):
         return str(error)
     if isinstance(error, ZeroDivisionError):
         return "a division by zero"

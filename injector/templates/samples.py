@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Cluster, Namespace, Object, Workload
-from injector.templates.parameters import value_of
 from injector.templates.render import Context
+from injector.templates.schema import value_of
 from injector.templates.template import UNSET, Parameter, Template
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
@@ -57,7 +57,7 @@ _FORMATS = {
 
 
 def sample_contexts(template: Template) -> Iterator[Context]:
-    """Each sample pod in a namespace, with the parameters at their defaults, those that need a value at a likely one."""
+    """Each sample pod in a namespace, with the parameters at their defaults, or at a likely value where one is required."""
     params: dict[str, Any] = {}
     for parameter in template.parameters.values():
         value = None
@@ -70,9 +70,8 @@ def sample_contexts(template: Template) -> Iterator[Context]:
         params[parameter.variable] = value
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
-        ports = [
-            p["containerPort"] for c in containers for p in c.get("ports", ()) if p.get("protocol", "TCP") == "TCP"
-        ]
+        declared = [port for container in containers for port in container.get("ports", ())]
+        ports = [port["containerPort"] for port in declared if port.get("protocol", "TCP") == "TCP"]
         yield Context(
             params=params,
             object=pod,

@@ -14,7 +14,7 @@ from injector.settings import Settings
 from injector.templates import trial as trials
 from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
-from injector.templates.parameters import value_of
+from injector.templates.schema import value_of
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
 

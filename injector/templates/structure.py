@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from injector.pods.overlay import Replace
-from injector.templates.faults import Fault
+from injector.templates.faults import FaultError
 from injector.templates.yaml import Builder, Node, compose
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -27,18 +27,22 @@ OUTPUT = 1024 * 1024
 
 
 def as_text(value: Any) -> str:
-    """A value within a string. Raises Fault for a null, a list and a mapping, which have no one spelling."""
+    """A value within a string. Raises FaultError for a null, a list and a mapping, which have no one spelling."""
     kind = type(value)
-    if kind is str:
-        return value  # type: ignore[no-any-return]
+    if isinstance(value, str):
+        return value
     if kind is bool:
         return "true" if value else "false"
     if kind is int or kind is float:
         return repr(value)
     if value is None:
-        raise Fault("a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}")
+        raise FaultError(
+            "a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}"
+        )
     name = "a mapping" if isinstance(value, dict) else "a list"
-    raise Fault(f"{name} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`")
+    raise FaultError(
+        f"{name} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
+    )
 
 
 class Plan:
@@ -50,7 +54,7 @@ class Plan:
         self.line = line
 
     def fill(self, values: Sequence[Any]) -> Any:
-        """The part with values in its holes. Raises Fault naming the line."""
+        """The part with values in its holes. Raises FaultError naming the line."""
         raise NotImplementedError
 
 
@@ -69,20 +73,25 @@ class Whole(Plan):
 
 
 class Mixed(Plan):
-    """A string with holes in it: text and numbers of holes in turn."""
+    """A string with holes in it: texts, and behind each but the last the number of the hole that follows it."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("indices", "texts")
 
-    def __init__(self, parts: list[str | int], line: int) -> None:
+    def __init__(self, texts: Sequence[str], indices: Sequence[int], line: int) -> None:
         super().__init__(line)
-        self.parts = parts
+        self.texts = texts
+        self.indices = indices
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Sequence[Any]) -> str:
         """The string."""
+        pieces = list(self.texts[:1])
         try:
-            return "".join([part if type(part) is str else as_text(values[part]) for part in self.parts])  # type: ignore[index]
-        except Fault as fault:
+            for index, text in zip(self.indices, self.texts[1:], strict=True):
+                pieces.append(as_text(values[index]))
+                pieces.append(text)
+        except FaultError as fault:
             raise fault.at(self.line) from None
+        return "".join(pieces)
 
 
 class Mapping(Plan):
@@ -90,11 +99,11 @@ class Mapping(Plan):
 
     __slots__ = ("entries",)
 
-    def __init__(self, entries: list[tuple[str | Plan, Any, bool]], line: int) -> None:
+    def __init__(self, entries: list[tuple[str | Mixed, Any, bool]], line: int) -> None:
         super().__init__(line)
         self.entries = entries
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Sequence[Any]) -> dict[str, Any]:
         """The mapping."""
         result: dict[str, Any] = {}
         for key, value, holes in self.entries:
@@ -102,12 +111,13 @@ class Mapping(Plan):
                 value = value.fill(values)
                 if value is None:
                     continue
-            if type(key) is not str:
-                name = key.fill(values)  # type: ignore[union-attr]
+            if isinstance(key, Mixed):
+                name = key.fill(values)
                 if name in result or any(name == other for other, _, _ in self.entries):
-                    raise Fault(f'the key "{name[:60]}" is there twice').at(key.line)  # type: ignore[union-attr]
-                key = name
-            result[key] = value  # type: ignore[index]
+                    raise FaultError(f'the key "{name[:60]}" is there twice').at(key.line)
+                result[name] = value
+            else:
+                result[key] = value
         return result
 
 
@@ -126,7 +136,7 @@ class Items(Plan):
         if None in result:
             for item, value in zip(self.items, result, strict=True):
                 if value is None and item is not None:
-                    raise Fault("a list's item is null; leave it out with {% if %}").at(item.line)
+                    raise FaultError("a list's item is null; leave it out with {% if %}").at(item.line)
         return result
 
 
@@ -158,9 +168,9 @@ class Structure:
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
     def fill(self, values: Sequence[Any]) -> Any:
-        """The document with values in its holes. Raises Fault."""
+        """The document with values in its holes. Raises FaultError."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
-            raise Fault(f"the output is larger than {OUTPUT} characters")
+            raise FaultError(f"the output is larger than {OUTPUT} characters")
         return self.root.fill(values) if isinstance(self.root, Plan) else self.root
 
 
@@ -187,17 +197,16 @@ class _Builder(Builder):
         pieces = HOLE.split(node.value)
         if any(OPEN in piece or CLOSE in piece for piece in pieces):
             raise yaml.MarkedYAMLError(problem="a placeholder is broken", problem_mark=node.start_mark)
-        parts = [int(piece) if at % 2 else piece for at, piece in enumerate(pieces)]
-        self.used.update(part for part in parts if isinstance(part, int))
+        texts, indices = pieces[::2], [int(piece) for piece in pieces[1::2]]
+        self.used.update(indices)
         line = node.start_mark.line
-        if plain and len(parts) == 3 and parts[0] == parts[2] == "":
-            return Whole(int(parts[1]), line)
-        return Mixed([part for part in parts if part != ""], line)
+        if plain and texts == ["", ""]:
+            return Whole(indices[0], line)
+        return Mixed(texts, indices, line)
 
     def key(self, node: Node) -> Any:
         if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
-            made = self.text(node, False)
-            return made
+            return self.text(node, False)
         return super().key(node)
 
     def tagged(self, node: Node, built: Any) -> Any:

@@ -4,6 +4,8 @@ What is on no list is refused with file and line. Where Jinja's own code has no 
 methods), a call of a checked function is put in its place.
 """
 
+# ruff: noqa: N802 - Jinja's visitor finds methods by the names of nodes
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,7 +16,8 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from injector.templates.environment import FUNCTIONS
-from injector.templates.filters import FILTERS, METHODS, TESTS, TEXT_FILTERS
+from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
+from injector.templates.operands import METHODS
 from injector.templates.spelling import hint
 from injector.templates.text import QUOTING
 
@@ -22,7 +25,7 @@ from injector.templates.text import QUOTING
 NAMES = frozenset(
     ["params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native"]
 )
-#: Functions that are no template's names.
+#: The nodes of a syntax tree that authors may use.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.Assign,
     nodes.AssignBlock, nodes.With, nodes.Include, nodes.Import, nodes.FromImport, nodes.Name, nodes.Const, nodes.Tuple,
@@ -52,7 +55,7 @@ _HABITS = {
 _PATH_ROOTS = NAMES - {"containers", "ports", "native"}
 
 
-class SyntaxFault(Exception):
+class ForbiddenError(Exception):
     """Something that authors may not write, on a line."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -73,7 +76,7 @@ class Facts:
 
 
 def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
-    """Check a tree and change it in place. Raises SyntaxFault."""
+    """Check a tree and change it in place. Raises ForbiddenError."""
     checker = _Checker(document, files)
     checker.visit(tree)
     return checker.facts
@@ -89,20 +92,20 @@ class _Checker(NodeTransformer):
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
-            raise SyntaxFault(_REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno)
+            raise ForbiddenError(_REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno)
         return super().generic_visit(node, *args, **kwargs)
 
     # ---------------------------------------------------------------------------------------- names and paths
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
         if node.name in ("varargs", "kwargs", "self", "super") or node.name.startswith("__"):
-            raise SyntaxFault(f"{node.name} is not available in templates", node.lineno)
+            raise ForbiddenError(f"{node.name} is not available in templates", node.lineno)
         if node.ctx == "load":
             self.facts.reads.add((node.name,))
             self.facts.names.setdefault(node.name, node.lineno)
         else:
             if node.name in NAMES or node.name in FUNCTIONS:
-                raise SyntaxFault(f"{node.name} has a meaning already; choose another name", node.lineno)
+                raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
             self.facts.assigned.add(node.name)
         return node
 
@@ -146,14 +149,14 @@ class _Checker(NodeTransformer):
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
-            raise SyntaxFault("* and ** in calls are not available", node.lineno)
+            raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
         if isinstance(target, nodes.Name) and target.name == "warn":
             self.facts.warns = node.lineno
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
             if name not in METHODS:
-                raise SyntaxFault(f"no method {name}() here{hint(name, METHODS)}", node.lineno)
+                raise ForbiddenError(f"no method {name}() here{hint(name, METHODS)}", node.lineno)
             arguments = [target.node, nodes.Const(name), *node.args]
             called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
             called.kwargs = [self.visit(k) for k in node.kwargs]
@@ -166,12 +169,12 @@ class _Checker(NodeTransformer):
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
         target = node.call.node
         if not isinstance(target, nodes.Name) and not (isinstance(target, nodes.Getattr) and self._is_module(target)):
-            raise SyntaxFault("{% call %} needs a macro", node.lineno)
+            raise ForbiddenError("{% call %} needs a macro", node.lineno)
         return self.generic_visit(node)
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
-            raise SyntaxFault("{% set x | filter %} is not available; filter where the value is used", node.lineno)
+            raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
         self._known("filter", node, self._filters)
         return self.generic_visit(node)
 
@@ -181,12 +184,12 @@ class _Checker(NodeTransformer):
 
     def _known(self, what: str, node: nodes.Filter | nodes.Test, known: dict[str, Any]) -> None:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
-            raise SyntaxFault("* and ** in calls are not available", node.lineno)
+            raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
         if name not in known:
             habit = _HABITS.get(name, "").replace("{name}", name)
             rest = f"; {habit}" if habit else hint(name, known)
-            raise SyntaxFault(f"no {what} named {name} here{rest}", node.lineno)
+            raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
             self._named_by_argument(node)
 
@@ -199,23 +202,26 @@ class _Checker(NodeTransformer):
         what, known = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
         if not isinstance(argument, nodes.Const) or argument.value not in known:
             name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
-            raise SyntaxFault(f"{node.name}: no {what} named {name} here{hint(name, known)}", node.lineno)
+            raise ForbiddenError(f"{node.name}: no {what} named {name} here{hint(name, known)}", node.lineno)
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         if node.recursive:
-            raise SyntaxFault("recursive loops are not available; use a macro that calls itself", node.lineno)
+            raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         self.generic_visit(node)
         node.iter = self._checked("each", [node.iter], node.lineno)
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
         self.generic_visit(node)
-        for part in (node, *node.ops):
-            if not isinstance(part.expr, nodes.Const):
-                part.expr = self._checked("compared", [part.expr], node.lineno)
+        node.expr = self._compared(node.expr)
+        for operand in node.ops:
+            operand.expr = self._compared(operand.expr)
         return node
+
+    def _compared(self, node: nodes.Expr) -> nodes.Expr:
+        return node if isinstance(node, nodes.Const) else self._checked("compared", [node], node.lineno)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
@@ -233,7 +239,7 @@ class _Checker(NodeTransformer):
         self.generic_visit(node)
         return node if node.ctx == "store" else self._checked("weigh", [node], node.lineno)
 
-    def _checked(self, name: str, arguments: list[nodes.Node], line: int) -> nodes.Filter:
+    def _checked(self, name: str, arguments: list[Any], line: int) -> nodes.Filter:
         first, *rest = arguments
         return nodes.Filter(first, f"check:{name}", rest, [], None, None, lineno=line)
 
@@ -265,9 +271,9 @@ class _Checker(NodeTransformer):
     def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
         if not isinstance(name, str):
-            raise SyntaxFault("the name of another file has to stand there as a string", node.lineno)
+            raise ForbiddenError("the name of another file has to stand there as a string", node.lineno)
         if name not in self._files:
-            raise SyntaxFault(f'no file "{name}" in this template{hint(name, self._files)}', node.lineno)
+            raise ForbiddenError(f'no file "{name}" in this template{hint(name, self._files)}', node.lineno)
         self.facts.includes.setdefault(name, node.lineno)
         return node
 

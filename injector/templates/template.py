@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 #: The file that describes a template, and the one that renders its overlay.
 MANIFEST: Final = "template.yaml"
 OVERLAY: Final = "overlay.yaml.j2"
+#: What a ConfigMap's key may be (Kubernetes API reference, ConfigMap v1), and so a template's file.
+FILE: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 
 
 class _Unset:

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from injector.templates.faults import Fault
+from injector.templates.faults import FaultError
 from injector.templates.spelling import shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
@@ -36,22 +36,22 @@ class Quoted(str):
 
 
 def check_harmless(value: Any) -> str:
-    """A value as a text file may hold it without quotes. Raises Fault naming what to do instead."""
+    """A value as a text file may hold it without quotes. Raises FaultError naming what to do instead."""
     kind = type(value)
     if kind is int or kind is float:
         return repr(value)
     if kind is str:
         if _HARMLESS.match(value):
             return value  # type: ignore[no-any-return]
-        raise Fault(f"{shortened(value)} could change the file's syntax here; quote it: {_filters()}")
+        raise FaultError(f"{shortened(value)} could change the file's syntax here; quote it: {_filters()}")
     if kind is bool:
         word = "true" if value else "false"
-        raise Fault(
+        raise FaultError(
             f'a boolean has no one spelling in a text file; write {{{{ "on" if x else "off" }}}} (it is {word})'
         )
     if value is None:
-        raise Fault("a null in a text file; give it a `| default(...)`, or leave the line out with {% if %}")
-    raise Fault("a list or mapping in a text file; loop over it with {% for %}, or use `| json_quote`")
+        raise FaultError("a null in a text file; give it a `| default(...)`, or leave the line out with {% if %}")
+    raise FaultError("a list or mapping in a text file; loop over it with {% for %}, or use `| json_quote`")
 
 
 def nginx_quote(value: Any) -> Quoted:
@@ -107,7 +107,7 @@ def _string(value: Any) -> str:
 
 def _refuse(text: str, found: object, what: str) -> None:
     if found:
-        raise Fault(f"{shortened(text)} holds {what}, which cannot be written here safely")
+        raise FaultError(f"{shortened(text)} holds {what}, which cannot be written here safely")
 
 
 def _escape(character: str) -> str:

@@ -89,9 +89,9 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[Verdict], t
         )
         output = done.stdout
         if done.returncode < 0:
-            why = f"the trial in a process of its own ended by signal {-done.returncode}: it takes too much time or memory"
+            why = f"the trial ended by signal {-done.returncode}: the template takes too much time or memory"
         elif done.returncode:
-            why = "the trial in a process of its own failed: it takes too much memory"
+            why = "the trial failed: the template takes too much memory"
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
         why = f"the trial did not end within {timeout} s"
@@ -140,7 +140,7 @@ def _refused(name: str, error: RenderError) -> Verdict:
 
 
 def main() -> None:
-    """The child: sources as JSON on standard input, a line of JSON for each start and each verdict on standard output."""
+    """The child: sources as JSON on standard input; a line of JSON on standard output for each start and verdict."""
     templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
     _limit(resource.RLIMIT_AS, _address_space() + _MEMORY)
     _limit(resource.RLIMIT_CORE, 0)
