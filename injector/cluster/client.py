@@ -209,7 +209,7 @@ class Client:
         if self._stale and time.monotonic() - self._renewed > _RENEW:
             await self._renew()
         self.requests += 1
-        headers = {"Accept": "application/json", "Content-Type": content_type, "User-Agent": "sidecar-injector"}
+        headers = {"Accept": "application/json", "Content-Type": content_type}
         try:
             _, url, headers, _, _ = await self._api.param_serialize(
                 method, path, header_params=headers, query_params=list((query or {}).items()),

@@ -19,6 +19,7 @@ from kubernetes.aio.config import (
 )
 from yaml import YAMLError
 
+from injector import __version__
 from injector.errors import InjectorError
 
 #: Where a pod finds the token of its service account (Kubernetes: "Accessing the API from within a Pod").
@@ -52,9 +53,11 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
             await load_kube_config(files, context, configuration, persist_config=False)  # type: ignore[no-untyped-call]
         else:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-        return ApiClient(configuration)
+        api = ApiClient(configuration)
     except CONFIG_FAULTS as error:
         raise NoClusterError(f"no cluster: {where}: {_sentence(error)}; give one that kubectl can use") from None
+    api.user_agent = f"sidecar-injector/{__version__}"
+    return api
 
 
 def context_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:

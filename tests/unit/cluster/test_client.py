@@ -136,6 +136,7 @@ def test_a_watch_gives_events_and_raises_its_error(tmp_path: Path) -> None:
 def test_a_body_arrives_and_pages_follow(tmp_path: Path) -> None:
     async def handler(asked, write):
         if asked.method == "POST":
+            assert "User-Agent: sidecar-injector/" in asked.head
             await write(answer(201, {"got": json.loads(asked.body)}))
         else:
             await write(listed(item("a"), version="5", following="next" if "continue" not in asked.query else ""))
