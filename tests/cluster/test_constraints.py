@@ -31,20 +31,30 @@ def shop(control_plane: ControlPlane) -> Callable[[Case], str]:
             for obj in (*case.quotas(), *case.limit_ranges()):
                 control_plane.api.create({key: value for key, value in obj.items() if key != "status"}, name)
             if case.quota:
-                eventually(
-                    "the quota is counted",
-                    lambda: control_plane.api.get("ResourceQuota", "compute", name)["status"].get("used"),
-                )
+                _wait_until_quotas_hold(control_plane, name)
             made[wanted] = name
         return made[wanted]
 
     return namespace
 
 
-def _refusal(control_plane: ControlPlane, pod: Object, namespace: str) -> str | None:
-    """What the API server says about the pod; None if it takes it."""
+def _wait_until_quotas_hold(control_plane: ControlPlane, name: str) -> None:
+    """Wait until admission itself knows the namespace's quotas, which is later than their status is there.
+
+    It learns of quotas in the order of their changes: once it holds to one that is made last, it knows them all.
+    """
+    api = control_plane.api
+    eventually("the quota is counted", lambda: api.get("ResourceQuota", "compute", name)["status"].get("used"))
+    last = {"metadata": {"name": "last"}, "spec": {"hard": {"count/secrets": "0"}}}
+    api.create({"apiVersion": "v1", "kind": "ResourceQuota", **last}, name)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}}
+    eventually("admission knows the quota", lambda: "exceeded quota" in (_refusal(control_plane, secret, name) or ""))
+
+
+def _refusal(control_plane: ControlPlane, obj: Object, namespace: str) -> str | None:
+    """What the API server says about the object; None if it takes it."""
     try:
-        control_plane.api.create(pod, namespace, dry_run=True)
+        control_plane.api.create(obj, namespace, dry_run=True)
     except ApiError as error:
         return str(error)
     return None
