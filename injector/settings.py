@@ -16,11 +16,7 @@ from injector.errors import SettingsError
 LabelSelector = dict[str, Any]
 
 
-class _Section(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Base of every section of the settings."""
-
-
-class NamespaceLabel(_Section):
+class NamespaceLabel(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The namespace label that switches injection on: its key and the three values it may have."""
 
     key: str = "injection"
@@ -29,7 +25,7 @@ class NamespaceLabel(_Section):
     disabled: str = "disabled"
 
 
-class Server(_Section):
+class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """Where `injector serve` listens, its certificate, and its bounds.
 
     Durations in seconds, sizes in bytes. `drain_seconds` must stay below the pod's termination grace period.
@@ -50,7 +46,7 @@ class Server(_Section):
     cache_bytes: int = 16 * 1024 * 1024
 
 
-class Settings(_Section):
+class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """All settings, with the defaults that a new installation has."""
 
     prefix: str = "sidecar.injector"
@@ -126,4 +122,8 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
     if clash:
         raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")
-    return settings
+    return msgspec.structs.replace(
+        settings,
+        yes_values=tuple(v.lower() for v in settings.yes_values),
+        no_values=tuple(v.lower() for v in settings.no_values),
+    )

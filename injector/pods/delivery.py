@@ -35,7 +35,7 @@ def config_map(
     template: str, files: dict[str, str], namespace: str, workload: Workload, settings: Settings
 ) -> GeneratedConfigMap:
     """The ConfigMap for one template's files. Its name is a hash of content and owner, so content never changes."""
-    owner = None
+    owner: Object | None = None
     if workload.owner is not None:
         owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
     content = msgspec.json.encode([sorted(files.items()), owner, workload.kind, workload.name])
