@@ -26,7 +26,7 @@ def shortened(value: Any, length: int = 24) -> str:
 def sentence_at(pointer: str, said: str) -> str:
     """`spec.containers[envoy].image: what is said`, at most 120 characters; a long place loses its beginning."""
     place, room = spoken(pointer), max(MAX_SENTENCE - len(said) - 2, 2)
-    return f"{place if len(place) <= room else '…' + place[1 - room :]}: {said}"
+    return f"{place if len(place) <= room else '…' + place[1 - room :]}: {said}"[:MAX_SENTENCE]
 
 
 def may_be_secret(pointer: str) -> bool:

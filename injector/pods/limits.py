@@ -13,23 +13,24 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
     """The merged container with request and limit in order, and (path below it, sentence) for each that gave way.
 
     `had` is the container before the merge: what its author wrote stays, and the template's side gives way. The
-    template's request comes down to the author's limit; the template's limit goes up to the author's request.
+    template's request comes down to the limit; the template's limit goes up to the author's request, unless it
+    overwrote a limit on purpose.
     """
     resources = container.get("resources")
     requests, limits = _map(resources, "requests"), _map(resources, "limits")
+    had_requests, had_limits = _map(had.get("resources"), "requests"), _map(had.get("resources"), "limits")
     told = []
     for name in requests.keys() & limits.keys():
         request, limit = requests[name], limits[name]
-        if not _above(request, limit):
+        if not _above(request, limit) or (request, limit) == (had_requests.get(name), had_limits.get(name)):
             continue
-        if _map(had.get("resources"), "requests").get(name) is None:
-            requests = {**requests, name: limit}
-            sentence = f"the template's {request} comes down to the limit {limit}"
-            told.append((f"resources/requests/{escape(name)}", sentence))
-        elif _map(had.get("resources"), "limits").get(name) is None:
+        if request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
-            sentence = f"the template's {limit} goes up to the request {request}"
-            told.append((f"resources/limits/{escape(name)}", sentence))
+            said = f"the template's {limit} goes up to the request {request}"
+            told.append((f"resources/limits/{escape(name)}", said))
+        else:
+            requests = {**requests, name: limit}
+            told.append((f"resources/requests/{escape(name)}", f"{request} comes down to the limit {limit}"))
     if not told or type(resources) is not dict:
         return container, ()
     return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(told))

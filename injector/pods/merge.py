@@ -19,6 +19,7 @@ from injector.pods.fit import fit
 from injector.pods.limits import keep_requests_below_limits
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
+from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
@@ -165,7 +166,7 @@ class _Merger:
         fitted, told = keep_requests_below_limits(have, merged)
         for path, sentence in told:
             self.differences.tell(f"{here}/{path}", sentence)
-        return fitted
+        return have if told and same(have, fitted) else fitted
 
     def elements(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""

@@ -204,6 +204,21 @@ def test_kind_and_other_top_level_fields_are_not_the_templates():
             {"resources": {"limits": {"memory": "1024Mi"}}},
             {"resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "2Gi"}}},
         ),
+        (
+            {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}},
+            {"resources": {"requests": {"cpu": Replace("2")}}},
+            None,
+        ),
+        (
+            {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}},
+            {"resources": {"limits": {"cpu": Replace("1")}}},
+            {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}},
+        ),
+        (
+            {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}},
+            {"resources": {"limits": {"cpu": "3"}}},
+            None,
+        ),
         # null counts as absent
         ({"resources": None}, {"resources": {"limits": {"cpu": "1"}}}, {"resources": {"limits": {"cpu": "1"}}}),
         # !replace overwrites, and null takes away
