@@ -1,0 +1,70 @@
+"""Pods injected with the gallery's own templates, as the injector would, ready to be run."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from injector.inject import Injection, inject
+from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.settings import Settings
+from injector.templates.load import read_folder
+from injector.templates.snapshot import Snapshot, build_snapshot
+
+GALLERY = Path(__file__).parents[2] / "templates"
+ENABLED = Namespace("default", {"injection": "enabled"})
+APP = Path(__file__).with_name("app.py")
+#: The app's ports: HTTP, gRPC, and a server that speaks first.
+HTTP_PORT, GRPC_PORT, GREETING_PORT = 8080, 9000, 2525
+APP_FILES = {"app": {"app.py": APP.read_text()}}
+
+
+@cache
+def snapshot(template: str, native: bool = True) -> Snapshot:
+    """A snapshot with one template of the gallery."""
+    settings = Settings(templates=(template,), native_sidecars="always" if native else "never")
+    return build_snapshot(settings, {template: read_folder(GALLERY / template)}, Cluster(), trial=False)
+
+
+def app_pod(**fields: Any) -> Object:
+    """A pod with the app of `app.py`, its probes and ports declared; `fields` go into its container."""
+    ports = [HTTP_PORT, GRPC_PORT, GREETING_PORT]
+    container = {
+        "name": "app",
+        "image": "example.com/app:1",
+        "command": [sys.executable, "/app/app.py", *map(str, ports)],
+        "ports": [{"containerPort": port} for port in ports],
+        "volumeMounts": [{"name": "app", "mountPath": "/app"}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": HTTP_PORT}},
+        "livenessProbe": {"tcpSocket": {"port": HTTP_PORT}},
+        "startupProbe": {"tcpSocket": {"port": GREETING_PORT}},
+        **fields,
+    }
+    volume = {"name": "app", "configMap": {"name": "app"}}
+    return {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [container], "volumes": [volume]}}
+
+
+def injected(
+    template: str,
+    parameters: dict[str, Any] | None = None,
+    pod: Object | None = None,
+    namespace: Namespace = ENABLED,
+    native: bool = True,
+    workload: Workload | None = None,
+) -> Injection:
+    """What the injector makes of a pod with a template and parameters."""
+    return inject(
+        pod or app_pod(),
+        namespace,
+        snapshot(template, native),
+        overrides={template: parameters or {}},
+        workload=workload or Workload("Deployment", "web"),
+    )
+
+
+def config_maps(injection: Injection) -> dict[str, dict[str, str]]:
+    """The files of an injected app pod, by ConfigMap."""
+    assert injection.effect.value == "inject", injection.message
+    return {**APP_FILES, **{made.name: dict(made.data) for made in injection.files}}

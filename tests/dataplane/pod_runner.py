@@ -1,0 +1,233 @@
+"""Runs a pod, as rendered, with real programs: a kubelet in small.
+
+    with network() as net, RunningPod(pod, config_maps, net, folder) as running:
+        running.start()
+        running.probe("envoy", "readinessProbe")
+        ...
+        running.output("envoy")
+
+Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
+startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root, volumes,
+environment and command of its spec; its programs are this machine's. Volumes: configMap and emptyDir. Probes go from
+outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.dataplane.network import Network
+from tests.parts import find, require
+
+Object = dict[str, Any]
+
+_CONTAINER = Path(__file__).with_name("container.py")
+_PARTS = ("envoy", "nginx")
+_LIMIT = 30.0
+
+
+class PodFailed(AssertionError):
+    """A container did not do what the pod needs of it; the text holds what it printed."""
+
+
+class RunningPod:
+    """A pod in a network namespace. `config_maps` are the texts of each ConfigMap's files, by its name."""
+
+    def __init__(
+        self, pod: Object, config_maps: Mapping[str, Mapping[str, str]], network: Network, folder: Path
+    ) -> None:
+        self.spec: Object = pod["spec"]
+        self.metadata: Object = pod.get("metadata", {})
+        self.network = network
+        self._folder = folder
+        self._config_maps = config_maps
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._volumes: dict[str, Path] = {}
+
+    def __enter__(self) -> RunningPod:
+        for volume in self.spec.get("volumes", []):
+            self._volumes[volume["name"]] = self._make_volume(volume)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for name in reversed(self._processes):
+            self.stop(name)
+
+    # ------------------------------------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """All of the pod, in kubelet's order. Raises PodFailed."""
+        for container in self.spec.get("initContainers", []):
+            if container.get("restartPolicy") == "Always":
+                self.launch(container)
+                self.await_start(container["name"])
+            else:
+                self.run_init(container["name"])
+        for container in self.spec["containers"]:
+            self.launch(container)
+        for container in self.spec["containers"]:
+            self.await_start(container["name"])
+
+    def run_init(self, name: str) -> None:
+        """One init container, to its end. Raises PodFailed when it fails."""
+        process = self.launch(self.container(name))
+        try:
+            code = process.wait(_LIMIT)
+        except subprocess.TimeoutExpired:
+            raise PodFailed(f"init container {name} does not end: {self.errors(name)}") from None
+        if code:
+            raise PodFailed(f"init container {name} ended with {code}: {self.errors(name)}")
+
+    def await_start(self, name: str) -> None:
+        """Until the startup probe of a container succeeds. Raises PodFailed when it ends or takes too long."""
+        if "startupProbe" not in self.container(name):
+            return
+        end = time.monotonic() + _LIMIT
+        while not self.probe(name, "startupProbe"):
+            if self._processes[name].poll() is not None:
+                raise PodFailed(f"container {name} ended with {self._processes[name].returncode}: {self.errors(name)}")
+            if time.monotonic() > end:
+                raise PodFailed(f"container {name} does not start: {self.errors(name)}")
+            time.sleep(0.02)
+
+    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM) -> int:
+        """Ends a container; what it returned."""
+        process = self._processes[name]
+        if process.poll() is None:
+            process.send_signal(sign)
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        return process.wait(5)
+
+    def launch(self, container: Object) -> subprocess.Popen[bytes]:
+        """Starts one container."""
+        name = container["name"]
+        folder = self._folder / name
+        (folder / "root").mkdir(parents=True, exist_ok=True)
+        user = self._security(container, "runAsUser", 0)
+        spec = folder / "spec.json"
+        spec.write_text(json.dumps(self._container_spec(container, folder / "root", user)))
+        line = [str(require("ip")), "netns", "exec", self.network.pod.name, sys.executable, str(_CONTAINER), str(spec)]
+        with (folder / "out").open("ab") as out, (folder / "err").open("ab") as err:
+            for stream in (out, err):
+                os.fchown(stream.fileno(), user, -1)  # as container runtimes do, so that /dev/stdout opens
+            process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        self._processes[name] = process
+        return process
+
+    # ------------------------------------------------------------------------------------------------ looking
+
+    def container(self, name: str) -> Object:
+        """A container's spec by its name."""
+        found: Object = next(
+            c for c in self.spec.get("initContainers", []) + self.spec["containers"] if c["name"] == name
+        )
+        return found
+
+    def process(self, name: str) -> int:
+        """The process id of a container's first process."""
+        return self._processes[name].pid
+
+    def output(self, name: str) -> str:
+        """What a container has printed to standard output."""
+        return (self._folder / name / "out").read_text()
+
+    def errors(self, name: str) -> str:
+        """What a container has printed to standard error."""
+        return (self._folder / name / "err").read_text()
+
+    def probe(self, name: str, which: str) -> bool:
+        """Whether a probe of a container succeeds (httpGet or tcpSocket), asked from outside as kubelet does."""
+        probe = self.container(name)[which]
+        seconds = probe.get("timeoutSeconds", 1)
+        with self.network.outside.entered():
+            try:
+                if "tcpSocket" in probe:
+                    port = self._port(name, probe["tcpSocket"]["port"])
+                    socket.create_connection((self.network.pod.ipv4, port), seconds).close()
+                    return True
+                request = probe["httpGet"]
+                port = self._port(name, request["port"])
+                connection = http.client.HTTPConnection(self.network.pod.ipv4, port, timeout=seconds)
+                try:
+                    connection.request("GET", request.get("path", "/"), headers={"Connection": "close"})
+                    return 200 <= connection.getresponse().status < 400
+                finally:
+                    connection.close()
+            except (OSError, http.client.HTTPException):
+                return False
+
+    # ------------------------------------------------------------------------------------------------ within
+
+    def _port(self, name: str, port: int | str) -> int:
+        if isinstance(port, int):
+            return port
+        return next(p["containerPort"] for p in self.container(name)["ports"] if p["name"] == port)
+
+    def _make_volume(self, volume: Object) -> Path:
+        folder = self._folder / "volumes" / volume["name"]
+        folder.mkdir(parents=True)
+        if "configMap" in volume:
+            for file, text in self._config_maps[volume["configMap"]["name"]].items():
+                (folder / file).write_text(text)
+            folder.chmod(0o755)
+        elif "emptyDir" in volume:
+            folder.chmod(0o777)
+        else:
+            raise NotImplementedError(f"volume {volume}")
+        return folder
+
+    def _security(self, container: Object, field: str, default: int) -> int:
+        pod: Object = self.spec.get("securityContext", {})
+        value: int = container.get("securityContext", {}).get(field, pod.get(field, default))
+        return value
+
+    def _environment(self, container: Object) -> dict[str, str]:
+        fields = {
+            "metadata.name": self.metadata.get("name", "pod"),
+            "metadata.namespace": self.metadata.get("namespace", "default"),
+            "status.podIP": self.network.pod.ipv4,
+        }
+        return {
+            item["name"]: fields[item["valueFrom"]["fieldRef"]["fieldPath"]] if "valueFrom" in item else item["value"]
+            for item in container.get("env", [])
+        }
+
+    def _container_spec(self, container: Object, root: Path, user: int) -> Object:
+        security = container.get("securityContext", {})
+        capabilities = security.get("capabilities", {})
+        environment = self._environment(container)
+        words = container.get("command", []) + container.get("args", [])
+        return {
+            "root": str(root),
+            "command": [re.sub(r"\$\((\w+)\)", lambda m: environment.get(m[1], m[0]), word) for word in words],
+            "environment": environment,
+            "user": user,
+            "group": self._security(container, "runAsGroup", user),
+            "allCapabilities": "ALL" not in capabilities.get("drop", []),
+            "capabilities": capabilities.get("add", []),
+            "noNewPrivileges": security.get("allowPrivilegeEscalation") is False,
+            "readOnlyRoot": security.get("readOnlyRootFilesystem", False),
+            "programs": {name: str(path) for name in _PARTS if (path := find(name))},
+            "mounts": {
+                mount["mountPath"]: {
+                    "source": str(self._volumes[mount["name"]]),
+                    "readOnly": mount.get("readOnly", False),
+                }
+                for mount in container.get("volumeMounts", [])
+            },
+        }
