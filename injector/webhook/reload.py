@@ -80,7 +80,7 @@ class Keeper:
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
 
-        Raises SettingsError.
+        Raises SettingsError, or TemplateError for a folder that cannot be read.
         """
         self._found = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
@@ -118,7 +118,7 @@ class Keeper:
         async with self._lock:
             try:
                 self._found = await asyncio.to_thread(self._disk.read)
-            except SettingsError as error:
+            except InjectorError as error:
                 self._refuse(str(error))
                 return False
             return await self._build()
@@ -137,7 +137,8 @@ class Keeper:
             return False
         self._refused = ""
         self._metrics.reload_failing.cell().value = 0
-        if not self._ready or snapshot.generation != self.current.generation:
+        current = self.current
+        if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
             self._swap(snapshot)
         return True
 
@@ -148,7 +149,9 @@ class Keeper:
         self._metrics.reloads.cell("swapped").value += 1
         self._metrics.snapshot.only(snapshot.generation).value = 1
         self._metrics.snapshot_time.cell().value = time.time()
-        self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=sorted(snapshot.catalog.names))
+        self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
+        for warning in snapshot.warnings:
+            self._logger.warning("settings-warning", why=warning)
 
     def _refuse(self, why: str, where: list[str] | None = None) -> None:
         self._metrics.reload_failing.cell().value = 1

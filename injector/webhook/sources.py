@@ -13,13 +13,12 @@ from pathlib import Path
 
 import yaml
 
-from injector.errors import SettingsError
+from injector.errors import InjectorError, SettingsError
 from injector.settings import Settings, parse_settings
 from injector.templates.load import read_folder
+from injector.templates.template import MANIFEST
 from injector.templates.yaml import load_manifest
 
-#: The file that makes a folder a template.
-TEMPLATE_FILE = "template.yaml"
 #: Seconds for which files must have been at rest before they are read.
 _REST_SECONDS = 0.2
 
@@ -50,7 +49,8 @@ class Disk:
     def read(self, attempts: int = 25) -> Found:
         """All files. Blocks: to be called in a thread.
 
-        Raises SettingsError for a file or folder that cannot be read, or files that do not come to rest.
+        Raises SettingsError for a file or folder that cannot be read or files that do not come to rest, TemplateError
+        for a template's file that is none.
         """
         for _ in range(attempts):
             before = self._look()
@@ -59,9 +59,11 @@ class Disk:
                 continue
             try:
                 found = Found(self._settings(), {p.resolve().name: read_folder(p) for p in self._template_folders()})
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, UnicodeDecodeError, InjectorError) as error:
                 if self._look() != before:
                     continue
+                if isinstance(error, InjectorError):
+                    raise
                 raise SettingsError(f"settings or templates cannot be read: {error}") from None
             if self._look() == before:
                 self._state = before
@@ -73,12 +75,12 @@ class Disk:
 
     def _template_folders(self) -> Iterator[Path]:
         for folder in self._folders:
-            if (folder / TEMPLATE_FILE).exists():
+            if (folder / MANIFEST).exists():
                 yield folder
             else:
                 for path in sorted(folder.iterdir()):
                     # A mounted ConfigMap keeps its real files in hidden folders beside the links to them.
-                    if not path.name.startswith(".") and (path / TEMPLATE_FILE).exists():
+                    if not path.name.startswith(".") and (path / MANIFEST).exists():
                         yield path
 
     def _look(self) -> object:
