@@ -17,8 +17,6 @@ from injector.pods.sidecars import Placement
 from injector.reasons import Reason
 from tests.unit.pods.pod_cases import app_pod, as_api_server_returns, envoy_overlay, json_objects, overlays, pods
 
-NATIVE = Placement(native=True)
-
 
 def merged(pod, overlay, app=("app",), native=False, claimed=()):
     return merge(pod, overlay, app=app, placement=Placement(native=native), claimed=claimed)

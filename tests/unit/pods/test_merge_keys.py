@@ -19,7 +19,7 @@ def _lists_of_a_pod() -> dict[str, tuple[str, ...] | None]:
     newest = max(folder.glob("v1.*-local"), key=lambda path: int(path.name.split(".")[1]))
     definitions = json.loads((newest / "_definitions.json").read_text())["$defs"]
     found: dict[str, tuple[str, ...] | None] = {}
-    waiting, seen = ["io.k8s.api.core.v1.PodSpec"], set()
+    seen: set[str] = set()
     waiting = [name for name in definitions if name.endswith("v1.PodSpec")][:1]
     while waiting:
         name = waiting.pop()
