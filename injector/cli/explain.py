@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from injector.cli.documents import read_documents
 from injector.cli.explanation import Explanation, show
-from injector.cli.inputs import read_inputs
+from injector.cli.manifests import read_manifests
 from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
 from injector.errors import DocumentError
@@ -71,7 +70,7 @@ def explain(
 def _files(
     names: tuple[str, ...], sources: Sources, namespace: str | None, labels: dict[str, str], annotations: dict[str, str]
 ) -> Iterator[Explanation]:
-    documents = [d for i in read_inputs(names, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    documents = read_manifests(names)
     namespaces = namespaces_in(objects_in(documents), sources.settings, namespace, labels, annotations)
     found = [(o, d.place) for d in documents for o in objects_in([d]) if pod_template(o) is not None]
     if not found:
@@ -124,4 +123,4 @@ def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
         entries = metadata_of(obj).get(field)
         for key in entries if isinstance(entries, dict) else ():
             if str(key).partition("/")[0].endswith(settings.prefix):
-                yield f"{key} stands on {name_of(obj)} itself and does not count; put it into the pod template's {field}"
+                yield f"{key} stands on {name_of(obj)} itself and does not count; put it into its pod template"

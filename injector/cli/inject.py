@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from injector.cli.documents import Document, joined, read_documents
-from injector.cli.inputs import read_inputs
+from injector.cli.documents import Document
+from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
@@ -53,15 +53,15 @@ def inject(
     """
     sources = gather(templates_dirs, settings_file, version, params)
     names = None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
-    documents = [d for i in read_inputs(files, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)
     injector = _Injector(sources, names, namespaces, explicit=namespace is not None, objects=objects)
-    output = joined(edit(documents, injector.change))
+    edited = edit(documents, injector.change)
     injector.report.show(form)
     if injector.report.failed:
         return 1
-    click.get_binary_stream("stdout").write(output.encode())
+    write_manifests(edited)
     return 0
 
 

@@ -104,11 +104,12 @@ def _fetch(url: str) -> bytes:
             # In pieces, because the time limit of a socket is one of silence only.
             while piece := answer.read1(64 * 1024):
                 data += piece
-                _bounded(data, url)
+                if len(data) > LIMIT:
+                    break
                 if time.monotonic() > until:
                     raise DocumentError(f"{url}: took longer than {URL_SECONDS:.0f} s")
     except urllib.error.HTTPError as error:
         raise DocumentError(f"{url}: the server answered {error.code} {error.reason}") from None
     except (OSError, ValueError) as error:
         raise DocumentError(f"{url}: {getattr(error, 'reason', None) or error}") from None
-    return bytes(data)
+    return _bounded(bytes(data), url)

@@ -41,12 +41,9 @@ def edit(documents: Iterable[Document], change: Change) -> list[Document]:
         if after is None:
             edited.append(document)
             continue
-        first, *more = after or [None]
-        if first is document.value:
-            edited.append(document)
-        elif first is not None:
-            edited.append(rewritten(document, first))
-        edited += [added(value, document) for value in more]
+        if after:
+            edited.append(document if after[0] is document.value else rewritten(document, after[0]))
+        edited += [added(value, document) for value in after[1:]]
     return edited
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from injector.cli.documents import read_documents
 from injector.cli.dump import dump_yaml
-from injector.cli.inputs import read_inputs
+from injector.cli.manifests import read_manifests
 from injector.cli.objects import namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, gather, with_options
 from injector.errors import DocumentError
@@ -85,7 +84,7 @@ def _pod(file: str | None) -> tuple[Object, list[Object]]:
     """The one object with a pod of a file, and all objects of it."""
     if file is None:
         return _SAMPLE, []
-    documents = [d for i in read_inputs([file], click.get_binary_stream("stdin")) for d in read_documents(i)]
+    documents = read_manifests([file])
     objects = list(objects_in(documents))
     found = [o for o in objects if pod_template(o) is not None]
     if len(found) != 1:

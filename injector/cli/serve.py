@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from injector.errors import SettingsError
 from injector.templates.load import gallery_path
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-def _option(*names: str, variable: str, **more: Any) -> Any:
+
+def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Command]:
     """An option that is an environment variable as well, and says so."""
     return click.option(*names, envvar=f"INJECTOR_{variable}", show_envvar=True, **more)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from injector.cli.documents import Document, joined, read_documents
-from injector.cli.inputs import read_inputs
+from injector.cli.documents import Document
+from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import edit, metadata_of
 from injector.cli.report import Report, line_for
 from injector.cli.sources import load_settings
@@ -37,7 +37,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     cannot be changed: apply the result, or restart the workload without injection.
     """
     settings = load_settings(settings_file)
-    documents = [d for i in read_inputs(files, click.get_binary_stream("stdin")) for d in read_documents(i)]
+    documents = read_manifests(files)
     report = Report()
 
     def change(obj: Object, document: Document) -> list[Object] | None:
@@ -56,9 +56,9 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
         report.lines.append(replace(line, lost_comments=document.has_comments))
         return [with_pod_template(obj, before)]
 
-    output = joined(edit(documents, change))
+    edited = edit(documents, change)
     report.show(form)
-    click.get_binary_stream("stdout").write(output.encode())
+    write_manifests(edited)
     return 0
 
 

