@@ -66,9 +66,9 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
         log = folder / "envoy.log"
         with running(_command(envoy, result, folder), log, f"http://127.0.0.1:{ready}/ready"):
             url = f"http://127.0.0.1:{inbound}/hello"
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                seen = json.load(answer)
-            with urllib.request.urlopen(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
+            with LOCAL.open(url, timeout=10) as answer:
+                status, seen = answer.status, json.load(answer)
+            with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
                 metrics = answer.read().decode()
         entries = [line for line in log.read_text(errors="replace").splitlines() if '"/hello"' in line]
         counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
