@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from injector.cli.demo_webhook import NAMESPACE
-from injector.cli.processes import ProgramError, free_ports, running
+from injector.cli.processes import LOCAL, ProgramError, free_ports, running
 from injector.cli.sources import gather
 from injector.inject import Injection, inject
 from injector.pods.context import Namespace, Object
