@@ -57,7 +57,7 @@ _FORMATS = {
 
 
 def sample_contexts(template: Template) -> Iterator[Context]:
-    """Each sample pod in a namespace, with the parameters at their defaults, or at a likely value where one is required."""
+    """Each sample pod in a namespace, with the parameters at their defaults, or at a likely value where required."""
     params: dict[str, Any] = {}
     for parameter in template.parameters.values():
         value = None
