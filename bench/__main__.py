@@ -19,7 +19,7 @@ from statistics import median
 from bench import picture
 from bench.load import Outcome, send
 from bench.processes import cpu_seconds, floor, injector, resident_mib
-from bench.reviews import review
+from bench.reviews import HOST, review
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 #: Requests are numbered through all runs, so that no pod that is to be new was seen before.
@@ -170,7 +170,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         certificates = Path(folder) / "certificates"
-        command = [sys.executable, "-m", "injector", "certs", "--service", "localhost", "--namespace", "default"]
+        command = [sys.executable, "-m", "injector", "certs", "--service", HOST.split(".")[0], "--namespace", "default"]
         subprocess.run(
             [*command, "--out", str(certificates)],
             check=True,

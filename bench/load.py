@@ -7,7 +7,7 @@ import ssl
 import time
 from dataclasses import dataclass, field
 
-from bench.reviews import MARK
+from bench.reviews import HOST, MARK
 
 
 @dataclass
@@ -34,9 +34,9 @@ class _Counter:
 
 
 async def _connection(port: int, context: ssl.SSLContext, body: bytes, counter: _Counter, outcome: Outcome) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=HOST)
     head = (
-        f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Type: application/json\r\n"
+        f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nAccept: application/json\r\n\r\n"
     ).encode()
     try:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.reviews import HOST
+
 
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody listens on now."""
@@ -40,7 +42,7 @@ def _answers(port: int, ca: str) -> bool:
     try:
         with (
             socket.create_connection(("127.0.0.1", port), 1) as plain,
-            context.wrap_socket(plain, server_hostname="localhost"),
+            context.wrap_socket(plain, server_hostname=HOST),
         ):
             return True
     except OSError:

@@ -7,6 +7,8 @@ from typing import Any
 
 #: Stands where requests differ; eight characters, replaced by a number of eight digits.
 MARK = b"00000000"
+#: The name that the benchmarks' certificate is for.
+HOST = "bench.default.svc"
 _UID = "7a3c4d52-5a0f-4f3e-9d63-2f6f" + MARK.decode()
 
 
