@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
 
 import structlog
 
@@ -19,31 +18,12 @@ from injector.cluster.api_error import TIMEOUT, ApiError
 from injector.cluster.client import Client
 from injector.cluster.single_flight import SingleFlight
 from injector.errors import InjectionError
-from injector.pods.context import Object
+from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
 
 _log = structlog.get_logger(__name__)
 
 _LONGEST = 10.0  # seconds that one request may take, whoever still waits for it
-
-
-class WantedConfigMap(Protocol):
-    """What an injection hands over for one ConfigMap. `owner` is an ownerReference, `data` file names to text."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102 - said above
-
-    @property
-    def namespace(self) -> str: ...  # noqa: D102
-
-    @property
-    def data(self) -> Mapping[str, str]: ...  # noqa: D102
-
-    @property
-    def owner(self) -> Mapping[str, Any] | None: ...  # noqa: D102
-
-    @property
-    def labels(self) -> Mapping[str, str]: ...  # noqa: D102
 
 
 class ConfigMaps:
@@ -60,7 +40,7 @@ class ConfigMaps:
         self._flights: SingleFlight[tuple[str, str], None] = SingleFlight()
         self._blind = False
 
-    async def ensure(self, files: Iterable[WantedConfigMap], deadline: float) -> None:
+    async def ensure(self, files: Iterable[GeneratedConfigMap], deadline: float) -> None:
         """Return when all of `files` exist, within `deadline` seconds; nothing is sent for those just seen.
 
         Raises InjectionError(FILES_FAILED) that says which ConfigMap, why, and what to do. A creation that is under
@@ -81,13 +61,13 @@ class ConfigMaps:
             if isinstance(result, BaseException):
                 raise result
 
-    async def _ensure(self, file: WantedConfigMap) -> None:
+    async def _ensure(self, file: GeneratedConfigMap) -> None:
         await self._flights.do((file.namespace, file.name), lambda: self._make(file))
 
-    async def _make(self, file: WantedConfigMap) -> None:
+    async def _make(self, file: GeneratedConfigMap) -> None:
         for last in (False, True):
             try:
-                await self._client.create(_collection(file), _body(file), deadline=_LONGEST)
+                await self._client.create(_collection(file), file.to_object(), deadline=_LONGEST)
                 break
             except ApiError as error:
                 if error.reason != "AlreadyExists":
@@ -101,7 +81,7 @@ class ConfigMaps:
         while len(self._seen) > self._remember:
             self._seen.popitem(last=False)
 
-    async def _compare(self, file: WantedConfigMap) -> bool:
+    async def _compare(self, file: GeneratedConfigMap) -> bool:
         """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
         try:
             found = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
@@ -116,30 +96,19 @@ class ConfigMaps:
             return True
         if found["metadata"].get("deletionTimestamp"):
             raise ApiError(409, "Conflict", "the one of that name is being deleted; try again when it has gone")
-        ours = found.get("data", {}) == dict(file.data) and not found.get("binaryData") and found.get("immutable")
+        ours = found.get("data", {}) == file.data and not found.get("binaryData") and found.get("immutable")
         if not ours:
             raise ApiError(409, "Conflict", "another of that name is there that the injector did not make; delete it")
         return True
 
 
-def _collection(file: WantedConfigMap) -> str:
+def _collection(file: GeneratedConfigMap) -> str:
     return f"/api/v1/namespaces/{file.namespace}/configmaps"
 
 
-def _body(file: WantedConfigMap) -> Object:
-    metadata: Object = {"name": file.name, "namespace": file.namespace, "labels": dict(file.labels)}
-    if file.owner:
-        metadata["ownerReferences"] = [dict(file.owner)]
-    return {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": dict(file.data)
-    }  # fmt: skip
-
-
-def _failure(file: WantedConfigMap, error: ApiError) -> InjectionError:
+def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
-    return InjectionError(
-        Reason.FILES_FAILED, f"ConfigMap {file.namespace}/{file.name} was not created: {_why(error)}"
-    )  # fmt: skip
+    return InjectionError(Reason.FILES_FAILED, f"ConfigMap {file.namespace}/{file.name} was not created: {_why(error)}")
 
 
 def _why(error: ApiError) -> str:

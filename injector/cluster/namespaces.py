@@ -151,9 +151,7 @@ class Namespaces:
                 parts.setdefault(namespace, {})[name] = obj
             self._changed(namespace, self._basics.items.get(namespace))
 
-        return Reflector(
-            self._client, f"/api/v1/{plural}", keep, on_change=changed, optional=True, timing=timing
-        )  # fmt: skip
+        return Reflector(self._client, f"/api/v1/{plural}", keep, on_change=changed, optional=True, timing=timing)
 
     def _changed(self, name: str, basics: _Basics | None) -> None:
         new = self._compose(name, basics) if basics else None

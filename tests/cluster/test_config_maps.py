@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
 from injector.errors import InjectionError
+from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
 from tests.cluster.api import Object
 from tests.cluster.away import Relay, rule, user_with
@@ -24,13 +25,9 @@ from tests.cluster.objects import config_map, deployment
 from tests.cluster.processes import eventually
 
 
-@dataclass(frozen=True)
-class File:
-    namespace: str
-    name: str = "envoy-0a1b"
-    data: dict[str, str] = field(default_factory=lambda: {"envoy.yaml": "a: ü\n"})
-    owner: Object | None = None
-    labels: dict[str, str] = field(default_factory=lambda: {"sidecar.injector/generated": "true"})
+def generated(namespace: str, name: str = "envoy-0a1b", **fields: Any) -> GeneratedConfigMap:
+    default = {"data": {"envoy.yaml": "a: ü\n"}, "owner": None, "labels": {"sidecar.injector/generated": "true"}}
+    return GeneratedConfigMap(name, namespace, **{**default, **fields})
 
 
 def run(kubeconfig: object, talk: Callable[[Client], Awaitable[Any]]) -> Any:
@@ -41,7 +38,7 @@ def run(kubeconfig: object, talk: Callable[[Client], Awaitable[Any]]) -> Any:
     return asyncio.run(main())
 
 
-def failure(kubeconfig: object, file: File, deadline: float = 5, said: str = "") -> str:
+def failure(kubeconfig: object, file: GeneratedConfigMap, deadline: float = 5, said: str = "") -> str:
     with pytest.raises(InjectionError, match=said) as caught:
         run(kubeconfig, lambda client: ConfigMaps(client).ensure([file], deadline))
     assert caught.value.reason is Reason.FILES_FAILED
@@ -55,7 +52,7 @@ def test_created_once_and_gone_with_its_owner(control_plane: ControlPlane, names
     ns, api = namespace(), control_plane.api
     web = api.create(deployment("web", 0), ns)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web["metadata"]["uid"]}
-    files = [File(ns, owner=owner), File(ns, "envoy-2", {"x": "y"}, owner)]
+    files = [generated(ns, owner=owner), generated(ns, "envoy-2", data={"x": "y"}, owner=owner)]
 
     async def many(client: Client) -> None:
         maps = ConfigMaps(client)
@@ -79,7 +76,7 @@ def test_created_once_and_gone_with_its_owner(control_plane: ControlPlane, names
 def test_what_was_deleted_is_created_again_after_a_while(
     control_plane: ControlPlane, namespace: NamespaceFactory
 ) -> None:
-    file = File(namespace())
+    file = generated(namespace())
 
     async def talk(client: Client) -> None:
         maps = ConfigMaps(client, seconds=0.5)
@@ -95,7 +92,7 @@ def test_what_was_deleted_is_created_again_after_a_while(
 
 
 def test_memory_is_bounded(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
-    files = [File(namespace(), f"file-{number}") for number in range(3)]
+    files = [generated(namespace(), f"file-{number}") for number in range(3)]
 
     async def talk(client: Client) -> None:
         maps = ConfigMaps(client, remember=2)
@@ -113,13 +110,13 @@ def test_memory_is_bounded(control_plane: ControlPlane, namespace: NamespaceFact
     "other", [{"data": {"envoy.yaml": "evil"}}, {"immutable": False}, {"binaryData": {"b": "AA=="}}]
 )
 def test_a_name_that_is_taken(control_plane: ControlPlane, namespace: NamespaceFactory, other: Object) -> None:
-    file = File(namespace())
+    file = generated(namespace())
     control_plane.api.create({**config_map(file.name, file.data), "immutable": True, **other}, file.namespace)
     failure(control_plane.kubeconfig, file, said="another of that name is there .* delete it")
 
 
 def test_one_that_is_being_deleted(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
-    file = File(namespace())
+    file = generated(namespace())
     held = {**config_map(file.name, file.data), "immutable": True}
     held["metadata"]["finalizers"] = ["example.com/hold"]
     control_plane.api.create(held, file.namespace)
@@ -131,20 +128,22 @@ def test_one_that_is_being_deleted(control_plane: ControlPlane, namespace: Names
 
 def test_refusals_say_what_to_do(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     admin, api = control_plane.kubeconfig, control_plane.api
-    failure(admin, File("no-such-namespace"), said="the namespace does not exist; create it first")
+    failure(admin, generated("no-such-namespace"), said="the namespace does not exist; create it first")
 
     full = namespace()
     hard = {"count/configmaps": "0"}
     api.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}, full)
     eventually("the quota counts", lambda: api.get("ResourceQuota", "q", full).get("status", {}).get("used"))
-    failure(admin, File(full), said="exceeded quota: q.*raise the quota")
+    failure(admin, generated(full), said="exceeded quota: q.*raise the quota")
 
     ns = namespace()
     nobody = user_with(control_plane, rule("get", "configmaps"))
-    failure(nobody, File(ns), said="cannot create resource .* let the injector's service account create configmaps")
-    failure(admin, File(ns, "Bad_Name"), said="refuses it .* must render other files")
-    failure(admin, File(ns, data={"big": "x" * 1_200_000}), said="refuses it .* must render other files")
-    bad_key = replace(File(ns), data={"a/b": ""})
+    failure(
+        nobody, generated(ns), said="cannot create resource .* let the injector's service account create configmaps"
+    )
+    failure(admin, generated(ns, "Bad_Name"), said="refuses it .* must render other files")
+    failure(admin, generated(ns, data={"big": "x" * 1_200_000}), said="refuses it .* must render other files")
+    bad_key = replace(generated(ns), data={"a/b": ""})
     failure(admin, bad_key, said="refuses it")
 
 
@@ -154,13 +153,13 @@ def test_a_namespace_that_is_being_deleted(control_plane: ControlPlane, namespac
     held["metadata"]["finalizers"] = ["example.com/hold"]
     control_plane.api.create(held, ns)
     control_plane.api.delete("Namespace", ns)
-    failure(control_plane.kubeconfig, File(ns), said="the namespace is being deleted; use another")
+    failure(control_plane.kubeconfig, generated(ns), said="the namespace is being deleted; use another")
     control_plane.api.patch("ConfigMap", "held", {"metadata": {"finalizers": []}}, ns)
 
 
 def test_create_alone_is_permission_enough(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     creator = user_with(control_plane, rule("create", "configmaps"))
-    files = [File(namespace()), File(namespace())]
+    files = [generated(namespace()), generated(namespace())]
     with capture_logs() as logs:
         for _ in range(2):
             run(creator, lambda client: ConfigMaps(client).ensure(files, 5))
@@ -171,7 +170,7 @@ def test_create_alone_is_permission_enough(control_plane: ControlPlane, namespac
 def test_the_deadline_holds_and_the_creation_goes_on(
     control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
 ) -> None:
-    file = File(namespace())
+    file = generated(namespace())
 
     async def main() -> None:
         async with Relay(control_plane) as relay, await Client.connect(relay.kubeconfig(tmp_path)) as client:
