@@ -1,0 +1,86 @@
+"""A running server as `injector serve --standalone` makes it, with templates of the tests' own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from injector.telemetry import LogOutput
+from injector.webhook.app import App, Options
+from tests.unit.webhook.support import Loop, lines_of, make_certificate, running_loop
+
+TEMPLATE = {
+    "template.yaml": "description: A proxy for tests.\nparameters:\n"
+    "  image: {type: string, format: image, default: 'registry.example/proxy:1', description: Its image.}\n",
+    "overlay.yaml.j2": 'spec:\n  containers:\n    - name: proxy\n      image: "{{ params.image }}"\n',
+}
+
+
+def write_template(folder: Path, name: str = "proxy", **files: str) -> None:
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    for file, text in {**TEMPLATE, **files}.items():
+        (folder / name / file).write_text(text)
+
+
+class Served:
+    """An App in a loop of its own."""
+
+    def __init__(self, loop: Loop, folder: Path, settings: str = "", **options: Any) -> None:
+        self.loop = loop
+        self.folder = folder
+        self.log = io.BytesIO()
+        make_certificate(folder / "certs")
+        if not (folder / "templates").exists():
+            write_template(folder / "templates")
+        self.settings = folder / "settings.yaml"
+        self.settings.write_text(
+            "templates: [proxy]\nserver: {address: 127.0.0.1, port: 0, metricsPort: 0, drainSeconds: 0.5,"
+            f" certificate: {folder}/certs/tls.crt, key: {folder}/certs/tls.key}}\n{settings}"
+        )
+        options = {"standalone": True, **options}
+
+        async def start() -> App:
+            app = App(Options(self.settings, (folder / "templates",), **options), LogOutput(self.log))
+            await app.start()
+            return app
+
+        self.app: App = loop.run(start())
+        self.port, self.admin_port = self.app.ports
+        self._waiting = loop.submit(self.app.wait())
+
+    def until(self, true: Callable[[], Any], seconds: float = 20) -> None:
+        import time
+
+        end = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < end, "it did not happen in time"
+            time.sleep(0.05)
+
+    def ready(self) -> Served:
+        self.until(lambda: self.app.keeper.ready and not self.app.readiness())
+        return self
+
+    def lines(self, event: str = "") -> list[dict[str, Any]]:
+        self.loop.call(self.app.output.flush)
+        return [line for line in lines_of(self.log) if not event or line["event"] == event]
+
+    def stop(self) -> None:
+        self.loop.call(self.app.drain.begin)
+        self._waiting.result(30)
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    with running_loop() as running:
+        yield running
+
+
+@pytest.fixture
+def served(loop: Loop, tmp_path: Path) -> Iterator[Served]:
+    app = Served(loop, tmp_path)
+    yield app.ready()
+    app.stop()
