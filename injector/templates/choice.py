@@ -58,7 +58,7 @@ def choose(
     if not wanted:
         raise InjectionError(
             Reason.NO_TEMPLATE,
-            f"no template for this pod: set annotation {key} on the pod or its namespace, or `templates` in the settings"
+            f"no template for this pod: set annotation {key} on it or its namespace, or `templates` in the settings"
             + (f" (there are: {', '.join(sorted(catalog.names))})" if catalog.names else ""),
         )
     return _serving(pod, namespace, [_find(name, catalog, source) for name in wanted], source, required)

@@ -161,6 +161,8 @@ class Environment(ImmutableSandboxedEnvironment):
             # a call block writes what it calls without a hole, so that has to be a macro
             raise FaultError("{% call %} needs a macro")
         if (isinstance(obj, type(deny)) and obj in _CALLABLE) or type(getattr(obj, "__self__", None)) is LoopContext:
+            for inner in ("_loop_vars", "_block_vars"):  # Jinja's own, added to every call within a loop or a block
+                kwargs.pop(inner, None)
             return obj(*args, **kwargs)
         if isinstance(obj, Undefined):
             obj._fail_with_undefined_error()

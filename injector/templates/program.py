@@ -108,7 +108,8 @@ class Program:
         reads: set[tuple[str, ...]] = set()
         for file in used:
             facts = loader.facts[file]
-            others = shared if len(used) > 1 else set()
+            # a file that others include sees what those have set
+            others = shared if file != source else facts.lasting
             for name, line in syntax.undeclared(loader.undeclared[file], facts, others):
                 known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
                 self._refuse(f"{name} is not defined{hint(name, known)}", file, line)

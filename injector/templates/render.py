@@ -21,6 +21,7 @@ from injector.templates.faults import FaultError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.structure import Structure
+from injector.templates.syntax import EACH
 from injector.templates.template import OVERLAY, Template
 
 
@@ -165,18 +166,23 @@ def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
     """A digest of everything that the root reads; None where that cannot be encoded."""
     values: list[Any] = []
     for path in root.reads:
-        value: Any = variables[path[0]]
-        for name in path[1:]:
-            if not isinstance(value, dict) or name not in value:
-                value = _ABSENT
-                break
-            value = value[name]
-        values.append(value)
+        values.append(_read(variables[path[0]], path, 1))
     try:
         encoded = msgspec.msgpack.encode(values)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
+
+
+def _read(value: Any, path: tuple[str, ...], at: int) -> Any:
+    for position in range(at, len(path)):
+        name = path[position]
+        if name is EACH:
+            return [_read(item, path, position + 1) for item in value] if isinstance(value, list) else value
+        if not isinstance(value, dict) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
 
 
 #: JSON has no bytes, so this is like no value.

@@ -63,12 +63,17 @@ class ForbiddenError(Exception):
         self.line = line
 
 
+#: In a path: each item of a list. No name in a template holds such a character.
+EACH = "\ufdd0"
+
+
 @dataclass(slots=True)
 class Facts:
     """What a file was found to use."""
 
     includes: dict[str, int] = field(default_factory=dict)  #: other files, with the line
-    assigned: set[str] = field(default_factory=set)  #: names that it sets anywhere
+    assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
+    lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
     reads: set[tuple[str, ...]] = field(default_factory=set)  #: paths into the template's names
     params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with the line
     names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with the line
@@ -82,6 +87,22 @@ def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Fac
     return checker.facts
 
 
+def _chain(node: nodes.Node) -> tuple[str, ...] | None:
+    """`a.b["c"]` as (a, b, c): a name that is read and constant names that follow from it; None for all else."""
+    path: list[str] = []
+    while not isinstance(node, nodes.Name):
+        if isinstance(node, nodes.Getattr):
+            path.append(node.attr)
+        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+            path.append(node.arg.value)
+        else:
+            return None
+        node = node.node
+    if node.ctx != "load":
+        return None
+    return (node.name, *reversed(path))
+
+
 class _Checker(NodeTransformer):
     def __init__(self, document: bool, files: frozenset[str]) -> None:
         self.facts = Facts()
@@ -92,7 +113,8 @@ class _Checker(NodeTransformer):
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
-            raise ForbiddenError(_REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno)
+            line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 0)
+            raise ForbiddenError(_REFUSED.get(name, f"{name.lower()} is not available in templates"), line)
         return super().generic_visit(node, *args, **kwargs)
 
     # ---------------------------------------------------------------------------------------- names and paths
@@ -120,29 +142,13 @@ class _Checker(NodeTransformer):
 
     def _path(self, node: nodes.Expr) -> nodes.Node | None:
         """Note a chain of constant names such as `object.metadata.labels`, so that only that part is a result's key."""
-        path: list[str] = []
-        inner: nodes.Node = node
-        while True:
-            if isinstance(inner, nodes.Getattr):
-                path.append(inner.attr)
-                inner = inner.node
-            elif (
-                isinstance(inner, nodes.Getitem)
-                and isinstance(inner.arg, nodes.Const)
-                and isinstance(inner.arg.value, str)
-            ):
-                path.append(inner.arg.value)
-                inner = inner.node
-            else:
-                break
-        if not isinstance(inner, nodes.Name) or inner.name not in _PATH_ROOTS or inner.ctx != "load":
+        path = _chain(node)
+        if path is None or path[0] not in _PATH_ROOTS:
             return None
-        path.append(inner.name)
-        path.reverse()
-        self.facts.names.setdefault(inner.name, inner.lineno)
-        if inner.name == "params":
+        self.facts.names.setdefault(path[0], node.lineno)
+        if path[0] == "params":
             self.facts.params.setdefault(path[1], node.lineno)
-        self.facts.reads.add(tuple(path))
+        self.facts.reads.add(path)
         return node
 
     # ------------------------------------------------------------------------------------------------- calls
@@ -206,12 +212,63 @@ class _Checker(NodeTransformer):
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:
+        self.facts.lasting.update(name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
+        return self.generic_visit(node)
+
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:
+        self.facts.lasting.update(name.name for name in node.target.find_all(nodes.Name))
+        if isinstance(node.target, nodes.Name):
+            self.facts.lasting.add(node.target.name)
+        return self.generic_visit(node)
+
     def visit_For(self, node: nodes.For) -> nodes.Node:
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
-        self.generic_visit(node)
+        reads = self._item_reads(node)
+        if reads is None:
+            self.generic_visit(node)
+        else:
+            self.facts.reads |= reads
+            for part in (node.target, *node.body, *node.else_, *((node.test,) if node.test else ())):
+                self.visit(part)
         node.iter = self._checked("each", [node.iter], node.lineno)
         return node
+
+    def _item_reads(self, node: nodes.For) -> set[tuple[str, ...]] | None:
+        """What a loop over one of the template's names reads, where all it does with its variable is to follow
+        constant names from it: then only those parts of the items are a result's key, and not the items.
+        """
+        base = _chain(node.iter)
+        if base is None or base[0] not in NAMES or not isinstance(node.target, nodes.Name):
+            return None
+        name = node.target.name
+        inside = [*node.body, *node.else_, *((node.test,) if node.test else ())]
+        if any(part.find((nodes.Include, nodes.Import, nodes.FromImport)) for part in inside):
+            return None  # what is included sees the variable as well
+        paths: set[tuple[str, ...]] = set()
+        whole = False
+
+        def look(part: nodes.Node) -> None:
+            nonlocal whole
+            chain = _chain(part) if isinstance(part, nodes.Expr) else None
+            if chain is not None and chain[0] == "loop":
+                whole = whole or len(chain) == 1 or chain[1] in ("previtem", "nextitem")
+            if chain is not None and chain[0] == name:
+                whole = whole or len(chain) == 1
+                paths.add((*base, EACH, *chain[1:]))
+                return
+            for child in part.iter_child_nodes():
+                look(child)
+
+        for part in inside:
+            look(part)
+        if whole:
+            return None
+        self.facts.names.setdefault(base[0], node.lineno)
+        if base[0] == "params" and len(base) > 1:
+            self.facts.params.setdefault(base[1], node.lineno)
+        return paths or {(*base, EACH, "")}  # no more than how many there are
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
         self.generic_visit(node)
@@ -267,6 +324,7 @@ class _Checker(NodeTransformer):
 
     def _assign(self, name: str, line: int) -> None:
         self.visit_Name(nodes.Name(name, "store", lineno=line))
+        self.facts.lasting.add(name)
 
     def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
