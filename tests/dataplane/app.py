@@ -1,6 +1,6 @@
 """A small app for a pod, a program of its own: HTTP/1.1, gRPC's health check, and a server that speaks first.
 
-    python app.py HTTP_PORT [GRPC_PORT [GREETING_PORT]]
+python app.py HTTP_PORT [GRPC_PORT [GREETING_PORT]]
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Says nothing."""
 
 

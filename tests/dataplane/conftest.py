@@ -34,7 +34,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     @contextmanager
     def running(
-        template: str, parameters: dict[str, Any] | None = None, *, ipv6: bool = True, start: bool = True, **options: Any
+        template: str,
+        parameters: dict[str, Any] | None = None,
+        *,
+        ipv6: bool = True,
+        start: bool = True,
+        **options: Any,
     ) -> Iterator[RunningPod]:
         pod = options.pop("pod", None) or app_pod()
         injection = injected(template, parameters, pod, **options)

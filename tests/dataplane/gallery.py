@@ -43,7 +43,10 @@ def app_pod(**fields: Any) -> Object:
         **fields,
     }
     volume = {"name": "app", "configMap": {"name": "app"}}
-    return {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [container], "volumes": [volume]}}
+    return {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"containers": [container], "volumes": [volume]},
+    }
 
 
 def injected(

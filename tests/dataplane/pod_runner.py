@@ -7,9 +7,9 @@
         running.output("envoy")
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
-startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root, volumes,
-environment and command of its spec; its programs are this machine's. Volumes: configMap and emptyDir. Probes go from
-outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
+startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,
+volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap and emptyDir. Probes
+go from outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class RunningPod:
             self._volumes[volume["name"]] = self._make_volume(volume)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for name in reversed(self._processes):
             self.stop(name)
 

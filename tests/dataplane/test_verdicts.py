@@ -1,0 +1,133 @@
+"""What envoy and nginx say about pods that they cannot serve, or that must change something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from injector.inject import Injection
+from injector.pods.context import Namespace, Workload
+from injector.reasons import Effect, Reason
+from tests.dataplane.gallery import app_pod, injected
+
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}
+PORTLESS: dict[str, Any] = {"ports": [], "readinessProbe": None, "livenessProbe": None, "startupProbe": None}
+SAFE = {
+    "runAsNonRoot": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+@pytest.fixture(autouse=True)
+def root() -> None:
+    """Nothing here needs it."""
+
+
+def portless() -> dict[str, Any]:
+    return app_pod(**{**PORTLESS, "ports": []})
+
+
+def refused(injection: Injection, reason: Reason, *words: str) -> None:
+    assert (injection.effect, injection.reason) == (Effect.MARK, reason), injection.message
+    for word in words:
+        assert word in injection.message, injection.message
+
+
+@pytest.mark.parametrize("level", [BASELINE, RESTRICTED])
+def test_redirect_is_no_way_around_pod_security(level: dict[str, str]) -> None:
+    namespace = Namespace("default", {"injection": "enabled", **level})
+    pod = app_pod(securityContext=SAFE)
+    refused(injected("envoy", pod=pod, namespace=namespace), Reason.POD_SECURITY, "NET_ADMIN")
+    required = Namespace("default", {"injection": "required", **level})
+    assert injected("envoy", pod=pod, namespace=required).effect is Effect.REFUSE
+    for template, parameters in (("envoy", {"intercept": "ports"}), ("nginx", {})):
+        assert injected(template, parameters, pod, namespace).reason is Reason.INJECTED
+
+
+def test_a_pod_without_a_port() -> None:
+    assert injected("envoy", pod=portless()).reason is Reason.INJECTED
+    refused(injected("envoy", {"intercept": "ports"}, portless()), Reason.NOT_SERVED, "app-port")
+    refused(injected("nginx", pod=portless()), Reason.NOT_SERVED, "app-port")
+    assert injected("envoy", {"intercept": "ports", "app-port": "9"}, portless()).reason is Reason.INJECTED
+    assert injected("nginx", {"app-port": "9"}, portless()).reason is Reason.INJECTED
+
+
+def test_the_service_must_change() -> None:
+    assert injected("envoy").warnings == ()
+    assert injected("envoy", {"intercept": "ports"}).warnings == (
+        "Envoy: the Service's targetPort must be 15006 in place of 8080",
+        "Envoy: outbound traffic comes by it only with http_proxy=http://127.0.0.1:15001",
+    )
+    assert injected("nginx", {"app-port": "99"}).warnings == (
+        "nginx: the Service's targetPort must be 18080 in place of 99",
+    )
+
+
+@pytest.mark.parametrize(("template", "port"), [("envoy", 15006), ("envoy", 15090), ("nginx", 18080), ("nginx", 18081)])
+def test_a_port_that_the_app_uses(template: str, port: int) -> None:
+    pod = app_pod(ports=[{"containerPort": 8080}, {"containerPort": port}])
+    injection = injected(template, pod=pod)
+    assert injection.effect is Effect.MARK
+    assert injection.reason in (Reason.INVALID_POD, Reason.CONFLICT)
+    assert str(port) in injection.message
+    moved = {15006: "inbound-port", 15090: "stats-port", 18080: "listen-port", 18081: "status-port"}[port]
+    assert injected(template, {moved: "20000"}, pod).reason is Reason.INJECTED
+
+
+@pytest.mark.parametrize("level", ["pod", "container"])
+def test_an_app_that_runs_as_envoys_user(level: str) -> None:
+    pod = app_pod(**({"securityContext": {"runAsUser": 1337}} if level == "container" else {}))
+    if level == "pod":
+        pod["spec"]["securityContext"] = {"runAsUser": 1337}
+    refused(injected("envoy", pod=pod), Reason.NOT_SERVED, "app", "1337", "run-as-user")
+    assert injected("envoy", {"run-as-user": "1338"}, pod).reason is Reason.INJECTED
+
+
+def test_ports_of_its_own_that_are_the_same() -> None:
+    refused(injected("envoy", {"stats-port": "15021"}), Reason.NOT_SERVED, "different")
+    refused(injected("nginx", {"status-port": "18080"}), Reason.NOT_SERVED, "different")
+
+
+def test_clusters_of_one_name() -> None:
+    cluster = {"name": "a", "host": "b", "port": 1}
+    refused(injected("envoy", {"clusters": [cluster, {**cluster, "port": 2}]}), Reason.NOT_SERVED, "name")
+
+
+@pytest.mark.parametrize("template", ["envoy", "nginx"])
+def test_where_sidecars_are_plain_containers(template: str) -> None:
+    job = injected(template, native=False, workload=Workload("Job", "import"))
+    container = next(c for c in job.pod["spec"]["containers"] if c["name"] == template)
+    assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
+    assert any("will not complete" in warning for warning in job.warnings)
+    short = app_pod()
+    short["spec"]["terminationGracePeriodSeconds"] = 3
+    spec = injected(template, pod=short, native=False).pod["spec"]
+    assert next(c for c in spec["containers"] if c["name"] == template)["lifecycle"]["preStop"]["sleep"]["seconds"] == 3
+    none = injected(template, {"shutdown-delay-seconds": "0"}, native=False).pod["spec"]
+    assert "lifecycle" not in next(c for c in none["containers"] if c["name"] == template)
+
+
+@pytest.mark.parametrize("template", ["envoy", "nginx"])
+def test_a_native_sidecar_needs_no_delay(template: str) -> None:
+    injection = injected(template, workload=Workload("Job", "import"))
+    container = next(c for c in injection.pod["spec"]["initContainers"] if c["name"] == template)
+    assert container["restartPolicy"] == "Always"
+    assert "lifecycle" not in container
+    assert not any("Job" in warning for warning in injection.warnings)
+
+
+def test_only_the_redirect_has_a_privilege() -> None:
+    spec = injected("envoy").pod["spec"]
+    for container in spec["initContainers"]:
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] is True
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["capabilities"]["drop"] == ["ALL"]
+        privileged = container["name"].startswith("envoy-redirect")
+        assert (context["runAsUser"] == 0) is privileged
+        assert context["capabilities"].get("add", []) == (["NET_ADMIN"] if privileged else [])
+        assert not {"sh", "bash", "-c"} & set(container["command"])
