@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,17 +30,21 @@ def write_template(folder: Path, name: str = "proxy", **files: str) -> None:
 class Served:
     """An App in a loop of its own."""
 
-    def __init__(self, loop: Loop, folder: Path, settings: str = "", **options: Any) -> None:
+    def __init__(
+        self, loop: Loop, folder: Path, settings: str = "", mounted: Path | None = None, **options: Any
+    ) -> None:
         self.loop = loop
         self.folder = folder
         self.log = io.BytesIO()
-        make_certificate(folder / "certs")
+        certificates = mounted or folder / "certs"
+        if mounted is None:
+            make_certificate(certificates)
         if not (folder / "templates").exists():
             write_template(folder / "templates")
         self.settings = folder / "settings.yaml"
         self.settings.write_text(
             "templates: [proxy]\nserver: {address: 127.0.0.1, port: 0, metricsPort: 0, drainSeconds: 0.5,"
-            f" certificate: {folder}/certs/tls.crt, key: {folder}/certs/tls.key}}\n{settings}"
+            f" certificate: {certificates}/tls.crt, key: {certificates}/tls.key}}\n{settings}"
         )
         options = {"standalone": True, **options}
 
@@ -53,8 +58,6 @@ class Served:
         self._waiting = loop.submit(self.app.wait())
 
     def until(self, true: Callable[[], Any], seconds: float = 20) -> None:
-        import time
-
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, "it did not happen in time"

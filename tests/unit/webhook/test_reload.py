@@ -1,0 +1,201 @@
+"""Reload: whole, tried, in one step, or not at all; each review goes by exactly one snapshot."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from pathlib import Path
+
+from injector.webhook.sources import Disk
+from tests.unit.webhook.conftest import TEMPLATE, Served, write_template
+from tests.unit.webhook.support import Client, Loop, get, pod, review, to_bytes
+
+PAIR = {
+    "template.yaml": TEMPLATE["template.yaml"],
+    "_macros.j2": '{% macro image() %}"registry.example/proxy:NUMBER"{% endmacro %}',
+    "overlay.yaml.j2": '{% from "_macros.j2" import image %}\n'
+    "metadata: {annotations: {number: 'NUMBER'}}\n"
+    "spec:\n  containers:\n    - name: proxy\n      image: {{ image() }}\n",
+}
+
+
+class Mount:
+    """A template's folder as kubelet mounts a ConfigMap: links through `..data`, which is swapped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+
+    def swap(self, number: int, **files: str) -> None:
+        real = self.folder / f"..{number}"
+        real.mkdir()
+        for name, text in {**PAIR, **files}.items():
+            (real / name).write_text(text.replace("NUMBER", str(number)))
+        link = self.folder / "..data_tmp"
+        link.symlink_to(real.name)
+        link.replace(self.folder / "..data")
+        for name in PAIR:
+            if not (self.folder / name).is_symlink():
+                (self.folder / name).symlink_to(f"..data/{name}")
+
+
+def numbers_of(response: dict) -> set[str]:
+    """The numbers that an injection bears: of its container's image and of its annotation."""
+    patch = base64.b64decode(response["patch"]).decode()
+    found = {
+        image.rpartition(":")[2]
+        for op in json.loads(patch)
+        for image in _strings(op.get("value"))
+        if image.startswith("registry.example/proxy:")
+    }
+    for op in json.loads(patch):
+        value = op.get("value")
+        if op["path"] == "/metadata/annotations" and isinstance(value, dict):
+            found.add(value["number"])
+        elif op["path"] == "/metadata/annotations/number":
+            found.add(value)
+    return found
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [s for v in value.values() for s in _strings(v)]
+    if isinstance(value, list):
+        return [s for v in value for s in _strings(v)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_a_review_never_sees_half_a_reload(loop: Loop, tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "templates" / "proxy")
+    mount.swap(1)
+    app = Served(loop, tmp_path).ready()
+    stop, failures, seen = threading.Event(), [], []
+
+    def client_loop(name: str) -> None:
+        try:
+            count = 0
+            with Client(app.port) as client:
+                while not stop.is_set():
+                    count += 1
+                    body = to_bytes(review(pod(f"{name}-{count % 50}")))
+                    response = client.ask(body).json["response"]
+                    numbers = numbers_of(response)
+                    assert len(numbers) == 1, numbers
+                    seen.append((numbers.pop(), response["auditAnnotations"]["generation"]))
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=client_loop, args=(n,)) for n in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for number in range(2, 6):
+        before = app.app.keeper.current.generation
+        mount.swap(number)
+        app.until(lambda before=before: app.app.keeper.current.generation != before)
+    time.sleep(0.3)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    app.stop()
+    assert failures == []
+    assert {number for number, _ in seen} >= {"1", "5"}
+    assert len(set(seen)) == len({number for number, _ in seen}), "one generation for each number"
+
+
+def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> None:
+    good = served.app.keeper.current
+    folder = served.folder / "templates"
+    write_template(folder, **{"overlay.yaml.j2": "spec:\n  containers: {% if %}\n"})
+    served.until(lambda: served.lines("snapshot-refused"))
+    line = served.lines("snapshot-refused")[0]
+    assert "proxy/overlay.yaml.j2:2" in line["why"]
+    assert line["in_use"] == good.generation
+    assert served.app.keeper.current is good
+    assert get(served.admin_port, "/readyz").code == 200, "the last good one serves"
+    metrics = get(served.admin_port, "/metrics").body.decode()
+    assert "injector_reload_failing 1.0" in metrics
+    assert 'injector_reloads_total{result="refused"} 1.0' in metrics
+    served.settings.write_text(served.settings.read_text() + "nonsense: true\n")
+    served.until(lambda: len(served.lines("snapshot-refused")) == 2)
+    assert "nonsense" in served.lines("snapshot-refused")[1]["why"]
+    served.settings.write_text(served.settings.read_text().replace("nonsense: true", "clusterDomain: example.org"))
+    write_template(folder)
+    served.until(lambda: served.app.keeper.current is not good)
+    assert served.app.keeper.current.cluster.domain == "example.org"
+    assert served.app.keeper.current.previous is not None
+    assert "injector_reload_failing 0.0" in get(served.admin_port, "/metrics").body.decode()
+
+
+def test_a_bomb_among_templates_does_not_stop_the_server(served: Served) -> None:
+    good = served.app.keeper.current
+    loops = "{% for a in range(100000) %}{% for b in range(100000) %}{{ a }}{% endfor %}{% endfor %}"
+    bomb = f"spec:\n  containers:\n{loops}\n"
+    write_template(served.folder / "templates", **{"overlay.yaml.j2": bomb})
+    with Client(served.port) as client:
+        end = time.monotonic() + 60
+        slowest = 0.0
+        while not served.lines("snapshot-refused"):
+            assert time.monotonic() < end
+            started = time.monotonic()
+            assert client.ask(to_bytes(review(pod()))).code == 200
+            slowest = max(slowest, time.monotonic() - started)
+            time.sleep(0.05)
+    assert served.app.keeper.current is good
+    assert slowest < 2, "reviews go on while templates are tried"
+
+
+def test_templates_of_the_cluster_come_before_those_on_disk(served: Served) -> None:
+    overlay = "spec:\n  containers: [{name: proxy, image: 'registry.example/other:2'}]\n"
+    files = {**TEMPLATE, "overlay.yaml.j2": overlay}
+    assert served.loop.run(served.app.keeper.update(in_cluster={"proxy": files, "second": TEMPLATE}))
+    assert served.app.keeper.current.catalog.names == ("proxy", "second")
+    with Client(served.port) as client:
+        response = client.ask(to_bytes(review(pod()))).json["response"]
+    assert b"other:2" in base64.b64decode(response["patch"])
+    before = served.app.keeper.current
+    assert not served.loop.run(served.app.keeper.update(in_cluster={"proxy": {"template.yaml": "x: ["}}))
+    assert served.app.keeper.current is before
+    assert served.loop.run(served.app.keeper.update(in_cluster={}, version=(1, 31)))
+    assert served.app.keeper.current.catalog.names == ("proxy",)
+    assert served.app.keeper.current.cluster.version == (1, 31)
+
+
+def test_files_that_keep_changing_are_not_read_in_between(tmp_path: Path) -> None:
+    """A writer puts a number into two files, one after the other: a reader only ever sees both alike."""
+    write_template(tmp_path)
+    folder = tmp_path / "proxy"
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(6):
+            if stop.is_set():
+                return
+            for name in ("a.j2", "b.j2"):
+                (folder / name).write_text(str(number))
+                time.sleep(0.12)
+            time.sleep(0.5)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    disk = Disk(None, (tmp_path,))
+    pairs = []
+    while writer.is_alive():
+        files = disk.read().templates["proxy"]
+        pairs.append((files.get("a.j2"), files.get("b.j2")))
+    stop.set()
+    writer.join()
+    assert all(a == b for a, b in pairs), pairs
+    assert len(set(pairs)) > 2
+    assert not disk.changed() or disk.read().templates["proxy"]["b.j2"] == "5"
+    (folder / "a.j2").write_text("another")
+    assert disk.changed()
+
+
+def test_the_injectors_own_namespace_is_left_alone(loop: Loop, tmp_path: Path) -> None:
+    app = Served(loop, tmp_path, namespace="injector-system").ready()
+    with Client(app.port) as client:
+        response = client.ask(to_bytes(review(pod(), namespace="injector-system"))).json["response"]
+    assert response["auditAnnotations"]["reason"] == "namespace-ignored"
+    app.stop()

@@ -1,0 +1,127 @@
+"""Certificates: refused with a sentence, replaced under open connections, the old one kept when the new one is bad."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+from injector.webhook.tls import CertificateError, make_context
+from tests.unit.webhook.conftest import Served
+from tests.unit.webhook.support import HOST, Client, Loop, get, make_certificate, pod, review, to_bytes
+
+
+def test_a_certificate_that_cannot_serve_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path / "a")
+    other, other_key = make_certificate(tmp_path / "b")
+    expired, expired_key = make_certificate(tmp_path / "c", days=-1)
+    junk = tmp_path / "junk"
+    junk.write_text("no PEM")
+    for pair, words in (
+        ((certificate, other_key), "not the key of"),
+        ((expired, expired_key), "expired at"),
+        ((junk, key), "not a PEM certificate"),
+        ((certificate, junk), "cannot be used with"),
+        ((tmp_path / "none", key), "No such file"),
+        ((certificate, tmp_path / "none"), "No such file"),
+    ):
+        with pytest.raises(CertificateError, match=words) as error:
+            make_context(*pair)
+        assert str(tmp_path) in str(error.value)
+    context, end = make_context(other, other_key)
+    assert end > 0
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_old_tls_is_not_spoken(served: Served) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with Client(served.port, tls=False) as client, pytest.raises(ssl.SSLError, match="ALERT_PROTOCOL_VERSION"):
+        context.wrap_socket(client.socket, server_hostname=HOST)
+
+
+def fingerprint(file: Path) -> bytes:
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(file.read_text())).digest()
+
+
+class Mount:
+    """A folder as kubelet mounts a Secret: the files are links through `..data`, which is swapped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._number = 0
+        folder.mkdir(exist_ok=True)
+
+    def swap(self, days: float = 30, key_of_another: bool = False) -> Path:
+        self._number += 1
+        real = self.folder / f"..{self._number}"
+        make_certificate(real, days=days)
+        if key_of_another:
+            (real / "tls.key").write_bytes(make_certificate(real / "other")[1].read_bytes())
+        link = self.folder / "..data_tmp"
+        link.symlink_to(real.name)
+        link.replace(self.folder / "..data")
+        for name in ("tls.crt", "tls.key"):
+            if not (self.folder / name).is_symlink():
+                (self.folder / name).symlink_to(f"..data/{name}")
+        return real / "tls.crt"
+
+
+def test_a_new_certificate_is_served_without_a_restart(loop: Loop, tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "mount")
+    first = fingerprint(mount.swap())
+    app = Served(loop, tmp_path, mounted=tmp_path / "mount").ready()
+    body = to_bytes(review(pod()))
+    stop, failures, done = threading.Event(), [], [0]
+
+    def client_loop(reconnect: bool) -> None:
+        try:
+            client = Client(app.port)
+            while not stop.is_set():
+                assert client.ask(body).code == 200
+                done[0] += 1
+                if reconnect:
+                    client.close()
+                    client = Client(app.port)
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=client_loop, args=(n % 2 == 0,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+
+    def seen() -> bytes:
+        with Client(app.port) as client:
+            return hashlib.sha256(client.peer).digest()
+
+    assert seen() == first
+    for _ in range(3):
+        new = fingerprint(mount.swap())
+        app.until(lambda new=new: seen() == new)
+    swaps = len(app.lines("certificate-swapped"))
+    mount.swap(key_of_another=True)
+    app.until(lambda: len(app.lines("certificate-refused")) == 1)
+    mount.swap(days=-1)
+    app.until(lambda: len(app.lines("certificate-refused")) == 2)
+    assert seen() == new, "the old one is kept"
+    assert "expired" in app.lines("certificate-refused")[1]["why"]
+    good = fingerprint(mount.swap())
+    app.until(lambda: seen() == good)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert done[0] > 50
+    metrics = get(app.admin_port, "/metrics").body.decode()
+    assert f'injector_certificate_reloads_total{{result="swapped"}} {swaps + 1}.0' in metrics
+    assert 'injector_certificate_reloads_total{result="refused"} 2.0' in metrics
+    app.stop()

@@ -1,0 +1,296 @@
+"""The handlers where they have to wait or something fails: namespaces unknown, ConfigMaps refused, a core that raises.
+
+The core, its snapshot and the handlers are the real ones; what stands in is the cluster, which here does as it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.inject import guard, inject
+from injector.pods.context import Cluster, Namespace
+from injector.pods.delivery import GeneratedConfigMap
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.telemetry import LogOutput, Metrics, make_logger
+from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.webhook.judge import Judge
+from injector.webhook.lookup import Lookup
+from injector.webhook.mutate import Mutate
+from injector.webhook.record import Recorder
+from injector.webhook.validate import Validate
+from tests.unit.webhook.conftest import TEMPLATE
+from tests.unit.webhook.support import lines_of, pod, review, to_bytes
+
+WITH_FILE = {
+    "template.yaml": "description: With a file.\nfiles:\n  a.yaml: {template: a.yaml.j2}\n",
+    "a.yaml.j2": "a: 1\n",
+    "overlay.yaml.j2": "spec:\n  volumes: [{name: config, configMap: {name: '{{ files.configmap }}'}}]\n"
+    "  containers:\n    - name: proxy\n      image: registry.example/proxy:1\n"
+    "      volumeMounts: [{name: config, mountPath: /etc/proxy}]\n",
+}
+ENABLED, REQUIRED = {"injection": "enabled"}, {"injection": "required"}
+
+
+@dataclass
+class World:
+    """Namespaces and ConfigMaps, and how they fail."""
+
+    stored: dict[str, Namespace] = field(default_factory=dict)
+    truth: dict[str, Namespace] = field(default_factory=dict)
+    fetch_error: Exception | None = None
+    fetch_seconds: float = 0.0
+    ensure_error: Exception | None = None
+    ensure_seconds: float = 0.0
+    fetched: list[str] = field(default_factory=list)
+    ensured: list[str] = field(default_factory=list)
+
+    def get(self, name: str) -> Namespace | None:
+        return self.stored.get(name)
+
+    async def fetch(self, name: str) -> Namespace | None:
+        self.fetched.append(name)
+        await asyncio.sleep(self.fetch_seconds)
+        if self.fetch_error:
+            raise self.fetch_error
+        return self.truth.get(name)
+
+    async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
+        self.ensured += [f.name for f in files]
+        await asyncio.sleep(self.ensure_seconds)
+        if self.ensure_error:
+            raise self.ensure_error
+
+
+class Kept:
+    """A snapshot that is the current one."""
+
+    def __init__(self, current: Snapshot, ready: bool = True) -> None:
+        self.current, self.ready = current, ready
+
+
+def snapshot(files: dict[str, str] | None = None) -> Snapshot:
+    return build_snapshot(Settings(templates=("proxy",)), {"proxy": files or TEMPLATE}, Cluster(), trial=False)
+
+
+class Webhook:
+    """Both handlers over one cluster."""
+
+    def __init__(self, cluster: World, kept: Kept, core: Any = inject) -> None:
+        self.log = io.BytesIO()
+        self.output = LogOutput(self.log)
+        metrics, logger, lookup = Metrics(), make_logger(self.output), Lookup(cluster)
+        self.mutate = Mutate(
+            Judge(core, logger), kept, lookup, cluster, Recorder("mutate", metrics, self.output), metrics, 1 << 20
+        )
+        self.validate = Validate(Judge(guard, logger), kept, lookup, Recorder("validate", metrics, self.output))
+
+    async def ask(self, obj: Any, seconds: float = 2.0, path: str = "mutate", **fields: Any) -> dict[str, Any]:
+        handler: Callable[[bytes, float], bytes | Awaitable[bytes]] = getattr(self, path)
+        answer = handler(to_bytes(review(obj, **fields)), seconds)
+        self.waited = not isinstance(answer, bytes)
+        text = answer if isinstance(answer, bytes) else await answer
+        return json.loads(text)["response"]
+
+    def lines(self) -> list[dict[str, Any]]:
+        self.output.flush()
+        return lines_of(self.log)
+
+
+def reason(response: dict[str, Any]) -> str:
+    return response["auditAnnotations"]["reason"]
+
+
+def annotations(response: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for op in json.loads(base64.b64decode(response["patch"])):
+        if op["path"] == "/metadata/annotations":
+            found |= op["value"]
+        elif op["path"].startswith("/metadata/annotations/"):
+            found[op["path"].rpartition("/")[2].replace("~1", "/")] = op["value"]
+    return found
+
+
+def test_an_unknown_namespace_is_fetched_once_and_then_remembered() -> None:
+    async def go() -> None:
+        cluster = World(truth={"shop": Namespace("shop", ENABLED)})
+        webhook = Webhook(cluster, Kept(snapshot()))
+        assert reason(await webhook.ask(pod())) == "injected"
+        assert webhook.waited
+        assert reason(await webhook.ask(pod())) == "injected"
+        assert not webhook.waited
+        assert cluster.fetched == ["shop"]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("error", "seconds"), [(OSError("connection refused"), 0.0), (None, 9.0)])
+def test_when_the_namespace_cannot_be_learned_mutate_goes_by_enabled_and_the_guard_by_required(
+    error: Exception | None, seconds: float
+) -> None:
+    async def go() -> None:
+        webhook = Webhook(World(fetch_error=error, fetch_seconds=seconds), Kept(snapshot()))
+        response = await webhook.ask(pod(), seconds=0.2)
+        assert (response["allowed"], reason(response)) == (True, "not-ready")
+        assert annotations(response)["sidecar.injector/status"] == "failed"
+        assert response["warnings"]
+        response = await webhook.ask(pod("web-1"), seconds=0.2, path="validate")
+        assert (response["allowed"], reason(response)) == (False, "not-injected")
+        assert response["status"]["code"] == 403
+        assert "patch" not in response
+
+    asyncio.run(go())
+
+
+def test_a_namespace_that_the_store_has_out_of_date_is_asked_for_once() -> None:
+    async def go() -> None:
+        stale = Namespace("shop")
+        cluster = World(stored={"shop": stale}, truth={"shop": Namespace("shop", REQUIRED)})
+        webhook = Webhook(cluster, Kept(snapshot()))
+        assert reason(await webhook.ask(pod())) == "injected"
+        assert reason(await webhook.ask(pod("web-2"))) == "injected"
+        assert cluster.fetched == ["shop"]
+        response = await webhook.ask(pod("web-3"), path="validate")
+        assert not response["allowed"], "the guard knows it as well"
+        cluster.stored["shop"] = Namespace("shop", {"injection": "disabled"})
+        cluster.truth["shop"] = cluster.stored["shop"]
+        assert reason(await webhook.ask(pod())) == "namespace-disabled"
+        assert cluster.fetched == ["shop", "shop"], "a store that moved on is asked about again, and once"
+        assert reason(await webhook.ask(pod("web-4"))) == "namespace-disabled"
+        assert cluster.fetched == ["shop", "shop"]
+
+    asyncio.run(go())
+
+
+def test_without_a_second_opinion_the_stores_word_holds() -> None:
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop")}, fetch_error=OSError("down"))
+        webhook = Webhook(cluster, Kept(snapshot()))
+        for name in ("a", "b", "c"):
+            response = await webhook.ask(pod(name))
+            assert (response["allowed"], reason(response)) == (True, "not-requested")
+        assert len(cluster.fetched) == 1, "a server that is down is not asked for every pod"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InjectionError(Reason.FILES_FAILED, "ConfigMap shop/x was not created: quota"), RuntimeError("bug hunter2")],
+)
+@pytest.mark.parametrize("labels", [ENABLED, REQUIRED])
+def test_config_maps_that_cannot_be_created(error: Exception, labels: dict[str, str]) -> None:
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop", labels)}, ensure_error=error)
+        webhook = Webhook(cluster, Kept(snapshot(WITH_FILE)))
+        response = await webhook.ask(pod())
+        assert reason(response) == "files-failed"
+        assert response["allowed"] == (labels is ENABLED)
+        if response["allowed"]:
+            assert annotations(response)["sidecar.injector/status"] == "failed"
+            assert "was not created" in response["warnings"][0]
+        else:
+            assert "was not created" in response["status"]["message"]
+        assert "hunter2" not in json.dumps(response)
+        cluster.ensure_error = None
+        assert reason(await webhook.ask(pod())) == "injected", "a failure is not remembered"
+
+    asyncio.run(go())
+
+
+def test_config_maps_get_no_more_time_than_the_review_has() -> None:
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop", ENABLED)}, ensure_seconds=30)
+        webhook = Webhook(cluster, Kept(snapshot(WITH_FILE)))
+        started = asyncio.get_running_loop().time()
+        assert reason(await webhook.ask(pod(), seconds=0.3)) == "files-failed"
+        assert asyncio.get_running_loop().time() - started < 2
+
+    asyncio.run(go())
+
+
+def test_a_cached_answer_still_sees_to_its_config_maps_and_a_dry_run_never_does() -> None:
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop", ENABLED)})
+        webhook = Webhook(cluster, Kept(snapshot(WITH_FILE)))
+        for _ in range(2):
+            assert reason(await webhook.ask(pod(), dryRun=True)) == "injected"
+        assert cluster.ensured == []
+        assert reason(await webhook.ask(pod())) == "injected"
+        assert len(cluster.ensured) == 1, "an answer made on a dry run has nothing created yet"
+        assert reason(await webhook.ask(pod())) == "injected"
+        assert len(cluster.ensured) == 1
+        assert not webhook.waited
+        assert [line["cached"] for line in webhook.lines()] == [False, True, True, True]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("labels", [ENABLED, REQUIRED])
+def test_a_core_that_raises_is_an_internal_error_by_the_table(labels: dict[str, str]) -> None:
+    def broken(obj: Any, *_: Any) -> Any:
+        raise KeyError(obj["spec"]["containers"][0]["env"][0]["value"])
+
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop", labels)})
+        webhook = Webhook(cluster, Kept(snapshot()), core=broken)
+        obj = pod()
+        obj["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
+        response = await webhook.ask(obj)
+        assert reason(response) == "internal-error"
+        assert response["allowed"] == (labels is ENABLED)
+        if response["allowed"]:
+            assert annotations(response)["sidecar.injector/status"] == "failed"
+        line = next(x for x in webhook.lines() if x["event"] == "injection-failed")
+        assert line["error"] == "KeyError"
+        assert any("broken" in frame for frame in line["where"])
+        assert b"hunter2" not in webhook.log.getvalue()
+        assert "hunter2" not in json.dumps(response)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("labels", "allowed"), [(ENABLED, True), (REQUIRED, False)])
+def test_before_the_first_snapshot_the_table_decides(labels: dict[str, str], allowed: bool) -> None:
+    async def go() -> None:
+        empty = build_snapshot(Settings(), {}, Cluster(), trial=False)
+        known = {"shop": Namespace("shop", labels)}
+        webhook = Webhook(World(stored=known, truth=known), Kept(empty, ready=False))
+        for path in ("mutate", "validate"):
+            response = await webhook.ask(pod(), path=path)
+            assert (response["allowed"], reason(response)) == (allowed, "not-ready")
+        obj = pod()
+        obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+        response = await webhook.ask(obj)
+        assert (response["allowed"], reason(response)) == (True, "mirror-pod")
+
+    asyncio.run(go())
+
+
+def test_another_namespace_object_or_snapshot_is_another_answer() -> None:
+    async def go() -> None:
+        cluster = World(stored={"shop": Namespace("shop", ENABLED)})
+        kept = Kept(snapshot())
+        webhook = Webhook(cluster, kept)
+        for _ in range(2):
+            await webhook.ask(pod())
+        cluster.stored["shop"] = Namespace(
+            "shop", ENABLED, annotations={"proxy.sidecar.injector/image": "registry.example/proxy:2"}
+        )
+        second = base64.b64decode((await webhook.ask(pod()))["patch"])
+        assert b"proxy:2" in second
+        kept.current = snapshot({**TEMPLATE, "overlay.yaml.j2": TEMPLATE["overlay.yaml.j2"].replace("proxy\n", "px\n")})
+        third = base64.b64decode((await webhook.ask(pod()))["patch"])
+        assert b'"name":"px"' in third
+        assert [line["cached"] for line in webhook.lines()] == [False, True, False, False]
+
+    asyncio.run(go())
