@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from injector.pods.context import Object, Workload
 from injector.settings import Settings
+
+#: Characters up to which a file's digest is remembered.
+_SHORT = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ def config_map(
     owner: Object | None = None
     if workload.owner is not None:
         owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
-    content = msgspec.json.encode([sorted(files.items()), owner, workload.kind, workload.name])
+    texts = [(file, _digest(text)) for file, text in sorted(files.items())]
+    content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return GeneratedConfigMap(
         name=f"{workload.name[:100].rstrip('.-') or 'pod'}-{template}-{digest}",
@@ -47,6 +52,16 @@ def config_map(
         owner=owner,
         labels={settings.generated_label: template, "app.kubernetes.io/managed-by": "sidecar-injector"},
     )
+
+
+def _digest(text: str) -> str:
+    return _digest_of_short(text) if len(text) < _SHORT else hashlib.blake2b(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _digest_of_short(text: str) -> str:
+    """The same, remembered: rendered files are few and come again and again. At most 256 times _SHORT is kept."""
+    return hashlib.blake2b(text.encode()).hexdigest()
 
 
 def file_annotation(template: str, file: str, settings: Settings) -> str:

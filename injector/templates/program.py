@@ -20,10 +20,14 @@ from injector.templates.structure import CLOSE, OPEN, Structure
 
 #: What stands around a line's tag: see `Program.lines`.
 LINE_OPEN, LINE_CLOSE = "\ufdd2", "\ufdd3"
+_TAG = re.compile(f"{LINE_OPEN}([^{LINE_CLOSE}]*)#([0-9]+){LINE_CLOSE}")
+_TAGS = re.compile(f"(?:[ \t]*{LINE_OPEN}[^{LINE_CLOSE}]*{LINE_CLOSE})*")
 _RESERVED = (OPEN, CLOSE, LINE_OPEN, LINE_CLOSE)
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: How Go templates, which Helm uses, look where Jinja cannot read them.
 _GO = re.compile(r"\{\{-?\s*(?:[.$]|include\b|template\b|toYaml\b|if\b|range\b|end\b|with\b)")
+#: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
+_PARAMS_ONE_BY_ONE = 3
 _STRUCTURES = 2 * 1024 * 1024
 _RENDERS = 2 * 1024 * 1024
 
@@ -78,14 +82,11 @@ class Program:
         template = environment.get_template(root.source)
         text = "".join(template.root_render_func(template.new_context(dict(variables))))
         places = [(root.source, 1)]
-        for line in text.split("\n")[1:]:
-            tag, closed, _ = line.rpartition(LINE_CLOSE)
-            if not closed:
-                places.append((places[-1][0], places[-1][1]))
-                continue
-            file, _, number = tag[tag.rindex(LINE_OPEN) + 1 :].rpartition("#")
-            places.append((file, int(number)))
-        return places
+        for line in text.split("\n"):
+            # several tags stand where pieces meet; the last of those at the start is what the line's text begins with
+            tags = _TAG.findall(_TAGS.match(line)[0])  # type: ignore[index]
+            places.append((tags[-1][0], int(tags[-1][1])) if tags else places[-1])
+        return places[1:]
 
     def place(self, file: str, line: int) -> Place:
         """A place with its line's text."""
@@ -120,6 +121,8 @@ class Program:
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
             reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
+        if sum(path[0] == "params" for path in reads) > _PARAMS_ONE_BY_ONE:
+            reads.add(("params",))
         shortest = {p for p in reads if p[0] in syntax.NAMES and not any(p[:n] in reads for n in range(1, len(p)))}
         names = {path[0] for path in shortest}
         return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))
