@@ -1,0 +1,92 @@
+"""`injector explain` of what lives in a real cluster: with its settings, templates, webhooks and ages."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from injector.cli.main import cli
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import config_map, deployment, pod, webhook, webhook_configuration
+
+OURS = {"app.kubernetes.io/name": "sidecar-injector"}
+TEMPLATE = {
+    "template.yaml": "description: Ships logs.\n",
+    "overlay.yaml.j2": "spec: {containers: [{name: logger, image: 'logger:1'}]}\n",
+}
+
+
+@pytest.fixture
+def installed(control_plane: ControlPlane, namespace: NamespaceFactory) -> Iterator[str]:
+    """An injector's namespace with settings, a template and a webhook that asks for a label."""
+    ns = namespace()
+    api = control_plane.api
+    api.create(config_map("settings", {"settings.yaml": "templates: [logger]\n"}, labels=OURS), ns)
+    api.create(config_map("logger", TEMPLATE, labels={"sidecar.injector/template": "true"}), ns)
+    entry = webhook("pods.injector.example", {"service": {"namespace": ns, "name": "injector"}}, namespace="nowhere")
+    entry["namespaceSelector"] = {"matchLabels": {"injection": "enabled"}}
+    entry["failurePolicy"] = "Ignore"
+    configuration = webhook_configuration("explained", entry)
+    configuration["metadata"]["labels"] = OURS
+    api.create(configuration)
+    yield ns
+    api.delete(configuration["kind"], "explained")
+
+
+def explained(control_plane: ControlPlane, *args: str) -> Any:
+    command = ["explain", "--kubeconfig", str(control_plane.kubeconfig), "--output", "json", *args]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return json.loads(result.stdout)[0]
+
+
+def test_a_pod_that_is_older_than_its_namespace_s_label(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str
+) -> None:
+    ns = namespace()
+    control_plane.api.create(pod("old"), ns)
+    before = explained(control_plane, "pod/old", "-n", ns)
+    assert before["reason"] == "not-requested"
+    assert "webhook pods.injector.example: not called, its namespaceSelector does not match namespace " + ns in (
+        before["notes"]
+    )
+    time.sleep(1.1)  # times of the API have whole seconds
+    control_plane.api.patch("Namespace", ns, {"metadata": {"labels": {"injection": "enabled"}}})
+    after = explained(control_plane, "pod/old", "-n", ns)
+    assert (after["reason"], after["namespace"]) == ("injected", ns)
+    assert [t["name"] for t in after["templates"]] == ["logger"]
+    notes = " | ".join(after["notes"])
+    assert "does not remember" in notes
+    assert "webhook pods.injector.example: called; when it fails: Ignore" in notes
+    assert "label injection was set at" in notes
+
+
+def test_a_deployment_s_pod_template_and_an_annotation_out_of_place(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str
+) -> None:
+    ns = namespace(labels={"injection": "enabled"})
+    obj = deployment("web")
+    obj["metadata"]["annotations"] = {"sidecar.injector/inject": "false"}
+    control_plane.api.create(obj, ns)
+    found = explained(control_plane, "deploy/web", "-n", ns)
+    assert (found["object"], found["reason"]) == ("deployment/web", "injected")
+    assert any("stands on deployment/web itself" in note for note in found["notes"])
+
+
+def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
+    control_plane: ControlPlane, namespace: NamespaceFactory
+) -> None:
+    ns = namespace(labels={"injection": "enabled"})
+    control_plane.api.create(pod("one"), ns)
+    found = explained(control_plane, "pod/one", "-n", ns)
+    assert [t["name"] for t in found["templates"]] == ["envoy"]
+    notes = " | ".join(found["notes"])
+    assert "this goes by default settings and the shipped templates" in notes
+    assert "no webhook of the injector is registered" in notes
