@@ -140,9 +140,10 @@ def listen(port: int, serve: Callable[[socket.socket], None]) -> None:
 def main() -> None:
     """Serve until ended."""
     ports = [int(word) for word in sys.argv[1:]]
+    server = DualStackServer(("::", ports[0]), Handler)  # first, so that whoever finds the last port finds them all
     for port, serve in zip(ports[1:], (serve_grpc, greet), strict=False):
         listen(port, serve)
-    DualStackServer(("::", ports[0]), Handler).serve_forever()
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tests.dataplane.app import (
     DATA,
@@ -27,6 +28,7 @@ from tests.dataplane.app import (
 from tests.dataplane.network import Namespace
 
 TIMEOUT = 10.0
+Found = TypeVar("Found")
 
 
 class Answer(NamedTuple):
@@ -40,6 +42,15 @@ class Answer(NamedTuple):
     def json(self) -> Any:
         """The body as JSON."""
         return json.loads(self.body)
+
+
+def eventually(look: Callable[[], Found | None], seconds: float = 15) -> Found:
+    """What `look` finds, once it finds something: programs write their logs a little later than their answers."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, "it has not come"
+        time.sleep(0.02)
+    return found
 
 
 def call(

@@ -178,10 +178,11 @@ class RunningPod:
     def _port(self, name: str, port: int | str) -> int:
         if isinstance(port, int):
             return port
-        return next(p["containerPort"] for p in self.container(name)["ports"] if p["name"] == port)
+        number: int = next(p["containerPort"] for p in self.container(name)["ports"] if p["name"] == port)
+        return number
 
     def _make_volume(self, volume: Object) -> Path:
-        folder = self._folder / "volumes" / volume["name"]
+        folder: Path = self._folder / "volumes" / volume["name"]
         folder.mkdir(parents=True)
         if "configMap" in volume:
             for file, text in self._config_maps[volume["configMap"]["name"]].items():

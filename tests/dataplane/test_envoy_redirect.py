@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -13,7 +13,7 @@ from subprocess import CalledProcessError
 import pytest
 
 from tests.dataplane.app import GREETING, SERVING
-from tests.dataplane.calls import call, check_health, connect, greeter, service
+from tests.dataplane.calls import call, check_health, connect, eventually, greeter, service
 from tests.dataplane.conftest import Run
 from tests.dataplane.envoy import Statistics
 from tests.dataplane.gallery import GREETING_PORT, GRPC_PORT, HTTP_PORT
@@ -183,14 +183,6 @@ def test_the_access_log_is_json(pod: RunningPod) -> None:
     assert entry["upstream"] == f"{pod.network.pod.ipv4}:{HTTP_PORT}"
 
 
-def eventually(look: Callable[[], list[str]]) -> list[str]:
-    end = time.monotonic() + 15
-    while not (found := look()):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    return found
-
-
 def test_envoy_runs_without_privileges_on_a_read_only_root(pod: RunningPod) -> None:
     process = Path(f"/proc/{pod.process('envoy')}")
     status = dict(re.findall(r"(\w+):\t(.*)", (process / "status").read_text()))
@@ -258,9 +250,8 @@ def test_without_the_rules_a_direct_connection_is_closed_and_does_not_loop(run: 
     with run("envoy", start=False) as pod:
         pod.launch(pod.container("envoy"))
         pod.await_start("envoy")
-        with connect(pod.network.outside, pod.network.pod.ipv4, 15006) as connection:
-            with suppress(ConnectionResetError):
-                assert connection.recv(100) == b""
+        with connect(pod.network.outside, pod.network.pod.ipv4, 15006) as connection, suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
         assert Statistics(pod).connections("inbound") == 0
 
 
