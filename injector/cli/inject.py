@@ -103,7 +103,7 @@ class _Injector:
         line = replace(
             line_for(obj, namespace.name, _outcome(result), document.place),
             reason="" if done else str(result.reason),
-            message="" if done else result.message.removeprefix(f"{result.reason}: "),
+            message=_message(result),
             templates=tuple(name for name, _ in result.templates),
             warnings=tuple(w for w in result.warnings if w != f"no sidecar: {result.message}"),
         )
@@ -133,6 +133,13 @@ class _Injector:
 
     def _key(self, obj: Object) -> tuple[str, str]:
         return self._namespaces.name_for(obj), str(metadata_of(obj).get("name"))
+
+
+def _message(result: Injection) -> str:
+    """What there is to say besides the outcome."""
+    if result.reason is Reason.ALREADY_INJECTED:
+        return "has its sidecar already; to inject it anew, uninject it first"
+    return "" if result.reason is Reason.INJECTED else result.message.removeprefix(f"{result.reason}: ")
 
 
 def _outcome(result: Injection) -> Outcome:
