@@ -337,10 +337,9 @@ class _Checker(NodeTransformer):
 
 
 def tag_lines(tree: nodes.Template, tag: Any) -> None:
-    """Put `tag(line)` behind every line end that the author wrote, so that a rendered line can be traced back."""
+    """Put `tag(line)` before every line that the author wrote, so that a rendered line can be traced back."""
     for data in tree.find_all(nodes.TemplateData):
-        lines = data.data.split("\n")
-        data.data = "\n".join([lines[0], *(tag(data.lineno + n) + line for n, line in enumerate(lines[1:], 1))])
+        data.data = "\n".join(tag(data.lineno + n) + line for n, line in enumerate(data.data.split("\n")))
 
 
 def undeclared(names: set[str], facts: Facts, shared: set[str]) -> Iterator[tuple[str, int]]:

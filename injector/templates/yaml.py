@@ -175,7 +175,7 @@ class Builder:
             if type(value) not in _TAGS[tag]:
                 raise _error(node, f"this is no {tag.removeprefix(_STANDARD)}")
             return value
-        return self.tagged(node, self.text(node, node.style is None))
+        return self.tagged(node, self.text(node, not node.style))
 
     def _sequence(self, node: Node) -> Any:
         return self.make_sequence([self.value(item) for item in node.value], node)

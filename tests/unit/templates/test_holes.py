@@ -1,0 +1,236 @@
+"""What a value becomes, by where its hole stands; and which line an error names."""
+
+# ruff: noqa: E501 - templates read best on one line
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.pods.overlay import Replace
+from injector.reasons import Reason
+from injector.templates.render import RenderError, render_overlay
+from tests.unit.templates.build import context, file, overlay, template
+
+
+@pytest.mark.parametrize(
+    "value", [1, -5, 2**63, 0.25, True, False, "true", "1", "", "a: b", [1, "2"], {"a": [None, 1]}]
+)
+def test_alone_a_value_keeps_its_type(value: Any) -> None:
+    for text in (
+        "a: {{ params.v }}",
+        "a:\n  {{ params.v }}",
+        "{a: {{ params.v }}}",
+        "a: {{ params.v }} # {{ params.v }}",
+    ):
+        found = overlay(text, {"v": value})["a"]
+        assert found == value
+        assert type(found) is type(value)
+    assert overlay("a: [{{ params.v }}, {{ params.v }}]", {"v": value})["a"] == [value, value]
+    assert overlay("a:\n- {{ params.v }}\n", {"v": value})["a"] == [value]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1, "1"), (-5, "-5"), (0.25, "0.25"), (True, "true"), (False, "false"), ("x", "x"), ("", "")]
+)
+def test_in_quotes_and_beside_text_it_is_a_string(value: Any, text: str) -> None:
+    params = {"v": value}
+    assert overlay("a: '{{ params.v }}'", params)["a"] == text
+    assert overlay('a: "{{ params.v }}"', params)["a"] == text
+    assert overlay("a: {{ params.v }}m", params)["a"] == f"{text}m"
+    assert overlay("a: '{{ params.v }}:{{ params.v }}'", params)["a"] == f"{text}:{text}"
+    assert overlay("a: {{ params.v }}:{{ params.v }}", params)["a"] == f"{text}:{text}"
+    assert overlay("a: |\n  x {{ params.v }}\n  y\n", params)["a"] == f"x {text}\ny\n"
+    assert overlay("a: !!str {{ params.v }}", params)["a"] == text
+    assert overlay("'{{ params.v }}': 1", params) == {text: 1}
+    assert overlay("{{ params.v }}: 1", params) == {text: 1}
+
+
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}])
+@pytest.mark.parametrize(
+    "text", ["'{{ params.v }}'", "x{{ params.v }}", "|\n    {{ params.v }}", "{'{{ params.v }}': 1}"]
+)
+def test_what_has_no_one_spelling_is_an_error_in_a_string(value: Any, text: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        overlay(f"b: 1\nc:\n  a: {text}\n", {"v": value})
+    assert caught.value.line == 3
+    assert "within a string" in str(caught.value)
+
+
+def test_a_null_drops_its_key() -> None:
+    text = "a: {{ params.v }}\nb: {c: {{ params.v }}, d: 1}\ne: null\nf: {{ {'g': params.v, 'h': 1} }}\n"
+    text += "i: !replace {{ params.v }}\n"
+    assert overlay(text, {"v": None}) == {"b": {"d": 1}, "f": {"h": 1}}
+
+
+def test_a_null_in_a_list_is_an_error() -> None:
+    with pytest.raises(RenderError, match=r"sample/overlay\.yaml\.j2:3: a list's item is null"):
+        overlay("a:\n- 1\n- {{ params.v }}\n", {"v": None})
+
+
+def test_replace() -> None:
+    text = "a: !replace Always\nb: !replace {{ params.v }}\nc: !replace {d: '{{ params.v }}'}\ne: !replace null\nf: !replace '1'"
+    assert overlay(text, {"v": 5}) == {
+        "a": Replace("Always"),
+        "b": Replace(5),
+        "c": Replace({"d": "5"}),
+        "e": Replace(None),
+        "f": Replace("1"),
+    }
+    with pytest.raises(InjectionError, match="unknown tag !replace"):
+        file("x.yaml", "a: !replace 1\n")
+    with pytest.raises(InjectionError, match="unknown tag !other"):
+        overlay("a: !other 1\n")
+
+
+def test_keys_are_checked_for_duplicates_after_filling() -> None:
+    for text in ("a: 1\n{{ params.v }}: 2\n", "{{ params.v }}: 2\na: 1\n", "'{{ params.v }}': 1\n{{ params.v }}: 2\n"):
+        with pytest.raises(RenderError, match='the key "a" is there twice'):
+            overlay(text, {"v": "a"})
+    assert overlay("a: 1\n{{ params.v }}: 2\n", {"v": "b"}) == {"a": 1, "b": 2}
+
+
+def test_anchors_and_merge_keys() -> None:
+    text = "a: &a {x: {{ params.v }}, w: 1}\nb: {<<: *a, w: 2}\nc: [*a, *a]\nd:\n  <<: [{x: 0}, *a]\n  z: 3\n"
+    assert overlay(text, {"v": 7}) == {
+        "a": {"x": 7, "w": 1},
+        "b": {"w": 2, "x": 7},
+        "c": [{"x": 7, "w": 1}] * 2,
+        "d": {"z": 3, "x": 0, "w": 1},
+    }
+
+
+def test_control_flow() -> None:
+    text = """\
+ports:
+{% for port in ports %}
+  - containerPort: {{ port }}
+    name: p-{{ loop.index }}
+{% endfor %}
+{% if native %}
+native: yes
+{% else %}
+native: no
+{% endif %}
+{% macro env(name, value) %}
+  - {name: {{ name }}, value: "{{ value }}"}
+{% endmacro %}
+env:
+{{ env("A", 1) }}
+{{- env("B", true) }}
+{% set lines %}
+x: [1]
+{% endset %}
+{{ lines }}
+"""
+    assert overlay(text) == {
+        "ports": [{"containerPort": 8080, "name": "p-1"}],
+        "native": True,
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "true"}],
+        "x": [1],
+    }
+
+
+def test_what_a_template_sees() -> None:
+    text = """\
+a: {{ object.metadata.name }}
+b: {{ pod.metadata.labels["app"] }}
+c: {{ namespace.name }}/{{ namespace.labels.injection }}
+d: {{ workload.kind }} {{ workload.name }}
+e: {{ containers | map(attribute="name") | join(",") }}
+f: {{ ports }}
+g: {{ files.configmap }}
+h: "{{ cluster.version }}"
+i: {{ cluster.domain }}
+j: {{ native }}
+k: {{ object.spec.securityContext.runAsUser | default(5) }}
+l: {{ object.spec.securityContext is defined }}
+m: {{ object.metadata.labels.get("no", "x") }}
+o: {{ params.v | default("unset") }}
+"""
+    assert overlay(text, {"v": None}) == {
+        "a": "web",
+        "b": "web",
+        "c": "shop/enabled",
+        "d": "Deployment web",
+        "e": "web",
+        "f": [8080],
+        "g": "sample-0123456789ab",
+        "h": "1.36",
+        "i": "cluster.local",
+        "j": True,
+        "k": 5,
+        "l": False,
+        "m": "x",
+        "o": "unset",
+    }
+
+
+def test_verdicts() -> None:
+    with pytest.raises(InjectionError, match="no latest here") as caught:
+        overlay("{% if true %}\n{{ deny('no latest ' ~ 'here') }}\n{% endif %}")
+    assert caught.value.reason is Reason.DENIED
+    assert str(caught.value) == "no latest here (sample/overlay.yaml.j2:2)"
+    with pytest.raises(InjectionError) as caught:
+        overlay("{{ fail('nothing to serve') }}")
+    assert caught.value.reason is Reason.NOT_SERVED
+    made = template("a: 1\n{{ warn('first') }}\n{% if ports %}{{ warn(ports[0]) }}{% endif %}\n")
+    for _ in range(2):  # also from the memory of results
+        assert render_overlay(made, context()).warnings == ("first", "8080")
+    assert render_overlay(made, context(ports=())).warnings == ("first",)
+
+
+def test_an_empty_overlay() -> None:
+    assert overlay("{% if not native %}a: 1{% endif %}\n# nothing\n") == {}
+    with pytest.raises(InjectionError, match="it has to be a partial pod"):
+        overlay("- a\n")
+
+
+def test_results_are_remembered_by_what_was_read_alone() -> None:
+    made = template(
+        "a: {{ object.metadata.labels.app }}\nb: {{ params.v }}\n", {"v": {"type": "string"}, "w": {"type": "string"}}
+    )
+    first = render_overlay(made, context({"v": "x", "w": "1"}))
+    pod = {"metadata": {"labels": {"app": "web"}, "name": "other"}, "spec": {}}
+    assert render_overlay(made, context({"v": "x", "w": "2"}, object=pod)) is first
+    assert render_overlay(made, context({"v": "y", "w": "2"})).overlay == {"a": "web", "b": "y"}
+    assert render_overlay(made, context({"v": True})).overlay["b"] is True
+    assert render_overlay(made, context({"v": 1})).overlay["b"] == 1
+    assert type(render_overlay(made, context({"v": 1})).overlay["b"]) is int
+    assert type(render_overlay(made, context({"v": "1"})).overlay["b"]) is str
+
+
+FAULTS = {
+    "a: 1\nb: [\n": ("overlay.yaml.j2", 3),
+    "a: 1\n\n\nb: 'x\n": ("overlay.yaml.j2", 5),
+    "a: 1\nb: {{ object.nothing }}\n": ("overlay.yaml.j2", 2),
+    "{% if true %}\n{% for x in [1, 2] %}\na: 1\n{% endfor %}\n{% endif %}\n": ("overlay.yaml.j2", 3),
+    "{#- a\n comment -#}\na: 1\n{%- if true %}\n\nb: 1\n{% endif -%}\n\n\n  c: {{ 1 }}\n a: 1\n": (
+        "overlay.yaml.j2",
+        11,
+    ),
+    "a: 1\n{% include '_i.yaml.j2' %}\n": ("_i.yaml.j2", 2),
+    "a: 1\n{% import '_m.yaml.j2' as m %}\n{{ m.bad() }}\n": ("_m.yaml.j2", 3),
+    "a: 1\n{% import '_m.yaml.j2' as m %}\n{{ m.failing() }}\n": ("_m.yaml.j2", 7),
+    "a: 1\n{% set x %}\nb: 1\nb: 2\n{% endset %}\n\n{{ x }}\n": ("overlay.yaml.j2", 4),
+    "a: {{ 1 }}\n{% set x = [\n 1,\n 2 / 0\n] %}\nb: 1": ("overlay.yaml.j2", 2),
+    "a: 1\ny: 1\n": ("overlay.yaml.j2", 2),
+    "a: &x {b: *x}\n": ("overlay.yaml.j2", 1),
+    "a: 1\nb: *x\n": ("overlay.yaml.j2", 2),
+    "a: 1\n--- \nb: 1\n": ("overlay.yaml.j2", 2),
+    "\n\n? [a]\n: 1\n": ("overlay.yaml.j2", 3),
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_errors_name_the_authors_line(text: str) -> None:
+    files = {
+        "_i.yaml.j2": "c: 1\nc: 2\n",
+        "_m.yaml.j2": "\n{% macro bad() %}\n\tc: 1\n{% endmacro %}\n\n{% macro failing() %}\nc: {{ none ~ 'x' }}\n{% endmacro %}\n",
+    }
+    with pytest.raises(RenderError) as caught:
+        overlay(text, **files)
+    assert (caught.value.file, caught.value.line) == FAULTS[text], str(caught.value)
+    assert str(caught.value).startswith("sample/{}:{}: ".format(*FAULTS[text]))
