@@ -54,9 +54,8 @@ def test_a_pod_that_is_older_than_its_namespace_s_label(
     control_plane.api.create(pod("old"), ns)
     before = explained(control_plane, "pod/old", "-n", ns)
     assert before["reason"] == "not-requested"
-    assert "webhook pods.injector.example: not called, its namespaceSelector does not match namespace " + ns in (
-        before["notes"]
-    )
+    not_called = f"not called, its namespaceSelector does not match namespace {ns}"
+    assert f"webhook pods.injector.example: {not_called}" in before["notes"]
     time.sleep(1.1)  # times of the API have whole seconds
     control_plane.api.patch("Namespace", ns, {"metadata": {"labels": {"injection": "enabled"}}})
     after = explained(control_plane, "pod/old", "-n", ns)
