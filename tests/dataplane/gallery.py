@@ -56,14 +56,15 @@ def injected(
     namespace: Namespace = ENABLED,
     native: bool = True,
     workload: Workload | None = None,
+    bare: bool = False,
 ) -> Injection:
-    """What the injector makes of a pod with a template and parameters."""
+    """What the injector makes of a pod with a template and parameters. A bare one has no workload."""
     return inject(
         pod or app_pod(),
         namespace,
         snapshot(template, native),
         overrides={template: parameters or {}},
-        workload=workload or Workload("Deployment", "web"),
+        workload=None if bare else workload or Workload("Deployment", "web"),
     )
 
 

@@ -8,8 +8,9 @@
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
 startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,
-volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap and emptyDir. Probes
-go from outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
+volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, emptyDir, and
+downwardAPI for annotations. Probes go from outside to the pod's address, as kubelet's do. Whatever was started is
+ended, by its own process id.
 """
 
 from __future__ import annotations
@@ -187,6 +188,11 @@ class RunningPod:
         if "configMap" in volume:
             for file, text in self._config_maps[volume["configMap"]["name"]].items():
                 (folder / file).write_text(text)
+            folder.chmod(0o755)
+        elif "downwardAPI" in volume:
+            for item in volume["downwardAPI"]["items"]:
+                key = item["fieldRef"]["fieldPath"].removeprefix("metadata.annotations['").removesuffix("']")
+                (folder / item["path"]).write_text(self.metadata["annotations"][key])
             folder.chmod(0o755)
         elif "emptyDir" in volume:
             folder.chmod(0o777)

@@ -227,6 +227,21 @@ def test_a_node_without_ipv6_runs_the_pod(run: Run) -> None:
         assert Statistics(pod).requests("inbound") == 1
 
 
+def test_where_sidecars_are_plain_containers(run: Run) -> None:
+    with run("envoy", native=False) as pod, service(pod.network.outside, 80):
+        assert [c["name"] for c in pod.spec["initContainers"]] == ["envoy-redirect", "envoy-redirect-ipv6"]
+        assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT).json["headers"]
+        assert call(pod.network.pod, pod.network.outside.ipv4, 80).status == 200
+        assert Statistics(pod).requests("outbound") == 1
+
+
+def test_a_pod_without_a_workload_gets_its_files_by_annotation(run: Run) -> None:
+    with run("envoy", bare=True) as pod:
+        assert "downwardAPI" in next(v for v in pod.spec["volumes"] if v["name"] == "envoy-config")
+        for address in addresses(pod, "pod"):
+            assert "x-forwarded-for" in call(pod.network.outside, address, HTTP_PORT).json["headers"]
+
+
 def test_ipv6_never_leaves_it_alone(run: Run) -> None:
     with run("envoy", {"ipv6": "never"}) as pod:
         assert "x-forwarded-for" not in call(pod.network.outside, pod.network.pod.ipv6, HTTP_PORT).json["headers"]

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.dataplane import xds
 from tests.dataplane.app import GREETING, Handler
 from tests.dataplane.calls import call, connect, greeter, service
 from tests.dataplane.conftest import Run
@@ -140,6 +141,15 @@ def test_envoy_starts_without_its_xds_server(run: Run) -> None:
     with run("envoy", {"intercept": "ports", "xds-server": "10.99.0.1:18000"}) as pod:
         assert call(pod.network.outside, pod.network.pod.ipv4, INBOUND).status == 200
         assert Statistics(pod).total("envoy_cluster_upstream_cx_connect_fail", "xds") > 0
+
+
+def test_an_xds_server_adds_clusters(run: Run) -> None:
+    with run("envoy", {"intercept": "ports", "xds-server": "10.99.0.1:18000"}, start=False) as pod:
+        with greeter(pod.network.outside, 18000, xds.serve):
+            pod.start()
+            clusters = call(pod.network.pod, "127.0.0.1", 15000, "/clusters").body.decode()
+        assert "dynamic::10.99.0.1:80::" in clusters
+        assert call(pod.network.outside, pod.network.pod.ipv4, INBOUND).status == 200
 
 
 def test_a_log_as_text_and_no_log(run: Run) -> None:

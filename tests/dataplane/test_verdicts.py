@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import kubernetes_validate
 import pytest
+import yaml
 
 from injector.inject import Injection
 from injector.pods.context import Namespace, Workload
@@ -92,6 +94,26 @@ def test_ports_of_its_own_that_are_the_same() -> None:
     refused(injected("nginx", {"status-port": "18080"}), Reason.NOT_SERVED, "different")
 
 
+def test_lists_as_annotations() -> None:
+    pod = app_pod()
+    pod["metadata"]["annotations"] = {
+        "envoy.sidecar.injector/exclude-outbound-ports": "5432, 6379",
+        "envoy.sidecar.injector/exclude-outbound-ranges": "10.0.0.0/8,fd00::/8",
+        "envoy.sidecar.injector/clusters": '[{"name": "pay", "host": "pay.example", "port": 443, "tls": true}]',
+    }
+    injection = injected("envoy", pod=pod)
+    assert injection.warnings == ()
+    files = injection.files[0].data
+    assert "--dports 5432,6379 -j RETURN" in files["ipv4.rules"]
+    assert "-d 10.0.0.0/8 -j RETURN" in files["ipv4.rules"]
+    assert "-d fd00::/8 -j RETURN" in files["ipv6.rules"]
+    clusters = yaml.safe_load(files["envoy.yaml"])["static_resources"]["clusters"]
+    assert (
+        next(c for c in clusters if c["name"] == "extra-pay")["transport_socket"]["typed_config"]["sni"]
+        == "pay.example"
+    )
+
+
 def test_clusters_of_one_name() -> None:
     cluster = {"name": "a", "host": "b", "port": 1}
     refused(injected("envoy", {"clusters": [cluster, {**cluster, "port": 2}]}), Reason.NOT_SERVED, "name")
@@ -131,3 +153,13 @@ def test_only_the_redirect_has_a_privilege() -> None:
         assert (context["runAsUser"] == 0) is privileged
         assert context["capabilities"].get("add", []) == (["NET_ADMIN"] if privileged else [])
         assert not {"sh", "bash", "-c"} & set(container["command"])
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("template", "parameters"),
+    [("envoy", {}), ("envoy", {"intercept": "ports"}), ("envoy", {"redirect-backend": "legacy"}), ("nginx", {})],
+)
+def test_kubernetes_own_schema(template: str, parameters: dict[str, Any], native: bool) -> None:
+    pod = injected(template, parameters, native=native).pod
+    kubernetes_validate.validate({"apiVersion": "v1", "kind": "Pod", **pod}, "1.31", strict=True)
