@@ -8,6 +8,7 @@ that a large pod does not stay in memory.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _SUFFIX_LENGTH = 5
 _MANAGED_FIELDS = b'"managedFields":['
 _TIME = b'"time":"'
 _TIME_LENGTH = 20
+_SECOND = re.compile(rb"[-:T0-9]{19}Z")
 #: What an entry takes besides its bytes: objects, digest, table slot.
 _OVERHEAD = 900
 #: A namespace's token is remembered for this many namespaces at once.
@@ -31,16 +33,12 @@ _NAMESPACES = 20_000
 
 @dataclass(slots=True)
 class Entry:
-    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it.
-
-    `files` were seen to exist; until `files_until` (of `time.perf_counter`) nobody has to look again.
-    """
+    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it."""
 
     tail: bytes
     line: bytes
     cells: tuple[Cell, ...]
     files: tuple[GeneratedConfigMap, ...] = ()
-    files_until: float = 0.0
 
     @property
     def size(self) -> int:
@@ -109,15 +107,15 @@ def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     volatile: tuple[bytes, ...] = ()
     start = pod.find(_TOKEN_VOLUME) + len(_TOKEN_VOLUME)
     end = start + _SUFFIX_LENGTH
-    if start >= len(_TOKEN_VOLUME) and pod[end : end + 1] == b'"':
-        volatile = (pod[start:end],)
+    if start >= len(_TOKEN_VOLUME) and pod[end : end + 1] == b'"' and (suffix := pod[start:end]).isalnum():
+        volatile = (suffix,)
         pod = pod.replace(pod[start - 16 : end], b"\0")
     digest = hashlib.sha256(token)
     fields = pod.find(_MANAGED_FIELDS)
     if fields >= 0:
         start = pod.find(_TIME, fields, fields + 400) + len(_TIME)
         end = start + _TIME_LENGTH
-        if start > fields and pod[end - 1 : end + 1] == b'Z"':
+        if start > fields and _SECOND.fullmatch(pod, start, end):
             volatile = (*volatile, pod[start:end])
             digest.update(pod[:start])
             digest.update(b"\0")

@@ -28,9 +28,6 @@ from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
 from injector.webhook.untouched import Untouched, is_pod_creation
 
-#: Seconds for which ConfigMaps that were seen to exist need no second look.
-_FILES_SECONDS = 30.0
-
 
 @dataclass(frozen=True, slots=True)
 class _Case:
@@ -87,7 +84,7 @@ class Mutate:
         entry = self._cache.get(key)
         if entry is not None:
             self._hits.value += 1
-            if not entry.files or entry.files_until > started or request.dry_run:
+            if not entry.files or request.dry_run or self._config_maps.known(entry.files):
                 answer = answer_head(review) + entry.tail
                 self._recorder.record(review, entry.line, entry.cells, started, True)
                 return answer
@@ -134,7 +131,6 @@ class Mutate:
             await self._ensure(entry.files, case)
         except InjectionError as error:
             return self._without_files(case, read_object(case.raw), namespace, error)
-        entry.files_until = time.perf_counter() + _FILES_SECONDS
         self._recorder.record(case.review, entry.line, entry.cells, case.started, True)
         return answer_head(case.review) + entry.tail
 
@@ -190,7 +186,8 @@ class Mutate:
         key: bytes,
         volatile: tuple[bytes, ...],
     ) -> bytes | Awaitable[bytes]:
-        if injection.files and not case.review.request.dry_run:
+        files = injection.files
+        if files and not case.review.request.dry_run and not self._config_maps.known(files):
             return self._with_new_files(case, pod, namespace, injection, key, volatile)
         return self._finish(case, pod, namespace, injection, key, volatile)
 
@@ -214,7 +211,6 @@ class Mutate:
         self._recorder.record(case.review, line, cells, case.started, False)
         lasting = key and injection.reason not in PASSING and case.snapshot is self._cached_of
         if lasting and may_be_kept(volatile, verdict.patch, tail, injection.files):
-            seen = 0.0 if case.review.request.dry_run else time.perf_counter() + _FILES_SECONDS
-            self._cache.put(key, Entry(tail, line, cells, injection.files, seen))
+            self._cache.put(key, Entry(tail, line, cells, injection.files))
             self._bytes.value = self._cache.size
         return answer_head(case.review) + tail

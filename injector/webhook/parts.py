@@ -36,6 +36,9 @@ class Namespaces(Protocol):
 class ConfigMaps(Protocol):
     """Creates the ConfigMaps that injected pods mount."""
 
+    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
+        """Whether all of them were seen to exist a short while ago, so that there is nothing to wait for."""
+
     async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
         """Return when all of them exist, within `deadline` seconds. Raises InjectionError when they do not."""
 
@@ -75,6 +78,10 @@ class EveryNamespace:
 
 class NoConfigMaps:
     """For `serve --standalone`: nothing is created anywhere."""
+
+    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
+        """Always: there is nothing to wait for."""
+        return True
 
     async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
         """Do nothing."""

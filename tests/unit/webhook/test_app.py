@@ -204,6 +204,7 @@ UNREADABLE: list[tuple[Any, str]] = [
     (b'{"ignored":' + b"[" * 100_000, "deep"),
     (to_bytes(review(pod())).replace(b'"spec":{', b'"spec":{"deep":' + b"[" * 5000 + b"]" * 5000 + b","), "deep"),
     (to_bytes(review(pod("caf\u00e9"))).replace(b"caf\\u00e9", b"caf\xe9"), "JSON"),
+    (to_bytes(review(pod())).replace(b'"app":', b'"ap\xc1p":'), "JSON"),
 ]
 
 

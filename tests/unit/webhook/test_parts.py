@@ -80,6 +80,8 @@ def test_replicas_have_one_key_and_nothing_else_does() -> None:
         text.replace(b"kube-api-access-abcde", b"kube-api-access-"),
         text.replace(b"kube-api-access-", b"kube-api-xccess-"),
         text.replace(b"2026-05-04T10:11:12Z", b""),
+        text.replace(b"2026-05-04T10:11:12Z", b"2026-05-04T10\xc111:12Z"),
+        text.replace(b"abcde", b"ab\xc1de"),
         text.replace(b":8080", b":8081"),
         text.replace(b"generateName", b"name"),
         text + b" ",
