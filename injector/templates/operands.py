@@ -62,10 +62,16 @@ def compared(value: Any) -> Any:
     return weigh(value) if isinstance(value, list | tuple | dict) else value
 
 
-def each(value: Any) -> Any:
-    """What a loop goes over."""
+def spend(units: int) -> Text:
+    """Charge for what a macro or a file holds, when it begins; writes nothing."""
+    current.get().charge(units)
+    return Text("")
+
+
+def each(value: Any, units: int = 1) -> Any:
+    """What a loop goes over; `units` are charged for each round."""
     if type(value) in (list, tuple, range, dict):
-        current.get().charge(10 * len(value))
+        current.get().charge(units * len(value))
         return value
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
@@ -136,5 +142,6 @@ INTERNAL: dict[str, Callable[..., Any]] = {
     "check:joined": joined,
     "check:method": method,
     "check:sliced": sliced,
+    "check:spend": spend,
     "check:weigh": weigh,
 }

@@ -20,8 +20,8 @@ from injector.templates.environment import VerdictError
 from injector.templates.faults import FaultError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
+from injector.templates.reads import read
 from injector.templates.structure import Structure
-from injector.templates.syntax import EACH
 from injector.templates.template import OVERLAY, Template
 
 
@@ -166,27 +166,13 @@ def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
     """A digest of everything that the root reads; None where that cannot be encoded."""
     values: list[Any] = []
     for path in root.reads:
-        values.append(_read(variables[path[0]], path, 1))
+        values.append(read(variables[path[0]], path))
     try:
         encoded = msgspec.msgpack.encode(values)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
 
-
-def _read(value: Any, path: tuple[str, ...], at: int) -> Any:
-    for position in range(at, len(path)):
-        name = path[position]
-        if name is EACH:
-            return [_read(item, path, position + 1) for item in value] if isinstance(value, list) else value
-        if not isinstance(value, dict) or name not in value:
-            return _ABSENT
-        value = value[name]
-    return value
-
-
-#: JSON has no bytes, so this is like no value.
-_ABSENT = b"absent"
 
 _VARIABLES: dict[str, Callable[[Context], Any]] = {
     "params": lambda c: c.params,

@@ -207,12 +207,7 @@ class _Builder(Builder):
     def key(self, node: Node) -> Any:
         if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
             return self.text(node, False)
-        key = super().key(node)
-        if key in ("true", "false") and node.value != key:
-            # YAML 1.1 has it so, and no author means it
-            problem = f"the key {node.value} is a boolean; put it in quotes"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-        return key
+        return super().key(node)
 
     def tagged(self, node: Node, built: Any) -> Any:
         if node.tag != "!replace" or not self._replace:

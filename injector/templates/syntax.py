@@ -17,9 +17,10 @@ from jinja2.visitor import NodeTransformer
 
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
+from injector.templates.habits import HABITS, REFUSED
 from injector.templates.operands import METHODS
+from injector.templates.reads import chain, item_reads
 from injector.templates.spelling import hint
-from injector.templates.text import QUOTING
 
 #: The names that a template sees; see `render.Context`.
 NAMES = frozenset(
@@ -33,25 +34,6 @@ _ALLOWED = (
     nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare, nodes.Operand, nodes.Add, nodes.Sub,
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
-_REFUSED = {
-    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
-    "Block": "{% block %} is not available; use a macro or {% include %}",
-    "Extends": "{% extends %} is not available; use a macro or {% include %}",
-    "ScopedEvalContextModifier": "{% autoescape %} is not available",
-    "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
-    "Pow": "** is not available",
-}
-_OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
-_HABITS = {
-    **dict.fromkeys(("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json"), f"{_OURS} {{name}}"),
-    **dict.fromkeys(("indent", "nindent"), f"{_OURS} {{name}}; a macro's text is written where it is indented"),
-    **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
-    **dict.fromkeys(
-        ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
-    ),
-    **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
-    **dict.fromkeys(QUOTING, "it is for text files; in YAML and JSON values need no quoting"),
-}
 _PATH_ROOTS = NAMES - {"containers", "ports", "native"}
 
 
@@ -61,10 +43,6 @@ class ForbiddenError(Exception):
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
         self.line = line
-
-
-#: In a path: each item of a list. No name in a template holds such a character.
-EACH = "\ufdd0"
 
 
 @dataclass(slots=True)
@@ -87,22 +65,6 @@ def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Fac
     return checker.facts
 
 
-def _chain(node: nodes.Node) -> tuple[str, ...] | None:
-    """`a.b["c"]` as (a, b, c): a name that is read and constant names that follow from it; None for all else."""
-    path: list[str] = []
-    while not isinstance(node, nodes.Name):
-        if isinstance(node, nodes.Getattr):
-            path.append(node.attr)
-        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            path.append(node.arg.value)
-        else:
-            return None
-        node = node.node
-    if node.ctx != "load":
-        return None
-    return (node.name, *reversed(path))
-
-
 class _Checker(NodeTransformer):
     def __init__(self, document: bool, files: frozenset[str]) -> None:
         self.facts = Facts()
@@ -114,7 +76,7 @@ class _Checker(NodeTransformer):
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
             line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 0)
-            raise ForbiddenError(_REFUSED.get(name, f"{name.lower()} is not available in templates"), line)
+            raise ForbiddenError(REFUSED.get(name, f"{name.lower()} is not available in templates"), line)
         return super().generic_visit(node, *args, **kwargs)
 
     # ---------------------------------------------------------------------------------------- names and paths
@@ -142,14 +104,17 @@ class _Checker(NodeTransformer):
 
     def _path(self, node: nodes.Expr) -> nodes.Node | None:
         """Note a chain of constant names such as `object.metadata.labels`, so that only that part is a result's key."""
-        path = _chain(node)
+        path = chain(node)
         if path is None or path[0] not in _PATH_ROOTS:
             return None
-        self.facts.names.setdefault(path[0], node.lineno)
-        if path[0] == "params":
-            self.facts.params.setdefault(path[1], node.lineno)
-        self.facts.reads.add(path)
+        self._noted(path, {path}, node.lineno)
         return node
+
+    def _noted(self, path: tuple[str, ...], reads: set[tuple[str, ...]], line: int) -> None:
+        self.facts.reads |= reads
+        self.facts.names.setdefault(path[0], line)
+        if path[0] == "params" and len(path) > 1:
+            self.facts.params.setdefault(path[1], line)
 
     # ------------------------------------------------------------------------------------------------- calls
 
@@ -176,7 +141,7 @@ class _Checker(NodeTransformer):
         target = node.call.node
         if not isinstance(target, nodes.Name) and not (isinstance(target, nodes.Getattr) and self._is_module(target)):
             raise ForbiddenError("{% call %} needs a macro", node.lineno)
-        return self.generic_visit(node)
+        return self._spending(node)
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
@@ -193,7 +158,7 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
         if name not in known:
-            habit = _HABITS.get(name, "").replace("{name}", name)
+            habit = HABITS.get(name, "").replace("{name}", name)
             rest = f"; {habit}" if habit else hint(name, known)
             raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
@@ -225,50 +190,19 @@ class _Checker(NodeTransformer):
     def visit_For(self, node: nodes.For) -> nodes.Node:
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
-        reads = self._item_reads(node)
-        if reads is None:
+        units = 10 + _size(node.body)
+        base = chain(node.iter)
+        reads = item_reads(node, base) if base is not None and base[0] in NAMES else None
+        if base is None or reads is None:
             self.generic_visit(node)
         else:
-            self.facts.reads |= reads
-            for part in (node.target, *node.body, *node.else_, *((node.test,) if node.test else ())):
-                self.visit(part)
-        node.iter = self._checked("each", [node.iter], node.lineno)
+            # the same, but the list itself is no key of the result
+            over, node.iter = node.iter, nodes.Const(None)
+            self.generic_visit(node)
+            node.iter = over
+            self._noted(base, reads, node.lineno)
+        node.iter = self._checked("each", [node.iter, nodes.Const(units)], node.lineno)
         return node
-
-    def _item_reads(self, node: nodes.For) -> set[tuple[str, ...]] | None:
-        """What a loop over one of the template's names reads, where all it does with its variable is to follow
-        constant names from it: then only those parts of the items are a result's key, and not the items.
-        """
-        base = _chain(node.iter)
-        if base is None or base[0] not in NAMES or not isinstance(node.target, nodes.Name):
-            return None
-        name = node.target.name
-        inside = [*node.body, *node.else_, *((node.test,) if node.test else ())]
-        if any(part.find((nodes.Include, nodes.Import, nodes.FromImport)) for part in inside):
-            return None  # what is included sees the variable as well
-        paths: set[tuple[str, ...]] = set()
-        whole = False
-
-        def look(part: nodes.Node) -> None:
-            nonlocal whole
-            chain = _chain(part) if isinstance(part, nodes.Expr) else None
-            if chain is not None and chain[0] == "loop":
-                whole = whole or len(chain) == 1 or chain[1] in ("previtem", "nextitem")
-            if chain is not None and chain[0] == name:
-                whole = whole or len(chain) == 1
-                paths.add((*base, EACH, *chain[1:]))
-                return
-            for child in part.iter_child_nodes():
-                look(child)
-
-        for part in inside:
-            look(part)
-        if whole:
-            return None
-        self.facts.names.setdefault(base[0], node.lineno)
-        if base[0] == "params" and len(base) > 1:
-            self.facts.params.setdefault(base[1], node.lineno)
-        return paths or {(*base, EACH, "")}  # no more than how many there are
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
         self.generic_visit(node)
@@ -318,9 +252,19 @@ class _Checker(NodeTransformer):
             self._assign(name if isinstance(name, str) else name[1], node.lineno)
         return self._file(node)
 
+    def visit_Template(self, node: nodes.Template) -> nodes.Node:
+        return self._spending(node)
+
+    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
+        """Let what may be rendered many times be paid for by its size, each time that it begins."""
+        units = nodes.Const(1 + _size(node.body))
+        self.generic_visit(node)
+        node.body.insert(0, nodes.Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
+        return node
+
     def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
         self._assign(node.name, node.lineno)
-        return self.generic_visit(node)
+        return self._spending(node)
 
     def _assign(self, name: str, line: int) -> None:
         self.visit_Name(nodes.Name(name, "store", lineno=line))
@@ -334,6 +278,11 @@ class _Checker(NodeTransformer):
             raise ForbiddenError(f'no file "{name}" in this template{hint(name, self._files)}', node.lineno)
         self.facts.includes.setdefault(name, node.lineno)
         return node
+
+
+def _size(body: list[nodes.Node]) -> int:
+    """Roughly how long it takes to go through some nodes once, in units of work."""
+    return sum(1 for part in body for _ in part.find_all(nodes.Expr)) // 8
 
 
 def tag_lines(tree: nodes.Template, tag: Any) -> None:

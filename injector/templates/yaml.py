@@ -70,7 +70,7 @@ def compose(text: str) -> Node | None:
 def load_manifest(text: str) -> Any:
     """The value of the one document of a text, None for an empty one; nulls are kept. Raises YAMLError with a mark."""
     node = compose(text)
-    return None if node is None else Builder(NODES).value(node)
+    return None if node is None else _Faithful(NODES).value(node)
 
 
 def scalar(text: str) -> Any:
@@ -144,11 +144,14 @@ class Builder:
             raise _error(node, str(error)) from None
 
     def key(self, node: Node) -> Any:
-        """The value of a key."""
+        """The value of a key. A word that YAML 1.1 takes for a boolean, such as `on`, is refused: nobody means that."""
         if not isinstance(node, yaml.ScalarNode):
             raise _error(node, "a key must be a string, not a list or a mapping")
+        value = self.value(node)
+        if isinstance(value, bool):
+            raise _error(node, f"the key {node.value} is a boolean; put it in quotes")
         try:
-            return key_text(self.value(node))
+            return key_text(value)
         except ValueError as error:
             raise _error(node, str(error)) from None
 
@@ -216,6 +219,15 @@ class Builder:
         finally:
             self._within.discard(id(node))
             self._depth -= 1
+
+
+class _Faithful(Builder):
+    """Builds what Kubernetes builds, also where that is no help to anybody: the key `on` is `"true"`."""
+
+    def key(self, node: Node) -> Any:
+        if isinstance(node, yaml.ScalarNode) and isinstance(value := self.value(node), bool):
+            return key_text(value)
+        return super().key(node)
 
 
 def _deep(text: str) -> bool:

@@ -234,3 +234,64 @@ def test_errors_name_the_authors_line(text: str) -> None:
         overlay(text, **files)
     assert (caught.value.file, caught.value.line) == FAULTS[text], str(caught.value)
     assert str(caught.value).startswith("sample/{}:{}: ".format(*FAULTS[text]))
+
+
+#: Templates that read containers in different ways; each result has to follow what it reads.
+READS = [
+    "a:\n{% for c in containers %}\n- {{ c.name }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ c.get('image') }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ c.resources.limits.get('cpu') }}{{ c.name }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ c | tojson }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ c[params.v] }}\n{% endfor %}\n",
+    "a:\n{% for c in containers if c.name.startswith('x') %}\n- {{ c.name ~ '!' }}\n{% endfor %}\n",
+    "a:\n{% for c in containers if c.name ~ c.image == 'xy' %}\n- {{ loop.index }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ loop.index }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ (loop.previtem | default({})).name | default('-') }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ loop['next' ~ 'item'] | default('-') | tojson }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}{% for p in c.ports | default([]) %}\n- {{ p.containerPort }}\n{% endfor %}{% endfor %}\n",
+    "a:\n{% for c in containers %}{% for k, v in c.items() %}\n- {{ k }}={{ v | tojson }}\n{% endfor %}{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ c.x is defined }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}{% set d = c %}\n- {{ d.image | default('-') }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}{% include '_c.yaml.j2' %}{% endfor %}\n",
+    "{% macro m(c) %}- {{ c.image | default('-') }}{% endmacro %}\na:\n{% for c in containers %}\n{{ m(c) }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}\n- {{ containers[0].name }}\n{% endfor %}\n",
+    "a:\n{% for c in containers %}{% call(x) m2() %}\n- {{ c.image | default('-') }}\n{% endcall %}{% endfor %}\n",
+    "a: {{ object.metadata.labels.get('app') }}\nb: {{ pod['metadata'].labels | items | list }}\n",
+    "a: {{ object['meta' ~ 'data'].labels.app }}\n",
+    "a: {{ object.metadata.labels[params.v] | default('-') }}\n",
+    "a: {{ object.metadata is mapping }} {{ object.metadata.x is defined }}\n",
+]
+CONTAINERS: list[list[dict[str, Any]]] = [
+    [],
+    [{"name": "x"}],
+    [{"name": "x", "image": "y"}],
+    [{"name": "x", "image": "z"}],
+    [{"name": "xx", "image": "y"}],
+    [{"name": "x", "image": "y"}, {"name": "x", "image": "y"}],
+    [{"name": "x", "image": "y"}, {"name": "w", "image": "y"}],
+    [{"name": "x", "image": "y", "ports": [{"containerPort": 1}]}],
+    [{"name": "x", "image": "y", "ports": [{"containerPort": 2}]}],
+    [{"name": "x", "image": "y", "x": None}],
+    [{"name": "x", "image": "y", "resources": {"limits": {"cpu": "1"}}}],
+    [{"name": "x", "image": "y", "resources": {"limits": {"cpu": "2"}}}],
+]
+
+
+@pytest.mark.parametrize("text", READS)
+def test_a_remembered_result_is_that_of_the_same_pod(text: str) -> None:
+    files = {"_c.yaml.j2": "\n- {{ c.image | default('-') }}\n"}
+    if "m2" in text:
+        text = "{% macro m2() %}{{ caller(1) }}{% endmacro %}" + text
+
+    def outcome(made: Any, containers: list[dict[str, Any]], labels: dict[str, str]) -> object:
+        pod = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+        try:
+            return render_overlay(made, context({"v": "image"}, object=pod, containers=containers)).overlay
+        except InjectionError as error:
+            return str(error)
+
+    shared = template(text, {"v": {"type": "string"}}, **files)
+    for containers in CONTAINERS:
+        for labels in ({}, {"app": "a"}, {"app": "b", "image": "c"}):
+            fresh = template(text, {"v": {"type": "string"}}, **files)
+            assert outcome(shared, containers, labels) == outcome(fresh, containers, labels)

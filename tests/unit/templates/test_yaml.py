@@ -38,6 +38,7 @@ def test_plain_scalars(text: str) -> None:
 
 
 def test_keys_become_strings() -> None:
+    assert load_manifest("on: 1") == {"true": 1}
     assert load_manifest("1: a\ntrue: b\n1.5: c\nx: d\n'2': e\n") == {
         "1": "a",
         "true": "b",

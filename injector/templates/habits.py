@@ -1,0 +1,27 @@
+"""What to write here instead of what people know from Helm, Ansible and Jinja elsewhere."""
+
+from __future__ import annotations
+
+from injector.templates.text import QUOTING
+
+#: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
+REFUSED = {
+    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
+    "Block": "{% block %} is not available; use a macro or {% include %}",
+    "Extends": "{% extends %} is not available; use a macro or {% include %}",
+    "ScopedEvalContextModifier": "{% autoescape %} is not available",
+    "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
+    "Pow": "** is not available",
+}
+_OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
+#: Filters that are not available, with what is said about them; `{name}` stands for the filter's name.
+HABITS = {
+    **dict.fromkeys(("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json"), f"{_OURS} {{name}}"),
+    **dict.fromkeys(("indent", "nindent"), f"{_OURS} {{name}}; a macro's text is written where it is indented"),
+    **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
+    **dict.fromkeys(
+        ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
+    ),
+    **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
+    **dict.fromkeys(QUOTING, "it is for text files; in YAML and JSON values need no quoting"),
+}

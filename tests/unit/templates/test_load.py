@@ -1,0 +1,199 @@
+"""Loading: what a template holds, and that every mistake is told with its file, line and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from injector.errors import TemplateError
+from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
+from injector.templates.template import AppliesTo, FileSpec
+
+GOOD = {
+    "template.yaml": """\
+description: A sidecar.
+parameters:
+  app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
+  image: {type: string, format: image, required: true}
+files:
+  x.yaml: {template: x.yaml.j2, validate: [x, --check, "{path}"]}
+  y.conf: {}
+delivery: annotation
+hostNetwork: inject
+selector: {matchLabels: {app: web}}
+namespaces: {matchExpressions: [{key: team, operator: Exists}]}
+overridable: [resources, image]
+for: {resources: [pods], operations: [CREATE, UPDATE]}
+""",
+    "overlay.yaml.j2": "spec: {containers: [{name: x, image: {{ params.image }}}]}\n",
+    "x.yaml.j2": "port: {{ params.app_port }}\n",
+    "y.conf.j2": "listen {{ params.app_port }};\n",
+    "README.md": "For people.",
+}
+
+
+def test_what_a_template_holds() -> None:
+    one = load_template("sample", GOOD, "a folder")
+    assert one.description == "A sidecar."
+    assert one.parameters["app-port"].default == 8080
+    assert one.parameters["app-port"].variable == "app_port"
+    assert one.parameters["image"].required
+    assert one.files == {
+        "x.yaml": FileSpec("x.yaml", "x.yaml.j2", ("x", "--check", "{path}")),
+        "y.conf": FileSpec("y.conf", "y.conf.j2"),
+    }
+    assert (one.delivery, one.host_network, one.origin) == ("annotation", "inject", "a folder")
+    assert one.selector == {"matchLabels": {"app": "web"}}
+    assert one.overridable == {"resources", "image"}
+    assert one.applies_to == AppliesTo(("",), ("pods",), ("CREATE", "UPDATE"))
+
+
+def test_the_digest_is_of_what_decides() -> None:
+    one = load_template("sample", GOOD)
+    assert len(one.digest) == 12
+    assert load_template("other", {**GOOD, "README.md": "Other."}, "elsewhere").digest == one.digest
+    assert load_template("sample", {**GOOD, "x.yaml.j2": "port: 1\n"}).digest != one.digest
+
+
+def manifest(text: str) -> dict[str, str]:
+    return {"template.yaml": text, "overlay.yaml.j2": "{}"}
+
+
+#: The text of template.yaml, the line and column of the mistake, words of the message.
+MANIFESTS = [
+    ("a: [\n", 2, 1, "not YAML"),
+    ("description: x\ndescription: y\n", 2, 1, "the key description is there twice"),
+    ("- a\n", 1, 1, "has to be a mapping"),
+    ("description: x\nparameter: {}\n", 2, 1, "did you mean parameters?"),
+    ("description: [x]\n", 1, 1, "description has to be a string"),
+    ("parameters: [a]\n", 1, 1, "parameters has to be a mapping"),
+    ("parameters:\n  a: string\n", 2, 3, "parameters.a has to be a mapping"),
+    ("parameters:\n  appPort: {type: string}\n", 2, 3, "write it like app-port"),
+    ("parameters:\n  a: {}\n", 2, 3, "type must be one of"),
+    ("parameters:\n  a:\n    type: strin\n", 3, 5, "type must be one of string"),
+    ("parameters:\n  a:\n    type: string\n    format: prt\n", 4, 5, "did you mean port?"),
+    ("parameters:\n  a:\n    type: array\n    items: {type: string, format: cird}\n", 4, 27, "did you mean cidr?"),
+    ("parameters:\n  a:\n    type: string\n    minLength: x\n", 4, 5, "not a JSON Schema"),
+    ("parameters:\n  a:\n    type: string\n    defualt: x\n", 4, 5, "did you mean default?"),
+    (
+        "parameters:\n  a:\n    type: integer\n    default: x\n",
+        4,
+        5,
+        'the default "x" is not allowed: must be an integer',
+    ),
+    ("parameters:\n  a:\n    type: string\n    format: cidr\n    default: x\n", 5, 5, "must be an address range"),
+    ("parameters:\n  a:\n    type: string\n    required: true\n    default: x\n", 4, 5, "needs no default"),
+    ("files:\n  x.yaml: {template: y.j2}\n", 2, 12, 'there is no file "y.j2"'),
+    ("files:\n  overlay.yml: {}\n", 2, 3, "did you mean overlay.yaml.j2?"),
+    ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3, "is no file's name"),
+    ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34, "did you mean validate?"),
+    ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34, '"{path}"'),
+    ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34, "list of strings"),
+    ("delivery: secret\n", 1, 1, "configmap or annotation"),
+    ("hostNetwork: true\n", 1, 1, "skip or inject"),
+    ("\nselector: {app: web}\n", 2, 1, "matchLabels and matchExpressions"),
+    ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
+    ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
+    ("for: {resources: pods}\n", 1, 7, "list of strings"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "words"), MANIFESTS)
+def test_mistakes_in_the_manifest(text: str, line: int, column: int, words: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        load_template("sample", manifest(text))
+    place = caught.value.place
+    assert words in str(caught.value)
+    assert place is not None
+    assert (place.file, place.line, place.column) == ("template.yaml", line, column), str(caught.value)
+    assert str(caught.value).startswith(f"sample/template.yaml:{line}:{column}: ")
+
+
+#: The text of overlay.yaml.j2, the line of the mistake, words of the message.
+OVERLAYS = [
+    ("\na: {{ params.app_prot }}", 2, "did you mean app_port?"),
+    ("\na: {{ params['app-port'] }}", 2, "did you mean app_port?"),
+    ("a: {{ parms.app_port }}", 1, "did you mean params?"),
+    ("a: 1\n{% if x %}{% endif %}", 2, "x is not defined"),
+    ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2, "x is not defined"),
+    ("\n\na: {{ }}", 3, "Expected an expression"),
+    ("\n{% if true %}\n", 2, "Unexpected end of template"),
+    ("a: {{ .Values.x }}", 1, "this looks like a Go template"),
+    ('a:\n{{- include "x" . | nindent 4 }}', 2, "this looks like a Go template"),
+    (
+        "a: {{ params.app_port | toYaml | indent(4) }}",
+        1,
+        "values keep their own type here: write `key: {{ params.x }}`",
+    ),
+    ("a: {{ params.app_port | nindent(4) }}", 1, "values keep their own type here"),
+    ("a: {{ params.app_port | quote }}", 1, 'write "{{ params.x }}", in quotes'),
+    ("a: {{ params.app_port | uper }}", 1, "did you mean upper?"),
+    ("a: {{ params.app_port is defned }}", 1, "did you mean defined?"),
+    ("a: {{ workload.name.startwith('x') }}", 1, "did you mean startswith?"),
+    ("a: 1\n{% include '_y.j2' %}", 2, 'no file "_y.j2" in this template'),
+    ("a: {{ '" + "(" * 10 + "' }}{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", 0, "nested too deep"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), OVERLAYS)
+def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
+    manifest_text = "parameters: {app-port: {type: integer}}"
+    with pytest.raises(TemplateError) as caught:
+        load_template("sample", {"template.yaml": manifest_text, "overlay.yaml.j2": text})
+    place = caught.value.place
+    assert words in str(caught.value)
+    assert place is not None
+    assert (place.file, place.line) == ("overlay.yaml.j2", line), str(caught.value)
+    assert place.text == (text.split("\n")[line - 1].strip() if line else "")
+
+
+def test_mistakes_in_other_files() -> None:
+    base = manifest("files: {x.conf: {}}\nparameters: {p: {type: string}}")
+    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1: params\.q is no parameter"):
+        load_template("sample", {**base, "x.conf.j2": "{% import '_m.j2' as m %}", "_m.j2": "{{ params.q }}"})
+    with pytest.raises(TemplateError, match=r"sample/x\.conf\.j2:2: warn\(\) is for"):
+        load_template("sample", {**base, "x.conf.j2": "\n{{ warn('x') }}"})
+    # what an included file reads may come from the file that includes it
+    load_template("sample", {**base, "x.conf.j2": "{% set y = 1 %}{% include '_m.j2' %}", "_m.j2": "{{ y }}"})
+    # a name that is set under a condition may be there
+    load_template("sample", {**base, "x.conf.j2": "{% if native %}{% set y = 1 %}{% endif %}{{ y | default(2) }}"})
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "a.b", "-a", "a" * 64, "a\n"])
+def test_names(name: str) -> None:
+    with pytest.raises(TemplateError, match="DNS label"):
+        load_template(name, GOOD)
+
+
+def test_missing_files_and_size() -> None:
+    with pytest.raises(TemplateError, match=r"there is no template\.yaml"):
+        load_template("sample", {"overlay.yaml.j2": "{}"})
+    with pytest.raises(TemplateError, match=r"there is no overlay\.yaml\.j2; did you mean overlay\.yml\.j2\?"):
+        load_template("sample", {"template.yaml": "", "overlay.yml.j2": "{}"})
+    with pytest.raises(TemplateError, match="at most 1048576 fit into a ConfigMap"):
+        load_template("sample", {**GOOD, "x": "y" * 1024 * 1024})
+
+
+def test_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "sample"
+    (folder / "tests").mkdir(parents=True)
+    for name, text in {**GOOD, ".hidden": "x", "a b": "x", "tests/case.yaml": "x"}.items():
+        (folder / name).write_text(text)
+    (tmp_path / "no-template").mkdir()
+    assert read_folder(folder) == GOOD
+    assert read_gallery(tmp_path) == {"sample": GOOD}
+    (folder / "x.bin").write_bytes(b"\xff\xfe")
+    with pytest.raises(TemplateError, match=r"sample/x\.bin: the file is not UTF-8 text"):
+        read_folder(folder)
+    with pytest.raises(TemplateError, match="cannot be read"):
+        read_folder(tmp_path / "nothing")
+    with pytest.raises(TemplateError, match="cannot be read"):
+        read_gallery(tmp_path / "nothing")
+
+
+def test_the_gallery_loads() -> None:
+    gallery = read_gallery(gallery_path())
+    assert gallery
+    for name, sources in gallery.items():
+        assert load_template(name, sources).description

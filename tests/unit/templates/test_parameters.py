@@ -1,0 +1,183 @@
+"""Parameters: where a value comes from, what a string becomes, and what is said about a wrong one."""
+
+# ruff: noqa: E501 - cases read best on one line
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from injector.errors import InjectionError
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.formats import FORMATS
+from injector.templates.parameters import resolve
+from injector.templates.template import Template
+from tests.unit.templates.build import template
+
+_KEY = "sample.sidecar.injector/"
+PORT = {"type": "integer", "format": "port", "default": 8080}
+
+
+def made(**parameters: Any) -> Template:
+    return template("{}", {name.replace("_", "-"): schema for name, schema in parameters.items()})
+
+
+def value(schema: dict[str, Any], raw: Any) -> Any:
+    return resolve(made(v=schema), {f"{_KEY}v": raw}, {}, Settings()).values["v"]
+
+
+def refused(schema: dict[str, Any], raw: Any) -> str:
+    with pytest.raises(InjectionError) as caught:
+        value(schema, raw)
+    assert caught.value.reason is Reason.BAD_PARAMETER
+    return str(caught.value)
+
+
+def test_precedence() -> None:
+    one = made(app_port=PORT)
+    pod, namespace = {f"{_KEY}app-port": "1"}, {f"{_KEY}app-port": "2"}
+    settings = Settings(parameters={"sample": {"app-port": 3}})
+    found = [
+        resolve(one, pod, namespace, settings, {"app-port": "4"}),
+        resolve(one, pod, namespace, settings),
+        resolve(one, {}, namespace, settings),
+        resolve(one, {}, {}, settings),
+        resolve(one, {}, {}, Settings()),
+    ]
+    assert [r.values["app_port"] for r in found] == [4, 1, 2, 3, 8080]
+    assert [r.origins["app-port"] for r in found] == [
+        "option app-port",
+        f"pod annotation {_KEY}app-port",
+        f"namespace annotation {_KEY}app-port",
+        "setting parameters.sample.app-port",
+        "default",
+    ]
+
+
+def test_a_parameter_without_a_value_is_null_unless_required() -> None:
+    assert resolve(made(v={"type": "string"}), {}, {}, Settings()).values == {"v": None}
+    with pytest.raises(InjectionError, match=f"needs v .a port from 1 to 65535.: set annotation {_KEY}v"):
+        resolve(made(v={"type": "integer", "format": "port", "required": True}), {}, {}, Settings())
+
+
+def test_an_unknown_one_is_a_warning_with_the_nearest_spelling() -> None:
+    annotations = {f"{_KEY}app_prt": "1", f"{_KEY}zzz": "1", "other/app-port": "1", f"{_KEY}file.x.conf": "text"}
+    found = resolve(made(app_port=PORT), annotations, {}, Settings())
+    assert found.warnings == (
+        f"pod annotation {_KEY}app_prt: no such parameter; did you mean app-port?",
+        f"pod annotation {_KEY}zzz: no such parameter; there are: app-port",
+    )
+    long = resolve(made(app_port=PORT), {_KEY + "x" * 300: "1"}, {}, Settings()).warnings
+    assert len(long[0]) == 120
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw", "expected"),
+    [
+        ({"type": "integer"}, "-5", -5),
+        ({"type": "integer"}, "+007", 7),
+        ({"type": "number"}, "5", 5),
+        ({"type": "number"}, "5.5e1", 55.0),
+        ({"type": "boolean"}, "true", True),
+        ({"type": "boolean"}, "false", False),
+        ({"type": "string"}, "", ""),
+        ({"type": "string"}, " a\n", " a\n"),
+        ({"type": "string"}, "true", "true"),
+        ({"type": "array"}, "a, b,,c", ["a", "b", "c"]),
+        ({"type": "array"}, "", []),
+        ({"type": "array"}, '["a,b", 1]', ["a,b", 1]),
+        ({"type": "array", "items": {"type": "integer", "format": "port"}}, "80, 443", [80, 443]),
+        ({"type": "array", "items": {"type": "string"}}, "80, 443", ["80", "443"]),
+        ({"type": "object"}, '{"a": [1]}', {"a": [1]}),
+        ({"type": "string", "enum": ["a", "b"]}, "b", "b"),
+    ],
+)
+def test_strings_become_values(schema: dict[str, Any], raw: str, expected: Any) -> None:
+    found = value(schema, raw)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw", "words"),
+    [
+        ({"type": "integer"}, "5.0", "must be an integer"),
+        ({"type": "integer"}, " 5", "must be an integer"),
+        ({"type": "integer"}, "0x10", "must be an integer"),
+        ({"type": "integer"}, "\u0665", "must be an integer"),
+        ({"type": "integer"}, "9" * 5000, "must be an integer"),
+        ({"type": "integer"}, "", "must be an integer"),
+        ({"type": "integer", "minimum": 1, "maximum": 5}, "6", "must be an integer from 1 and up to 5"),
+        ({"type": "integer", "format": "port"}, "0", "must be a port from 1 to 65535"),
+        ({"type": "number"}, "nan", "must be a number"),
+        ({"type": "number"}, "inf", "must be a number"),
+        ({"type": "number"}, "1e999999999", "must be a number"),
+        ({"type": "boolean"}, "True", "must be true or false"),
+        ({"type": "boolean"}, "yes", "must be true or false"),
+        ({"type": "boolean"}, "1", "must be true or false"),
+        ({"type": "array"}, "[1", "must be a list"),
+        ({"type": "array", "items": {"type": "integer"}}, "1,x", "must be a list (comma-separated, or JSON)"),
+        (
+            {"type": "array", "items": {"type": "string", "format": "cidr"}},
+            "10.0.0.0/8,x",
+            "[1] must be an address range",
+        ),
+        ({"type": "object"}, "[]", "must be a JSON object"),
+        ({"type": "object"}, '{"a": NaN}', "must be a JSON object"),
+        ({"type": "object"}, "[" * 100_000, "must be a JSON object"),
+        ({"type": "string", "enum": ["a", "b"]}, "c", "must be one of a, b"),
+        ({"type": "string", "pattern": "^a+$"}, "b", "must be a string that matches ^a+$"),
+        ({"type": "string"}, "x" * 200_000, "no longer than"),
+    ],
+)
+def test_wrong_values_are_errors_that_say_what_is_allowed(schema: dict[str, Any], raw: str, words: str) -> None:
+    message = refused(schema, raw)
+    assert message.startswith(f"pod annotation {_KEY}v = ")
+    assert words in message
+    assert len(message) < 250
+    assert "\n" not in message
+
+
+FORMAT_CASES = {
+    "quantity": (["100m", "0.5", "64Mi", "1e3", "+1", "5", ".5Gi"], ["", "64MB", "m", "1 Gi", "0x1", "64mi", "1\n", "1.2.3"]),
+    "duration": (["10s", "1h30m", "500ms", "1.5s"], ["", "10", "10 s", "s", "-1s", "1d", "10s\n"]),
+    "cidr": (["10.0.0.0/8", "10.1.2.3/32", "fd00::/8", "0.0.0.0/0"], ["10.0.0.0", "10.0.0.0/33", "x/8", "1/8", "10.0.0.0/255.0.0.0", ""]),
+    "dns-label": (["a", "a-1", "1", "x" * 63], ["", "-a", "a-", "A", "a.b", "a_b", "x" * 64, "a\n"]),
+    "image": (
+        ["nginx", "nginx:1.27", "a.example.com:5000/b/c_d:v1", "nginx@sha256:" + "a" * 64, "[fd00::1]:5000/a", "a/b:x@sha256:" + "0" * 64],
+        ["", "Nginx", "nginx:", "nginx:a b", "nginx\n", "a//b", "/a", "https://a/b", "a@sha256:1", "nginx:1 # x", "-a"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMAT_CASES)
+def test_formats(name: str) -> None:
+    good, bad = FORMAT_CASES[name]
+    schema = {"type": "string", "format": name}
+    assert [value(schema, text) for text in good] == good
+    for text in bad:
+        assert FORMATS[name].words in refused(schema, text), text
+
+
+def test_values_of_the_settings_have_types_already() -> None:
+    one = made(v={"type": "string"}, number={"type": "integer"})
+    with pytest.raises(InjectionError, match=r"setting parameters\.sample\.v = 1\.36: must be a string"):
+        resolve(one, {}, {}, Settings(parameters={"sample": {"v": 1.36}}))
+    with pytest.raises(InjectionError, match="must be an integer"):
+        resolve(one, {}, {}, Settings(parameters={"sample": {"number": True}}))
+
+
+@given(st.sampled_from(["string", "integer", "number", "boolean", "array", "object"]), st.text())
+def test_any_string_is_a_value_or_a_clean_error(kind: str, raw: str) -> None:
+    checks = {"string": str, "integer": int, "number": int | float, "boolean": bool, "array": list, "object": dict}
+    try:
+        found = value({"type": kind}, raw)
+    except InjectionError as error:
+        assert error.reason is Reason.BAD_PARAMETER
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(found, checks[kind])

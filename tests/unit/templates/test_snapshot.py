@@ -1,0 +1,153 @@
+"""Snapshots are built completely or not at all, and a new template is tried in a process of its own first."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from injector.errors import SettingsError, TemplateError
+from injector.pods.context import Cluster, Namespace
+from injector.settings import Settings
+from injector.templates.catalog import Catalog
+from injector.templates.load import load_template
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.trial import try_one, try_templates
+
+PARAMETER = "parameters: {port: {type: integer, default: 80}}"
+
+
+def sources(overlay: str = "spec: {}", manifest: str = PARAMETER, **files: str) -> dict[str, str]:
+    return {"template.yaml": manifest, "overlay.yaml.j2": overlay, **files}
+
+
+def build(templates: dict[str, dict[str, str]], settings: Settings | None = None, **more: object) -> Snapshot:
+    return build_snapshot(settings or Settings(templates=()), templates, Cluster(), trial=False, **more)  # type: ignore[arg-type]
+
+
+def test_the_generation_is_the_content() -> None:
+    first = build({"a": sources(), "b": sources("a: 1")})
+    assert len(first.generation) == 12
+    assert build({"b": sources("a: 1"), "a": {**sources(), "README.md": "x"}}).generation == first.generation
+    others = [
+        build({"a": sources()}),
+        build({"a": sources(), "b": sources("a: 2")}),
+        build({"a": sources("a: 1"), "b": sources()}),
+        build({"a": sources(), "b": sources("a: 1")}, Settings(templates=(), prefix="x.y")),
+        build({"a": sources(), "b": sources("a: 1")}, Settings(templates=(), parameters={"a": {"port": 1}})),
+    ]
+    assert len({first.generation, *(o.generation for o in others)}) == 6
+
+
+def test_the_previous_snapshot_is_kept_and_what_did_not_change_is_taken_over() -> None:
+    first = build({"a": sources(), "b": sources()})
+    second = build({"a": sources(), "b": sources("a: 1")}, previous=first)
+    assert second.previous == first
+    assert second.catalog.get("a") is first.catalog.get("a")
+    assert second.catalog.get("b") is not first.catalog.get("b")
+    third = build({"a": sources("a: 2")}, previous=second)
+    assert third.previous is not None
+    assert third.previous.generation == second.generation
+    assert third.previous.previous is None
+    same = build({"a": {**sources("a: 2"), "README.md": "x"}}, previous=third)
+    assert same.generation == third.generation
+    assert same.previous is not None
+    assert same.previous.generation == second.generation
+
+
+def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
+    bad = {"a": sources("{{ nothing }}"), "b": sources(), "c": sources(manifest="x: 1"), "d": {}}
+    for trial in (False, True):
+        with pytest.raises(SnapshotError) as caught:
+            build_snapshot(Settings(templates=()), bad, Cluster(), trial=trial)
+        assert [str(e) for e in caught.value.errors] == str(caught.value).split("\n")
+        assert sorted(e.template for e in caught.value.errors if isinstance(e, TemplateError)) == ["a", "c", "d"]
+        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1: nothing is not defined")
+
+
+def test_settings_that_name_parameters() -> None:
+    with pytest.raises(SnapshotError, match=r"settings: parameters\.a\.prot: no such parameter; did you mean port\?"):
+        build({"a": sources()}, Settings(templates=(), parameters={"a": {"prot": 1}}))
+    with pytest.raises(SnapshotError, match=r"settings: parameters\.a\.port = true|must be an integer") as caught:
+        build({"a": sources()}, Settings(templates=(), parameters={"a": {"port": True}}))
+    assert isinstance(caught.value.errors[0], SettingsError)
+    snapshot = build({"envoy": sources()}, Settings(templates=("envoi",), parameters={"envoi": {"port": 1}}))
+    assert snapshot.warnings == (
+        'settings: templates names "envoi", which does not exist; did you mean envoy?',
+        'settings: parameters."envoi": there is no such template; did you mean envoy?',
+    )
+
+
+def test_the_catalog() -> None:
+    selecting = "selector: {matchLabels: {app: web}}\nnamespaces: {matchLabels: {team: a}}"
+    catalog = Catalog(
+        load_template(name, sources(manifest=manifest))
+        for name, manifest in {"b": "selector: {matchLabels: {app: web}}", "a": selecting, "c": PARAMETER}.items()
+    )
+    assert catalog.names == ("a", "b", "c")
+    assert catalog.get("x") is None
+    assert Catalog([load_template("envoy", sources())]).nearest("envoi") == "envoy"
+    assert [t.name for t in catalog.matching({"app": "web"}, Namespace("n", {"team": "a"}))] == ["a", "b"]
+    assert [t.name for t in catalog.matching({"app": "web"}, Namespace("n"))] == ["b"]
+    assert catalog.matching({}, Namespace("n", {"team": "a"})) == ()
+
+
+#: Templates that no child may survive, or that no sample pod gets through; words of the error.
+BAD = {
+    "undefined": (sources("a: {{ object.metadata.labels.app }}"), "overlay.yaml.j2:1: there is nothing named"),
+    "undefined-sometimes": (
+        sources("a: 1\n{% if object.spec.hostNetwork is defined %}{{ object.spec.nothing }}{% endif %}"),
+        "overlay.yaml.j2:2: there is nothing named",
+    ),
+    "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "within a string"),
+    "not-yaml": (sources("a: [\n"), "not the YAML that was meant"),
+    "syntax": (sources("a: {{"), "overlay.yaml.j2:1"),
+    "file": (sources(manifest="files: {x.conf: {}}", **{"x.conf.j2": "{{ 'a b' }}"}), "x.conf.j2:1"),
+    "loops": (sources("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"), "too much work"),
+}  # fmt: skip
+GOOD = {
+    "plain": sources("spec: {containers: [{name: x, image: y}]}"),
+    "required": sources("a: {{ params.p }}", "parameters: {p: {type: string, format: cidr, required: true}}"),
+    "not-serving": sources("{% if not ports %}{{ fail('no ports') }}{% endif %}a: {{ ports[0] }}"),
+    "denying": sources("{{ deny('never') }}"),
+    "failing-sometimes": sources("a: '{{ none if not ports else 1 }}'"),
+}
+
+
+def test_trials() -> None:
+    templates = {name: files for name, (files, _) in BAD.items()} | GOOD
+    started = time.monotonic()
+    failed = try_templates(templates)
+    assert time.monotonic() - started < 60
+    assert sorted(failed) == sorted(BAD)
+    for name, error in failed.items():
+        assert BAD[name][1] in str(error), str(error)
+        assert error.template == name
+        assert "Traceback" not in str(error)
+
+
+def test_a_trial_that_takes_too_much_memory_or_time_names_its_template() -> None:
+    # a regular expression in a schema runs without any budget of the render's
+    slow = "parameters: {p: {type: string, pattern: '^(a|a)*$', default: " + "a" * 60 + "b}}"
+    # half a million nodes of syntax tree need more memory than a trial gives
+    large = "a: " + "{{ 1 }}" * 140_000
+    failed = try_templates(
+        {"good": sources(), "slow": sources(manifest=slow), "large": sources(large), "last": sources()}
+    )
+    assert sorted(failed) == ["large", "slow"]
+    assert all("too much" in str(error) for error in failed.values()), failed
+
+
+def test_trying_in_this_process() -> None:
+    assert try_one("good", sources()).message == ""
+    verdict = try_one("bad", sources("a: {{ object.nothing }}"))
+    assert (verdict.file, verdict.line) == ("overlay.yaml.j2", 1)
+
+
+def test_a_snapshot_is_tried_once() -> None:
+    first = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster())
+    started = time.monotonic()
+    second = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster((1, 37)), previous=first)
+    assert time.monotonic() - started < 0.1
+    assert second.cluster == Cluster((1, 37))
+    assert second.generation == first.generation

@@ -1,0 +1,152 @@
+"""Text files: values are harmless or quoted, or the render fails; and the quoted ones are read back as they were."""
+
+# ruff: noqa: E501 - cases read best on one line
+
+from __future__ import annotations
+
+import configparser
+import json
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from injector.errors import InjectionError, TemplateError
+from injector.templates.faults import FaultError
+from injector.templates.holes import Run, current
+from injector.templates.text import check_harmless, ini_value, json_quote, nginx_quote, shell_quote
+from tests.unit.templates.build import file, overlay
+from tests.unit.templates.hostile import HOSTILE
+
+_TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
+    [value for value in HOSTILE if len(value) < 1000]
+)
+
+
+@pytest.mark.parametrize(
+    "value", [0, 8080, -1, 1.5, "", "a", "10.0.0.0/8", "a=b,c", "fd00::1", "user@host", "50%", "A_b-c+d"]
+)
+def test_harmless_values_are_written_as_they_are(value: Any) -> None:
+    assert file("x.conf", "a {{ params.v }};\n", {"v": value}) == f"a {value};\n"
+
+
+@pytest.mark.parametrize(
+    "value", ["a b", "a;b", "a\nb", "$a", '"', "'", "{", "}", "#", "\\", "é", "a\n", "`", "(", "<", "\x00"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ params.v }}",
+        "{{ 'x' ~ params.v }}",
+        "{{ (params.v | nginx_quote) ~ '' }}" if False else "{{ params.v | string }}",
+        "{{ (params.v | shell_quote) ~ params.v }}",
+        "{{ params.v | shell_quote | trim }}",
+        "{{ [params.v | shell_quote] | join }}",
+        "{% macro m(v) %}{{ v }}{% endmacro %}{{ m(params.v) }}",
+        "{% set x %}{{ params.v }}{% endset %}{{ x }}",
+    ],
+)
+def test_others_are_refused_with_file_and_line(text: str, value: str) -> None:
+    with pytest.raises(InjectionError) as caught:
+        file("x.conf", f"a\n{text}\n", {"v": value})
+    assert str(caught.value).startswith("sample/x.conf.j2:2: ")
+
+
+@pytest.mark.parametrize("value", [True, None, ["a"], {"a": "b"}])
+def test_what_has_no_one_spelling_is_refused(value: Any) -> None:
+    with pytest.raises(InjectionError, match=r"sample/x\.conf\.j2:1: "):
+        file("x.conf", "a {{ params.v }}", {"v": value})
+
+
+def test_quoted_values_go_through_macros() -> None:
+    text = "{% macro m(v) %}set {{ v | nginx_quote }};{% endmacro %}{{ m(params.v) }}\n{% set x = params.v | nginx_quote %}{{ x }}"
+    assert file("x.conf", text, {"v": 'a "b" \\'}) == 'set "a \\"b\\" \\\\";\n"a \\"b\\" \\\\"'
+
+
+def test_in_documents_there_is_nothing_to_quote() -> None:
+    with pytest.raises(TemplateError, match="it is for text files"):
+        overlay("a: {{ params.v | nginx_quote }}", {"v": "x"})
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXT)
+def test_json_quote_is_read_back(value: str) -> None:
+    token = current.set(Run())
+    quoted = json_quote(value)
+    current.reset(token)
+    assert json.loads(quoted) == value
+    assert quoted.isascii() and "\n" not in quoted and "<" not in quoted
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXT)
+def test_shell_quote_is_one_word(value: str) -> None:
+    if "\0" in value:
+        with pytest.raises(FaultError):
+            shell_quote(value)
+    else:
+        assert shlex.split(shell_quote(value)) == [value]
+
+
+def test_shell_quote_in_a_shell() -> None:
+    values = [v for v in HOSTILE if "\0" not in v and 0 < len(v) < 2000][:150]
+    script = "printf '%s\\0' " + " ".join(shell_quote(v) for v in values)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == values
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXT)
+def test_ini_value_is_read_back(value: str) -> None:
+    try:
+        quoted = ini_value(value)
+    except FaultError:
+        return
+    parser = configparser.ConfigParser()
+    parser.read_string(f"[a]\nbefore = 1\nkey = {quoted}\nafter = 2\n")
+    assert dict(parser["a"]) == {"before": "1", "key": value, "after": "2"}
+
+
+def nginx_read(text: str) -> str:
+    """A double-quoted parameter as nginx's own parser reads it: a backslash takes the next character as it is."""
+    assert text[0] == '"'
+    result = ""
+    position = 1
+    while text[position] != '"':
+        if text[position] == "\\":
+            # \t, \r and \n become characters; \" \' and \\ lose their backslash; others keep it
+            position += 1
+            result += {"t": "\t", "r": "\r", "n": "\n", '"': '"', "'": "'", "\\": "\\"}.get(
+                text[position], "\\" + text[position]
+            )
+        else:
+            result += text[position]
+        position += 1
+    assert position == len(text) - 1
+    return result
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXT)
+def test_nginx_quote_is_read_back(value: str) -> None:
+    try:
+        quoted = nginx_quote(value)
+    except FaultError:
+        assert "$" in value or any(not c.isprintable() for c in value)
+        return
+    assert "$" not in quoted and "\n" not in quoted
+    assert nginx_read(quoted) == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXT)
+def test_nothing_but_harmless_characters_passes(value: str) -> None:
+    try:
+        text = check_harmless(value)
+    except FaultError:
+        return
+    assert text == value
+    assert value.isascii() and not set(value) & set(" \t\n;{}()[]<>\"'`$#\\&|*?!~^")
