@@ -53,6 +53,7 @@ class World:
     ensure_seconds: float = 0.0
     fetched: list[str] = field(default_factory=list)
     ensured: list[str] = field(default_factory=list)
+    remembers: bool = True
 
     def get(self, name: str) -> Namespace | None:
         return self.stored.get(name)
@@ -63,6 +64,9 @@ class World:
         if self.fetch_error:
             raise self.fetch_error
         return self.truth.get(name)
+
+    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
+        return self.remembers and all(f.name in self.ensured for f in files)
 
     async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
         self.ensured += [f.name for f in files]
