@@ -1,0 +1,226 @@
+"""What the command line makes of each manifest: exit 0 or a reason; twice is once; uninject gives back what went in."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from injector.cli import sources
+from injector.cli.documents import read_documents
+from injector.cli.inputs import Input
+from injector.cli.main import cli
+from injector.errors import InjectorError
+from injector.settings import Settings
+from injector.templates.snapshot import build_snapshot
+from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS, Manifest
+
+_MARKS = {Settings().status_key, Settings().receipt_key}
+
+
+@pytest.fixture(scope="session")
+def templates_once():
+    """The gallery does not change between commands: each takes over the templates that the one before has loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        first = sources.gather().snapshot
+        patch.setattr(sources, "build_snapshot", functools.partial(build_snapshot, previous=first))
+        yield
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended: exit status, standard output, the report's lines about objects with a pod, the error."""
+
+    status: int
+    out: bytes
+    lines: list[dict[str, Any]]
+    error: str = ""
+
+    @property
+    def verdicts(self) -> list[str]:
+        """One text for each object with a pod."""
+        return [
+            f"{line['outcome']} {line['reason']}: {line['message']}" if line.get("reason") else line["outcome"]
+            for line in self.lines
+        ]
+
+
+def run(*arguments: str, data: bytes | None = None) -> Run:
+    try:
+        result = CliRunner().invoke(
+            cli, [*arguments, "--report", "json"], input=data, standalone_mode=False, catch_exceptions=False
+        )
+    except InjectorError as error:  # what `main` prints, and exits with 1
+        return Run(1, b"", [], str(error))
+    report = json.loads(result.stderr)
+    lines = [line for line in report["objects"] if line["outcome"] not in ("added", "dropped")]
+    assert result.return_value in (0, 1)
+    return Run(result.return_value, result.stdout_bytes, lines)
+
+
+def place(manifest: Manifest, folder: Path) -> Path:
+    path = FOLDER / manifest.name
+    if path.exists():
+        return path
+    path = folder / Path(manifest.name).name
+    path.write_bytes(manifest.data)
+    return path
+
+
+def texts(data: bytes) -> list[str]:
+    return [d.text for d in read_documents(Input("corpus", data))]
+
+
+def objects(data: bytes) -> list[Any]:
+    """What a manifest says, document by document; documents that say nothing count for nothing."""
+    values = [d.value for d in read_documents(Input("corpus", data))]
+    return [value for value in values if value is not None]
+
+
+CASES = [
+    pytest.param(manifest, variant, id=f"{name}-{variant}") for name, manifest in MANIFESTS.items() for variant in VARIANTS
+]
+
+
+def test_there_are_enough():
+    assert sum(not name.startswith("broken/") for name in MANIFESTS) >= 180
+    assert sum(name.startswith("broken/") for name in MANIFESTS) >= 40
+
+
+@pytest.mark.parametrize("sidecars", VERSIONS)
+@pytest.mark.parametrize(("manifest", "variant"), CASES)
+def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, templates_once):
+    path = place(manifest, tmp_path)
+    options = (*VARIANTS[variant], "--kubernetes-version", VERSIONS[sidecars])
+    expected = manifest.verdicts(variant)
+    first = run("inject", str(path), *options)
+
+    if expected and expected[0].startswith("Error: "):
+        found = f"Error: {first.error}"
+        wanted = expected[0].removeprefix("Error: ")
+        assert found in (f"Error: {path}, {wanted}", f"Error: {path}: {wanted}")
+        assert (first.status, first.out) == (1, b"")
+        return
+    assert first.error == ""
+    if expected is None:
+        assert first.lines
+        expected = ["injected"] * len(first.lines)
+    assert len(first.verdicts) == len(expected)
+    for found, wanted in zip(first.verdicts, expected, strict=True):
+        assert found.startswith(wanted) if " " in wanted else found == wanted
+    bad = any(verdict.startswith(("failed", "refused")) for verdict in expected)
+    assert first.status == bad
+    if bad:
+        assert first.out == b""
+        return
+
+    if "injected" not in expected:
+        assert first.out == manifest.data
+        assert run("uninject", str(path)).out == manifest.data
+        return
+    assert first.out != manifest.data
+    again = run("inject", "-", *options, data=first.out)
+    assert again.out == first.out
+    assert again.status == 0
+    assert set(again.verdicts) <= {"unchanged", *(v for v in first.verdicts if v != "injected")}
+
+    back = run("uninject", "-", data=first.out)
+    assert back.status == 0
+    assert same(objects(back.out), [without_marks(o) for o in objects(manifest.data)])
+    # What no hand has touched keeps its bytes on both ways.
+    untouched = [d.text for d in read_documents(Input("corpus", manifest.data)) if not may_change(d.value)]
+    for text in untouched:
+        if text.strip():
+            assert text.strip("\ufeff\r\n") in first.out.decode()
+            assert text.strip("\ufeff\r\n") in back.out.decode()
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality that tells true from 1 and 1 from 1.0, and looks at the order of keys too."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def without_marks(value: Any) -> Any:
+    """What went in, without marks that somebody else has put there: they are ours to take."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict) or _MARKS.isdisjoint(annotations):
+        return value
+    kept = {k: v for k, v in annotations.items() if k not in _MARKS}
+    metadata = {k: kept if k == "annotations" else v for k, v in metadata.items() if k != "annotations" or kept}
+    return {**value, "metadata": metadata}
+
+
+def may_change(value: Any) -> bool:
+    """Whether a document holds anything that has containers."""
+    return isinstance(value, dict) and "containers" in json.dumps(value)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_all_at_once(variant, tmp_path, templates_once):
+    """A folder of everything that can be read: what becomes of an object does not hang on what lies beside it."""
+    names = [
+        name
+        for name, manifest in MANIFESTS.items()
+        if not name.startswith(("broken/", "namespaces/", "json/half-surrogate"))  # which no YAML can hold
+        and not any(v.startswith(("failed", "refused")) for v in manifest.verdicts(variant) or ())
+    ]
+    for number, name in enumerate(names):
+        (tmp_path / f"{number:03}-{Path(name).name}").write_bytes(MANIFESTS[name].data)
+    first = run("inject", str(tmp_path), *VARIANTS[variant])
+    assert first.status == 0
+    assert run("inject", "-", *VARIANTS[variant], data=first.out).out == first.out
+    back = run("uninject", "-", data=first.out)
+    assert same(objects(back.out), [without_marks(o) for name in names for o in objects(MANIFESTS[name].data)])
+
+
+@pytest.mark.parametrize("name", ["kinds/list.yaml", "yaml/several.yaml", "json/two-objects.json", "yaml/bom.yaml"])
+def test_as_a_program_of_its_own(name, templates_once):
+    """The same bytes, whatever the locale, from a file and from standard input."""
+    expected = run("inject", str(FOLDER / name)).out
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path.cwd())}
+    for arguments, data in ((str(FOLDER / name), None), ("-", MANIFESTS[name].data)):
+        program = subprocess.run(
+            [sys.executable, "-m", "injector", "inject", arguments],
+            input=data,
+            capture_output=True,
+            check=False,
+            env=environment,
+        )
+        assert program.returncode == 0, program.stderr
+        assert program.stdout == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("broken/key-twice.yaml", "the key image is there twice"),
+        ("broken/utf-16.yaml", "is UTF-16; save it as UTF-8"),
+        ("ports/taken-by-envoy.yaml", "failed: conflict"),
+        ("namespaces/required-impostor.yaml", "refused: not-overridable"),
+    ],
+)
+def test_errors_are_sentences_without_a_traceback(name, said):
+    program = subprocess.run(
+        [sys.executable, "-m", "injector", "inject", str(FOLDER / name)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    assert (program.returncode, program.stdout) == (1, b"")
+    assert said in program.stderr.decode()
+    assert "Traceback" not in program.stderr.decode()
