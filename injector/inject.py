@@ -214,7 +214,22 @@ def _make(base: Object, task: _Task) -> _Made:
         state, placement = merged.pod, merged.placement
         applied.append(Applied(template, parameters, overlay, files))
         warnings += [*parameters.warnings, *said, *merged.differences]
-    return _Made(base, state, tuple(applied), choice.source, tuple(warnings))
+    made = _Made(base, state, tuple(applied), choice.source, tuple(warnings))
+    _check_app(made)
+    return made
+
+
+def _check_app(made: _Made) -> None:
+    """Refuse a pod all of whose containers are called as sidecars are: merged with them, nothing would be left to serve.
+
+    It is the app in most tutorials that is called nginx. Raises InjectionError with Reason.CONFLICT.
+    """
+    names = [container["name"] for container in made.base["spec"]["containers"]]
+    if _own(made).issuperset(names):
+        raise InjectionError(
+            Reason.CONFLICT,
+            f"container {names[0]} has the name of the sidecar, and the pod has no other container; rename it",
+        )
 
 
 def _render(
