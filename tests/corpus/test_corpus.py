@@ -86,7 +86,9 @@ def objects(data: bytes) -> list[Any]:
 
 
 CASES = [
-    pytest.param(manifest, variant, id=f"{name}-{variant}") for name, manifest in MANIFESTS.items() for variant in VARIANTS
+    pytest.param(manifest, variant, id=f"{name}-{variant}")
+    for name, manifest in MANIFESTS.items()
+    for variant in VARIANTS
 ]
 
 
@@ -186,6 +188,21 @@ def test_all_at_once(variant, tmp_path, templates_once):
     assert run("inject", "-", *VARIANTS[variant], data=first.out).out == first.out
     back = run("uninject", "-", data=first.out)
     assert same(objects(back.out), [without_marks(o) for name in names for o in objects(MANIFESTS[name].data)])
+
+
+def test_json_that_yaml_cannot_hold_is_named(templates_once):
+    """JSON may escape half of a surrogate pair; beside YAML nothing could read that."""
+    half, beside = FOLDER / "json/half-surrogate.json", FOLDER / "kinds/pod.yaml"
+    both = run("inject", str(beside), str(half))
+    assert (both.status, both.out) == (1, b"")
+    assert both.error.startswith(f"{half}, document 1, line 1: a string holds half of a surrogate pair")
+
+
+def test_a_text_that_looks_like_an_escape_is_none(tmp_path, templates_once):
+    text = r'{"kind": "ConfigMap", "data": {"a": "\\ud83d", "b": "\\\ud83d\udE00"}}'
+    (tmp_path / "text.json").write_text(text)
+    out = run("inject", str(FOLDER / "kinds/pod.yaml"), str(tmp_path)).out
+    assert objects(out)[-1] == json.loads(text)
 
 
 @pytest.mark.parametrize("name", ["kinds/list.yaml", "yaml/several.yaml", "json/two-objects.json", "yaml/bom.yaml"])
