@@ -18,6 +18,8 @@ from injector.cli.yaml_stream import has_comment, split_yaml
 from injector.errors import DocumentError
 
 _BOM = "\ufeff"
+#: In JSON, half of a character beyond the Basic Multilingual Plane: https://www.rfc-editor.org/rfc/rfc8259#section-7
+_SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 #: Line ends of YAML 1.1: https://yaml.org/spec/1.1/#b-char
 _BREAKS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 
@@ -106,12 +108,16 @@ def added(value: Any, beside: Document) -> Document:
 
 
 def joined(documents: list[Document]) -> str:
-    """The documents as one stream: separators are put in only where the texts alone would run into each other."""
+    """The documents as one stream: separators are put in only where the texts alone would run into each other.
+
+    Raises DocumentError for JSON that cannot stand beside YAML.
+    """
     as_json = all(document.json for document in documents)
     out: list[str] = []
     previous: Document | None = None
     for document in documents:
-        text = document.text.removeprefix(_BOM) if out else document.text
+        text = (document if as_json else _for_yaml(document)).text
+        text = text.removeprefix(_BOM) if out else text
         if len(documents) > 1 and not text.strip():
             continue
         if not (_follows(document, previous) and (as_json or not document.json)):
@@ -127,6 +133,18 @@ def joined(documents: list[Document]) -> str:
         out.append(text)
         previous = document
     return "".join(out)
+
+
+def _for_yaml(document: Document) -> Document:
+    """The document as it may stand in a YAML stream: escaped surrogates of JSON become characters."""
+    if not (document.json and _SURROGATE.search(document.body)):
+        return document
+    again = rewritten(document, document.value)
+    if _SURROGATE.search(again.body):
+        raise DocumentError(
+            f"{document.place}: a string holds half of a surrogate pair, which YAML cannot"
+        )
+    return again
 
 
 def _follows(document: Document, previous: Document | None) -> bool:
