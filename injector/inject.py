@@ -220,7 +220,7 @@ def _make(base: Object, task: _Task) -> _Made:
 
 
 def _check_app(made: _Made) -> None:
-    """Refuse a pod all of whose containers are called as sidecars are: merged with them, nothing would be left to serve.
+    """Refuse a pod all of whose containers are called as sidecars are: merged, they leave nothing to serve.
 
     It is the app in most tutorials that is called nginx. Raises InjectionError with Reason.CONFLICT.
     """
