@@ -1,0 +1,86 @@
+"""The templates that come with the injector: no string parameter can change what they render but by its own value."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.templates.load import gallery_path, load_template, read_gallery
+from injector.templates.program import is_document
+from injector.templates.render import render_files, render_overlay
+from injector.templates.samples import sample_contexts
+from injector.templates.yaml import load_manifest
+from tests.unit.templates.build import context, template
+from tests.unit.templates.hostile import HOSTILE
+from tests.unit.templates.test_hostile import shape
+
+GALLERY = {name: load_template(name, sources) for name, sources in read_gallery(gallery_path()).items()}
+#: Schemas refuse most of these for most parameters; templates have to hold without them too.
+VALUES = [value for value in HOSTILE if len(value) < 2000][::3]
+
+
+def documents(name: str, seen: Any) -> dict[str, Any]:
+    """The structure of everything structured that a template renders, and how many lines its text files have."""
+    one = GALLERY[name]
+    found: dict[str, Any] = {"overlay": render_overlay(one, seen).overlay}
+    for file, text in render_files(one, seen).items():
+        if is_document(one.files[file].template):
+            found[file] = shape(load_manifest(text))
+        else:
+            found[file] = text.count("\n")
+    found["overlay"] = shape(found["overlay"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        (n, p.variable)
+        for n, t in GALLERY.items()
+        for p in t.parameters.values()
+        if p.type == "string" and "enum" not in p.schema
+    ],
+)
+def test_structure_is_that_of_a_harmless_value(name: str, parameter: str) -> None:
+    seen = list(sample_contexts(GALLERY[name]))[2]
+    harmless = documents(name, replace(seen, params={**seen.params, parameter: "harmless.example.com:1"}))
+    outcomes: Counter[str] = Counter()
+    for value in VALUES:
+        try:
+            found = documents(name, replace(seen, params={**seen.params, parameter: value}))
+        except InjectionError as error:
+            assert f"{name}/" in str(error), error
+            outcomes["refused"] += 1
+            continue
+        assert found == harmless or not value, (value, found)
+        outcomes["same"] += 1
+    assert sum(outcomes.values()) == len(VALUES)
+
+
+def test_renders_in_threads_do_not_mix() -> None:
+    text = (
+        "a:\n{% for c in containers %}\n- '{{ params.v }}'\n- {{ params.v }}\n{% endfor %}\nb: {{ warn(params.v) }}\n"
+    )
+    made = template(text, {"v": {"type": "string"}})
+
+    def render(number: int) -> bool:
+        value = f"value-{number}"
+        rendered = render_overlay(made, context({"v": value}))
+        return rendered.overlay == {"a": [value, value]} and rendered.warnings == (value,)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(render, range(3000)))
+
+
+def test_json_files_are_json() -> None:
+    made = template("{}", {"v": {"type": "string"}}, **{"x.json.j2": '{"a": "{{ params.v }}", b: [1, {{ params.v }}]}'})
+    assert json.loads(render_files(made, context({"v": "\U0001f600\u2028"}))["x.json"]) == {
+        "a": "\U0001f600\u2028",
+        "b": [1, "\U0001f600\u2028"],
+    }
