@@ -1,0 +1,79 @@
+"""Runs commands as a user does, in this process, and reads what they wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from injector.cli import sources
+from injector.cli.documents import read_documents
+from injector.cli.inputs import Input
+from injector.cli.main import cli
+from injector.errors import InjectorError
+from injector.templates.snapshot import build_snapshot
+from tests.corpus.manifests import FOLDER, Manifest
+
+
+@contextlib.contextmanager
+def templates_loaded_once() -> Iterator[None]:
+    """The gallery does not change between commands: each takes over the templates that the first has loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        first = sources.gather().snapshot
+        patch.setattr(sources, "build_snapshot", functools.partial(build_snapshot, previous=first))
+        yield
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended: exit status, standard output, the report's lines about objects with a pod, the error."""
+
+    status: int
+    out: bytes
+    lines: list[dict[str, Any]]
+    error: str = ""
+
+    @property
+    def verdicts(self) -> list[str]:
+        """One text for each object with a pod."""
+        return [
+            f"{line['outcome']} {line['reason']}: {line['message']}" if line.get("reason") else line["outcome"]
+            for line in self.lines
+        ]
+
+
+def run(*arguments: str, data: bytes | None = None) -> Run:
+    """Run a command with `data` as its standard input."""
+    try:
+        result = CliRunner().invoke(
+            cli, [*arguments, "--report", "json"], input=data, standalone_mode=False, catch_exceptions=False
+        )
+    except InjectorError as error:  # what `main` prints, and exits with 1
+        return Run(1, b"", [], str(error))
+    report = json.loads(result.stderr)
+    lines = [line for line in report["objects"] if line["outcome"] not in ("added", "dropped")]
+    assert result.return_value in (0, 1)
+    return Run(result.return_value, result.stdout_bytes, lines)
+
+
+def place(manifest: Manifest, folder: Path) -> Path:
+    """The path of a manifest; one that is too large for a file of ours is written to `folder`."""
+    path = FOLDER / manifest.name
+    if path.exists():
+        return path
+    path = folder / Path(manifest.name).name
+    path.write_bytes(manifest.data)
+    return path
+
+
+def objects(data: bytes) -> list[Any]:
+    """What a manifest says, document by document; documents that say nothing count for nothing."""
+    values = [d.value for d in read_documents(Input("corpus", data))]
+    return [value for value in values if value is not None]
