@@ -6,7 +6,8 @@ type is an error that names the key: a typing mistake never becomes a silent def
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +15,10 @@ from injector.errors import SettingsError
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
+#: 0 lets the system choose a port.
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+#: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
+_PREFIX = re.compile(r"(?=.{1,180}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 class NamespaceLabel(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -32,8 +37,8 @@ class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     """
 
     address: str = ""
-    port: int = 8443
-    metrics_port: int = 9443
+    port: Port = 8443
+    metrics_port: Port = 9443
     certificate: str = "/certs/tls.crt"
     key: str = "/certs/tls.key"
     mutate_paths: tuple[str, ...] = ("/mutate", "/mutate/pods")
@@ -119,6 +124,8 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         settings = msgspec.convert(document if document is not None else {}, Settings)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{source}: {error}") from None
+    if not _PREFIX.match(settings.prefix):
+        raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
     if clash:
         raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")

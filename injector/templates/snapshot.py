@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -10,6 +10,7 @@ import msgspec
 
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
+from injector.pods.selectors import check_selector
 from injector.settings import Settings
 from injector.templates import trial as trials
 from injector.templates.catalog import Catalog
@@ -102,7 +103,7 @@ def _check_settings(
     settings: Settings, catalog: Catalog, sources: Mapping[str, object]
 ) -> tuple[list[InjectorError], list[str]]:
     """What the settings say about templates: bad values are errors, templates that do not exist (yet) are warnings."""
-    problems: list[InjectorError] = []
+    problems: list[InjectorError] = list(_check_selectors(settings))
     warnings = [
         f"settings: templates names {shortened(name)}, which does not exist{hint(name, catalog.names)}"
         for name in settings.templates
@@ -126,3 +127,14 @@ def _check_settings(
             except ValueError as error:
                 problems.append(SettingsError(f"settings: parameters.{name}.{key} = {shortened(value)}: {error}"))
     return problems, warnings
+
+
+def _check_selectors(settings: Settings) -> Iterator[SettingsError]:
+    """A selector with a misspelt field would select every pod."""
+    for name in ("neverSelector", "alwaysSelector", "exemptSelector"):
+        selector = getattr(settings, name.replace("S", "_s"))
+        if selector is not None:
+            try:
+                check_selector(selector)
+            except ValueError as error:
+                yield SettingsError(f"settings: {name}: {error}")

@@ -78,6 +78,14 @@ def test_settings_that_name_parameters() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["never_selector", "always_selector", "exempt_selector"])
+def test_a_selector_of_the_settings_with_a_misspelt_field_does_not_select_everything(name: str) -> None:
+    settings = Settings(**{name: {"matchLabel": {"app": "web"}}})
+    field = f"{name.partition('_')[0]}Selector"
+    with pytest.raises(SnapshotError, match=f"settings: {field}: 'matchLabel' is no field of a selector"):
+        build_snapshot(settings, {}, Cluster(), trial=False)
+
+
 def test_the_catalog() -> None:
     selecting = "selector: {matchLabels: {app: web}}\nnamespaces: {matchLabels: {team: a}}"
     catalog = Catalog(
