@@ -89,9 +89,7 @@ def configurations(server: InjectorServer) -> tuple[Object, Object]:
     again: Object = {"reinvocationPolicy": "IfNeeded"}
     labelled = webhook(LABELLED, server.client_config(), namespaceSelector=selector(ours), **again)
     yes = {"name": "says-yes", "expression": says(["true", "yes", "y", "on", "enabled"])}
-    asked = webhook(
-        ASKED, server.client_config(), namespaceSelector=selector(nobodys), matchConditions=[yes], **again
-    )
+    asked = webhook(ASKED, server.client_config(), namespaceSelector=selector(nobodys), matchConditions=[yes], **again)
     guard = webhook(GUARD, server.client_config("/validate"), namespaceSelector=selector(guarded))
     return (
         webhook_configuration("injector", labelled, asked),
@@ -120,9 +118,12 @@ class Log:
         return self.lines(event="review", namespace=namespace, path=path, **fields)
 
     def reason(self, namespace: str, pod: str, path: str = "mutate") -> str:
-        """The reason of the last review of this pod; lines are written a moment after the answer, so wait for it."""
+        """The reason of the first review of this pod; lines are written a moment after the answer, so wait for it.
+
+        There may be another: the API server calls again when its own plugins change what was injected.
+        """
         lines = eventually(f"the review of {pod} is in the log", lambda: self.reviews(namespace, path, pod=pod))
-        return str(lines[-1]["reason"])
+        return str(lines[0]["reason"])
 
 
 # ------------------------------------------------------------ what a test looks at in pods
@@ -146,7 +147,7 @@ def env(container: Object) -> dict[str, str | None]:
     return {variable["name"]: variable.get("value") for variable in container.get("env", [])}
 
 
-def annotations(pod: Object) -> dict[str, str]:
+def notes(pod: Object) -> dict[str, str]:
     """A pod's annotations."""
     found: dict[str, str] = pod["metadata"].get("annotations", {})
     return found

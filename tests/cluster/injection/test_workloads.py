@@ -13,11 +13,11 @@ from tests.cluster.injection.installation import (
     STATUS,
     TEMPLATES,
     Log,
-    annotations,
     container,
     env,
     generated,
     names,
+    notes,
 )
 from tests.cluster.objects import deployment, job, pod, pod_spec, pods_of, wait_until_available
 from tests.cluster.processes import eventually
@@ -35,7 +35,7 @@ def test_twenty_replicas_in_a_namespace_that_was_just_labelled(
     for each in pods:
         assert names(each, "initContainers") == ["envoy-redirect", "envoy-redirect-ipv6", "envoy"]
         assert names(each) == ["app"]
-        assert annotations(each)[STATUS] == "injected"
+        assert notes(each)[STATUS] == "injected"
     (files,) = generated(control_plane, ns)
     assert files["immutable"] is True
     assert {"envoy.yaml", "ipv4.rules", "ipv6.rules"} <= files["data"].keys()
@@ -116,7 +116,7 @@ def test_cron_job(control_plane: ControlPlane, enabled: str) -> None:
 def test_a_pod_without_a_controller_carries_its_files_itself(control_plane: ControlPlane, enabled: str) -> None:
     made = control_plane.api.create(pod("alone"), enabled)
     assert names(made, "initContainers") == ["proxy"]
-    assert annotations(made)["sidecar.injector/proxy.proxy.conf"] == "listen 15999;\nworkload Pod/alone;\n"
+    assert notes(made)["sidecar.injector/proxy.proxy.conf"] == "listen 15999;\nworkload Pod/alone;\n"
     (volume,) = (v for v in made["spec"]["volumes"] if v["name"] == "proxy-config")
     (item,) = volume["downwardAPI"]["items"]
     assert item["path"] == "proxy.conf"
