@@ -20,7 +20,7 @@ from injector.pods.merge import merge
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import Receipt, make_receipt, read_receipt, take_off, write_receipt
-from injector.pods.shape import check_shape, spec_of, string_map, with_annotations
+from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
@@ -196,7 +196,20 @@ def _of_receipt(receipt: Receipt | None, snapshot: Snapshot) -> Snapshot:
 
 
 def _make(base: Object, task: _Task) -> _Made:
-    """Everything that the pod's templates give it, one after the other, from the pod without any injection."""
+    """Everything that the pod's templates give it, from the pod without any injection.
+
+    Which containers are sidecars is known when all templates are rendered. Where the pod brings one of them, to
+    customise it, that is no app container after all: templates see the pod again without it.
+    """
+    brought = _app(base)
+    made = _make_with(base, brought, task)
+    _check_app(made)
+    app = _app_of(made)
+    return made if app == brought else _make_with(base, app, task)
+
+
+def _make_with(base: Object, app: frozenset[str], task: _Task) -> _Made:
+    """The same for containers of which those named `app` are the app's: one template after the other."""
     settings = task.settings
     choice = choose(
         base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
@@ -209,14 +222,12 @@ def _make(base: Object, task: _Task) -> _Made:
     for template in choice.templates:
         overrides = task.overrides.get(template.name, {})
         parameters = resolve(template, annotations, task.namespace.annotations, settings, overrides)
-        overlay, files, said = _render(template, parameters, state, base, task)
-        merged = merge(state, overlay, app=_app(base), placement=placement)
+        overlay, files, said = _render(template, parameters, state, base, app, task)
+        merged = merge(state, overlay, app=app, placement=placement)
         state, placement = merged.pod, merged.placement
         applied.append(Applied(template, parameters, overlay, files))
         warnings += [*parameters.warnings, *said, *merged.differences]
-    made = _Made(base, state, tuple(applied), choice.source, tuple(warnings))
-    _check_app(made)
-    return made
+    return _Made(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
 def _check_app(made: _Made) -> None:
@@ -233,11 +244,11 @@ def _check_app(made: _Made) -> None:
 
 
 def _render(
-    template: Template, parameters: Resolved, state: Object, base: Object, task: _Task
+    template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: _Task
 ) -> tuple[Object, tuple[GeneratedConfigMap, ...], tuple[str, ...]]:
     """A template's overlay, the ConfigMap it needs, and what it warns of."""
     workload = task.workload or workload_of_pod(base)
-    containers = spec_of(base).get("containers") or []
+    containers = [c for c in base["spec"]["containers"] if c["name"] in app]
     context = Context(
         params=parameters.values,
         object=state,
@@ -264,13 +275,13 @@ def _again(pod: Object, made: _Made, receipt: Receipt, task: _Task) -> Object:
     """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
     placement = Placement(task.native)
     for applied in made.applied:
-        merged = merge(pod, applied.overlay, app=_app(made.base), placement=placement, claimed=receipt.added)
+        merged = merge(pod, applied.overlay, app=_app_of(made), placement=placement, claimed=receipt.added)
         pod, placement = merged.pod, merged.placement
     return pod
 
 
 def _app(base: Object) -> frozenset[str]:
-    """The names of the app's own containers, those that `"*"` stands for."""
+    """The names of the containers that the pod brings."""
     spec = base["spec"]
     return frozenset(c["name"] for field in _CONTAINER_LISTS for c in spec.get(field) or [])
 
@@ -306,7 +317,7 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: _Task) -> _Made:
 
 def _differences(actual: Object, made: _Made, task: _Task) -> tuple[str, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
-    app = _app(made.base) - _own(made)
+    app = _app_of(made)
     expected, placement = skeleton(actual, app), Placement(task.native)
     replaced: list[str] = []
     for applied in made.applied:
@@ -324,6 +335,11 @@ def _containers(applied: Applied) -> Iterator[str]:
             name = name_of(container)
             if name is not None and name != EVERY_CONTAINER:
                 yield name
+
+
+def _app_of(made: _Made) -> frozenset[str]:
+    """The names of the app's own containers, those that `"*"` stands for: not of sidecars that the pod customises."""
+    return _app(made.base) - _own(made)
 
 
 def _own(made: _Made) -> frozenset[str]:
