@@ -40,6 +40,11 @@ class ConfigMaps:
         self._flights: SingleFlight[tuple[str, str], None] = SingleFlight()
         self._blind = False
 
+    def known(self, files: Iterable[GeneratedConfigMap]) -> bool:
+        """Whether all of `files` were seen to exist so shortly ago that `ensure` would send nothing."""
+        now = time.monotonic()
+        return all(self._seen.get((file.namespace, file.name), 0.0) >= now for file in files)
+
     async def ensure(self, files: Iterable[GeneratedConfigMap], deadline: float) -> None:
         """Return when all of `files` exist, within `deadline` seconds; nothing is sent for those just seen.
 

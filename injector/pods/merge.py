@@ -20,9 +20,12 @@ from injector.pods.limits import keep_requests_below_limits
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
+from injector.pods.remembered import Remembered
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
+#: New containers by the overlay's container that they are made of.
+_NEW_CONTAINERS: Remembered[Object] = Remembered()
 #: Here an empty string is a value like any other.
 _MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
@@ -213,9 +216,15 @@ class _Merger:
         return len(result)
 
     def new_element(self, wanted: Any, field: str, here: str) -> Any:
-        if type(wanted) is dict and field in CONTAINER_LISTS:
-            return self.container({}, wanted, here)
-        return self.untagged(wanted, here)
+        if type(wanted) is not dict or field not in CONTAINER_LISTS:
+            return self.untagged(wanted, here)
+        made = None if self.tagged else _NEW_CONTAINERS.get(wanted)
+        if made is None:
+            told = len(self.differences.sentences)
+            made = self.container({}, wanted, here)
+            if not self.tagged and len(self.differences.sentences) == told:
+                _NEW_CONTAINERS.put(wanted, made)
+        return made
 
     def element(self, have: Any, wanted: Any, field: str, here: str) -> Any:
         self.expect(have, dict, here)

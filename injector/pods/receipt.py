@@ -66,14 +66,23 @@ def make_receipt(
             _claim(change.keyed, change.new, added, created)
         else:
             replaced[change.keyed] = change.old
+    # The receipt itself will make metadata and annotations where they are not there.
     metadata = base.get("metadata")
-    for pointer, there in (
-        ("/metadata", metadata is not None),
-        ("/metadata/annotations", type(metadata) is dict and "annotations" in metadata),
-    ):
-        if not there and pointer not in created:  # the receipt itself will make them
-            created.append(pointer)
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    if "metadata" in base and metadata is None:
+        replaced["/metadata"] = None
+    elif metadata is None:
+        _once(created, "/metadata")
+    if type(metadata) is dict and "annotations" in metadata and annotations is None:
+        replaced["/metadata/annotations"] = None
+    elif annotations is None:
+        _once(created, "/metadata/annotations")
     return Receipt(VERSION, generation, dict(templates), tuple(added), replaced, tuple(created))
+
+
+def _once(pointers: list[str], pointer: str) -> None:
+    if pointer not in pointers:
+        pointers.append(pointer)
 
 
 def write_receipt(receipt: Receipt) -> str:
@@ -163,7 +172,8 @@ def _entries(pointer: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _plant(tree: _Node, pointer: str, what: Any) -> None:
     steps = pointer.split("/")
-    if steps[0] or len(steps) > _DEEPEST or len(steps) < (2 if what is _MADE else 3):
+    mild = what is _MADE or (type(what) is _Old and what.value is None)  # no claim takes all metadata or spec away
+    if steps[0] or len(steps) > _DEEPEST or len(steps) < (2 if mild else 3):
         return
     if steps[1] not in ("metadata", "spec"):
         return

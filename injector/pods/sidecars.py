@@ -13,7 +13,11 @@ from typing import Any
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, name_of
+from injector.pods.remembered import Remembered
 from injector.reasons import Reason
+
+#: Native sidecars by the overlay's container that they are made of.
+_NATIVE: Remembered[Object] = Remembered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +115,6 @@ def _restarts(item: Any) -> bool:
 def _native(item: Any) -> Any:
     if type(item) is Replace:
         return Replace(_native(item.value))
-    return item if "restartPolicy" in item else {**item, "restartPolicy": "Always"}
+    if "restartPolicy" in item:
+        return item
+    return _NATIVE.get(item) or _NATIVE.put(item, {**item, "restartPolicy": "Always"})
