@@ -14,9 +14,10 @@ from injector.errors import InjectionError
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
-from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map, uses_config_map
+from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map, file_annotation, uses_config_map
 from injector.pods.guarantee import protected_differences, skeleton
 from injector.pods.merge import merge
+from injector.pods.merge_keys import escape
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import Receipt, make_receipt, read_receipt, take_off, write_receipt
@@ -143,7 +144,7 @@ def inject(
         if decision.required:
             made, final = _guaranteed(pod, receipt, task)
         else:
-            made = _make(take_off(pod, receipt, snapshot.settings), task)
+            made = _make(_without_injection(pod, receipt, task), task)
             final = made.pod if receipt is None else _again(pod, made, receipt, task)
         return _done(pod, final, made, task)
     except InjectionError as error:
@@ -193,6 +194,17 @@ def _of_receipt(receipt: Receipt | None, snapshot: Snapshot) -> Snapshot:
     if receipt is not None and previous is not None and receipt.generation == previous.generation:
         return previous
     return snapshot
+
+
+def _without_injection(pod: Object, receipt: Receipt | None, task: _Task) -> Object:
+    """The pod as it was before. A receipt that leaves no pod behind is forged, and counts for nothing."""
+    base = take_off(pod, receipt, task.settings)
+    if receipt is not None:
+        try:
+            check_shape(base)
+        except InjectionError:
+            return take_off(pod, None, task.settings)
+    return base
 
 
 def _make(base: Object, task: _Task) -> _Made:
@@ -309,7 +321,7 @@ def _guaranteed(pod: Object, receipt: Receipt | None, task: _Task) -> tuple[_Mad
 
 def _make_unforged(pod: Object, receipt: Receipt | None, task: _Task) -> _Made:
     """The injection of a pod whose receipt may be forged: one that claims more than the injection makes is void."""
-    made = _make(take_off(pod, receipt, task.settings), task)
+    made = _make(_without_injection(pod, receipt, task), task)
     if receipt is not None and not receipt.claims <= _receipt(made, task).claims:
         return _make(take_off(pod, None, task.settings), task)
     return made
@@ -323,8 +335,17 @@ def _differences(actual: Object, made: _Made, task: _Task) -> tuple[str, ...]:
     for applied in made.applied:
         merged = merge(expected, applied.overlay, app=app, placement=placement)
         expected, placement = merged.pod, merged.placement
-        replaced += merged.replaced
+        replaced += [*merged.replaced, *_carried_files(applied, task.settings)]
     return protected_differences(actual, expected, _overridable(made), app=app, replaced=replaced)
+
+
+def _carried_files(applied: Applied, settings: Settings) -> Iterator[str]:
+    """Where the pod carries the template's config files in annotations: those are the sidecar's, word for word."""
+    carried = string_map(applied.overlay, "annotations")
+    for name in applied.template.files:
+        key = file_annotation(applied.template.name, name, settings)
+        if key in carried:
+            yield f"/metadata/annotations/{escape(key)}"
 
 
 def _containers(applied: Applied) -> Iterator[str]:

@@ -151,6 +151,29 @@ def test_the_only_container_is_no_sidecar(control_plane: ControlPlane, required:
     assert "conflict" in refusal(control_plane, lonely, required)
 
 
+def test_config_files_of_the_pods_own(control_plane: ControlPlane, required: str) -> None:
+    """A pod without a controller carries the sidecar's config in annotations, which are the sidecar's nevertheless."""
+    key = "sidecar.injector/proxy.proxy.conf"
+    own = pod("app", annotations={key: "listen 1;"})
+    assert "not-overridable" in refusal(control_plane, own, required)
+    claimed = f"/metadata/annotations/{key.replace('/', '~1')}"
+    own = pod("app", annotations={key: "listen 1;", RECEIPT: forged_receipt(added=[claimed])})
+    try:
+        made = control_plane.api.create(own, required)
+    except ApiError:
+        assert "not-overridable" in refusal(control_plane, own, required)
+    else:
+        _whole(made)
+        assert notes(made)[key].startswith("listen 15999;")
+
+
+@pytest.mark.parametrize("replaced", [{"/spec/containers": None}, {"/spec/containers": 5}, {"/metadata/labels": [1]}])
+def test_a_forged_receipt_that_replaces(
+    replaced: dict[str, object], control_plane: ControlPlane, required: str
+) -> None:
+    _whole(control_plane.api.create(pod("app", annotations={RECEIPT: forged_receipt(replaced=replaced)}), required))
+
+
 @pytest.mark.parametrize("shorter", ["", " , ", "proxy", "stamp", "none"])
 def test_a_shorter_list_of_templates(shorter: str, control_plane: ControlPlane, required: str) -> None:
     asked = pod("app", annotations={TEMPLATES: shorter})
