@@ -26,6 +26,8 @@ from injector.reasons import Reason
 
 #: New containers by the overlay's container that they are made of.
 _NEW_CONTAINERS: Remembered[Object] = Remembered()
+#: Whether an overlay holds a `Replace`.
+_TAGGED: Remembered[bool] = Remembered()
 #: Here an empty string is a value like any other.
 _MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
@@ -63,12 +65,17 @@ def merge(
     """
     placed, following = place(pod, overlay, placement)
     fitted, told = fit(pod, placed)
-    merger = _Merger(app, following, claimed, holds_replace(fitted))
+    merger = _Merger(app, following, claimed, _is_tagged(overlay))
     for pointer, sentence in told:
         merger.differences.tell(pointer, sentence)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
     result = merger.mapping(pod, wanted, "")
     return Merged(result, tuple(merger.differences.sentences), tuple(merger.replaced), following)
+
+
+def _is_tagged(overlay: Overlay) -> bool:
+    tagged = _TAGGED.get(overlay)
+    return _TAGGED.put(overlay, holds_replace(overlay)) if tagged is None else tagged
 
 
 class _Merger:

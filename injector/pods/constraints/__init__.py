@@ -28,17 +28,10 @@ from injector.pods.context import Cluster, Namespace, Object
 
 __all__ = ["check"]
 
-_ALWAYS = (
-    names.find,
-    shapes.find,
-    fields.find,
-    volumes.find,
-    ports.find,
-    handlers.find,
-    resources.find,
-    platform.find,
-    metadata.find,
-)
+#: About a container in itself, so that one once found sound is sound in every pod.
+_OF_A_CONTAINER = (shapes.find, fields.find, resources.find)
+#: About a container in its pod, and about the pod.
+_OF_A_POD = (names.find, volumes.find, ports.find, handlers.find, resources.find_beside, platform.find, metadata.find)
 _NEWEST = Cluster()
 
 
@@ -63,7 +56,15 @@ def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = 
 
 
 def _violations(parts: Parts, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
-    for find in _ALWAYS:
+    if parts.unproven:
+        sound = True
+        for find in _OF_A_CONTAINER:
+            for violation in find(parts):
+                sound = False
+                yield violation
+        if sound:
+            parts.prove()
+    for find in _OF_A_POD:
         yield from find(parts)
     if pod_security.applies(namespace):
         yield from pod_security.find(parts, namespace, cluster.version[1])

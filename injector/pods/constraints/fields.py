@@ -19,7 +19,7 @@ _HELD_BACK = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 
 def find(parts: Parts) -> Violations:
     """What is wrong with the plain fields of touched containers."""
-    for container in parts.touched:
+    for container in parts.unproven:
         body = container.body
         image = body.get("image")
         if not isinstance(image, str) or not image or image != image.strip():

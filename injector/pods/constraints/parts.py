@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from injector.pods.context import Object
+from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 
 #: The lists of a pod's spec that hold containers.
@@ -52,10 +53,16 @@ class Container(NamedTuple):
         return self.list_name == "containers" or self.body.get("restartPolicy") == "Always"
 
 
+#: Containers in which nothing was found, with the list they were in: a template's come again and again. Only a few,
+#: because those that a template patches are the app's and may be large.
+_SOUND: Remembered[str] = Remembered(16)
+
+
 class Parts:
     """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
 
-    Without `base` everything counts as touched.
+    Without `base` everything counts as touched. `unproven` are the touched containers that are not known to be sound
+    in themselves, whatever pod they are in.
     """
 
     __slots__ = (
@@ -66,6 +73,7 @@ class Parts:
         "spec",
         "touched",
         "touched_volumes",
+        "unproven",
         "volumes",
         "windows",
     )
@@ -90,9 +98,15 @@ class Parts:
                     self.containers.append(container)
                     if id(body) not in known:
                         self.touched.append(container)
+        self.unproven = [container for container in self.touched if _SOUND.get(container.body) != container.list_name]
         self.volumes = mappings(self.spec.get("volumes"))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
         self.windows = mapping(self.spec.get("os")).get("name") == "windows"
+
+    def prove(self) -> None:
+        """Remember that nothing was found in the containers that were unproven."""
+        for container in self.unproven:
+            _SOUND.put(container.body, container.list_name)
 
     def changed(self, section: str, field: str) -> bool:
         """Whether `metadata.<field>` or `spec.<field>` is not the base's own object."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from injector.pods.constraints.parts import Parts, Violation, Violations, invalid, shown
-from injector.pods.remembered import Remembered
 
 #: A mapping of names to strings, a list of strings, and a number or a name.
 _STRINGS: Final[Any] = "strings"
@@ -87,23 +86,14 @@ _CONTAINER: dict[str, Any] = {
 _WANTED = {str: "a string; put it in quotes", int: "a whole number", bool: "true or false"}
 
 
-#: Containers in which nothing was found, of which a template's come again and again. Few: they may be large.
-_SOUND: Remembered[bool] = Remembered(16)
 #: A place within a container as steps from it: texts are made only where something is wrong.
 _Place = tuple[Any, ...]
 
 
 def find(parts: Parts) -> Violations:
     """Fields of touched containers whose value is not of Kubernetes' type."""
-    for container in parts.touched:
-        if _SOUND.get(container.body):
-            continue
-        sound = True
-        for violation in _mapping((container.path,), container.body, _CONTAINER):
-            sound = False
-            yield violation
-        if sound:
-            _SOUND.put(container.body, True)
+    for container in parts.unproven:
+        yield from _mapping((container.path,), container.body, _CONTAINER)
 
 
 def _mapping(place: _Place, value: dict[str, Any], fields: dict[str, Any]) -> Violations:
