@@ -1,0 +1,28 @@
+# The server's image: Python, the locked requirements, the injector. No shell, no compiler, no package manager.
+#
+#   docker build -t registry.example/sidecar-injector:0.1.0 .
+#
+# Both stages are Debian 12 with Python 3.11, so what is installed in the first runs in the second.
+
+FROM docker.io/library/python:3.11-slim-bookworm AS build
+WORKDIR /build
+COPY requirements.lock ./
+# Wheels only: nothing of a dependency is run or compiled here. Each has to have the hash that the lock says.
+RUN ["python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore", \
+     "--no-compile", "--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement=requirements.lock", "--target=/app"]
+RUN ["rm", "-rf", "/app/bin"]
+COPY injector /app/injector
+COPY templates /app/injector/gallery
+# The root is read-only later, so bytecode is made now; not of the Kubernetes client's typed models, which nobody imports.
+RUN ["python", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", \
+     "-x", "kubernetes/(aio/)?client/(api|models)/", "/app"]
+
+FROM gcr.io/distroless/python3-debian12:nonroot
+COPY --from=build /app /app
+ENV PYTHONPATH=/app PYTHONDONTWRITEBYTECODE=1
+WORKDIR /app
+# A number, so that Kubernetes can tell that it is not root.
+USER 65532:65532
+EXPOSE 8443 9443
+ENTRYPOINT ["/usr/bin/python3.11", "-m", "injector"]
+CMD ["serve"]
