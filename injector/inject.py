@@ -7,8 +7,10 @@ environment; what it wants created (`Injection.files`) the caller creates.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from injector.errors import InjectionError
 from injector.pods import constraints
@@ -50,8 +52,7 @@ class Applied:
     files: tuple[GeneratedConfigMap, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """The result for a pod.
 
     `effect` says what becomes of it; `message` is the sentence for people. `pod` is the pod as it should be, `patch`
@@ -276,7 +277,7 @@ def _render(
         return rendered.overlay, (), rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
-    rendered = render_overlay(template, replace(context, configmap=generated.name))
+    rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
     if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
         overlay = by_annotation(rendered.overlay, generated.name, template.name, files, task.settings)
         return overlay, (), rendered.warnings
@@ -385,7 +386,7 @@ def _done(pod: Object, final: Object, made: _Made, task: _Task) -> Injection:
     settings, decision = task.settings, task.decision
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     annotations = string_map(pod, "annotations")
-    if changes(pod, final) or annotations.get(settings.status_key) != "injected":
+    if (final is not pod and changes(pod, final)) or annotations.get(settings.status_key) != "injected":
         reason, effect = Reason.INJECTED, Effect.INJECT
         after = with_annotations(
             final,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
@@ -19,8 +20,7 @@ from injector.settings import Settings
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One line of the decision table as it went for a pod: the reason it stands for, what it saw, whether it fits.
 
     `overruled` says that it fits, and that a `required` namespace goes on all the same.

@@ -113,15 +113,26 @@ def _downward(volume: Any, config_map_name: str, template: str, files: Mapping[s
 
 def uses_config_map(pod: Object, name: str) -> bool:
     """Whether a pod refers to a ConfigMap of this name: by a volume, a projected volume, or a container's env."""
-    spec = pod["spec"]
-    for volume in spec.get("volumes") or []:
-        sources = [volume, *((volume.get("projected") or {}).get("sources") or [])]
-        if any(isinstance(s.get("configMap"), dict) and s["configMap"].get("name") == name for s in sources):
+    spec = pod.get("spec")
+    for volume in _objects(spec, "volumes"):
+        if _names(volume, "configMap", name):
+            return True
+        if any(_names(source, "configMap", name) for source in _objects(volume.get("projected"), "sources")):
             return True
     for field in ("initContainers", "containers"):
-        for container in spec.get(field) or []:
-            references = [s.get("configMapRef") for s in container.get("envFrom") or []]
-            references += [(e.get("valueFrom") or {}).get("configMapKeyRef") for e in container.get("env") or []]
-            if any(isinstance(r, dict) and r.get("name") == name for r in references):
+        for container in _objects(spec, field):
+            if any(_names(source, "configMapRef", name) for source in _objects(container, "envFrom")):
+                return True
+            if any(_names(e.get("valueFrom"), "configMapKeyRef", name) for e in _objects(container, "env")):
                 return True
     return False
+
+
+def _objects(owner: Any, field: str) -> list[Object]:
+    items = owner.get(field) if isinstance(owner, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _names(owner: Any, field: str, name: str) -> bool:
+    reference = owner.get(field) if isinstance(owner, dict) else None
+    return isinstance(reference, dict) and reference.get("name") == name

@@ -25,8 +25,7 @@ from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What a template sees.
 
     `params` by their names in templates; `object` the pod; `containers` the app's; `ports` the TCP ports that those
@@ -39,7 +38,7 @@ class Context:
     workload: Workload
     containers: Sequence[Object] = ()
     ports: Sequence[int] = ()
-    cluster: Cluster = field(default_factory=Cluster)
+    cluster: Cluster = Cluster()
     native: bool = True
     configmap: str = ""
 
