@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -29,6 +29,8 @@ from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
 PROXY = {TEMPLATES: "proxy"}
+#: Takes a label; gives a namespace and the server that works for it.
+Powerless = Callable[[str], tuple[str, InjectorServer]]
 
 
 def _left_alone(made: Object, reason: str) -> None:
@@ -130,7 +132,7 @@ def powerless(
     injector_server: Callable[..., InjectorServer],
     namespace: NamespaceFactory,
     configure_webhooks: ConfigureWebhooks,
-) -> Callable[[str], tuple[str, InjectorServer]]:
+) -> Iterator[Powerless]:
     """A namespace with this label whose injector may not create ConfigMaps."""
 
     def create(label: str) -> tuple[str, InjectorServer]:
@@ -150,9 +152,7 @@ def powerless(
         remove_rights(control_plane, home)
 
 
-def test_config_maps_forbidden_under_enabled(
-    control_plane: ControlPlane, powerless: Callable[[str], tuple[str, InjectorServer]]
-) -> None:
+def test_config_maps_forbidden_under_enabled(control_plane: ControlPlane, powerless: Powerless) -> None:
     ns, server = powerless("enabled")
     control_plane.api.create(deployment("web", 2), ns)
     for made in wait_until_available(control_plane.api, "web", ns):
@@ -165,9 +165,7 @@ def test_config_maps_forbidden_under_enabled(
     assert names(control_plane.api.create(pod("bare"), ns), "initContainers") == ["proxy"], "it needs no ConfigMap"
 
 
-def test_config_maps_forbidden_under_required(
-    control_plane: ControlPlane, powerless: Callable[[str], tuple[str, InjectorServer]]
-) -> None:
+def test_config_maps_forbidden_under_required(control_plane: ControlPlane, powerless: Powerless) -> None:
     ns, _ = powerless("required")
     api = control_plane.api
     api.create(deployment("web"), ns)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from injector.errors import InjectionError
 from injector.templates.load import gallery_path, load_template, read_gallery
