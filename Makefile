@@ -41,7 +41,7 @@ bench: $(STAMP) ## Measure and write the table and the picture in docs/
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	@mkdir -p $(VENV)/certs
-	@test -f $(VENV)/certs/server.crt || $(BIN)/injector certs --service localhost --namespace default --out $(VENV)/certs
+	@test -f $(VENV)/certs/server.crt || $(BIN)/injector certs --service localhost --namespace default --san localhost --san 127.0.0.1 --out $(VENV)/certs
 	$(BIN)/injector serve --standalone --address 127.0.0.1 --cert $(VENV)/certs/server.crt --key $(VENV)/certs/server.key
 
 lock: ## Pin again what is shipped and what development uses (needs uv)
