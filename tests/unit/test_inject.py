@@ -1,0 +1,464 @@
+"""The pipeline: each line of the table of reasons as it ends for a pod, the ways past `required`, and the guard."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from injector.inject import Injection, guard, inject, uninject
+from injector.pods.context import Namespace, Object, Request
+from injector.pods.decision import MIRROR_ANNOTATION
+from injector.pods.receipt import read_receipt
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+from injector.templates.snapshot import Snapshot, build_snapshot
+from tests.unit.support import ENABLED, REQUIRED, named, names, snapshot, stored, web
+
+INJECT, STATUS, RECEIPT = "sidecar.injector/inject", "sidecar.injector/status", "sidecar.injector/receipt"
+TEMPLATES = "sidecar.injector/templates"
+
+
+def marked(injection: Injection) -> str | None:
+    """The mark that the pod ends with."""
+    metadata = injection.pod.get("metadata") or {}
+    status: str | None = (metadata.get("annotations") or {}).get(STATUS)
+    return status
+
+
+# ------------------------------------------------------------------------------------------------- the table
+
+_LABELLED: dict[str, dict[str, str]] = {
+    "enabled": {"injection": "enabled"},
+    "required": {"injection": "required"},
+    "disabled": {"injection": "disabled"},
+    "unlabelled": {},
+}
+_BATCH = {"never_selector": {"matchLabels": {"app": "web"}}}
+_ALWAYS = {"always_selector": {"matchLabels": {"app": "web"}}}
+_EXEMPT = {"exempt_selector": {"matchLabels": {"app": "web"}}}
+_SKIP = {"pod_default": "skip"}
+
+#: Labels of the namespace, annotations of the pod, settings; the reason that decides, and whether it is injected.
+DECISIONS: list[tuple[str, dict[str, str], dict[str, Any], Reason, bool]] = [
+    ("enabled", {}, {}, Reason.NAMESPACE_ENABLED, True),
+    ("required", {}, {}, Reason.NAMESPACE_REQUIRED, True),
+    ("disabled", {}, {}, Reason.NAMESPACE_DISABLED, False),
+    ("unlabelled", {}, {}, Reason.NOT_REQUESTED, False),
+    ("enabled", {INJECT: "no"}, {}, Reason.POD_OPTED_OUT, False),
+    ("required", {INJECT: "no"}, {}, Reason.NAMESPACE_REQUIRED, True),
+    ("disabled", {INJECT: "yes"}, {}, Reason.NAMESPACE_DISABLED, False),
+    ("unlabelled", {INJECT: "yes"}, {}, Reason.POD_OPTED_IN, True),
+    ("unlabelled", {INJECT: "perhaps"}, {}, Reason.NOT_REQUESTED, False),
+    ("enabled", {}, _BATCH, Reason.NEVER_SELECTOR, False),
+    ("enabled", {INJECT: "yes"}, _BATCH, Reason.NEVER_SELECTOR, False),
+    ("required", {}, _BATCH, Reason.NAMESPACE_REQUIRED, True),
+    ("unlabelled", {}, _ALWAYS, Reason.ALWAYS_SELECTOR, True),
+    ("unlabelled", {INJECT: "no"}, _ALWAYS, Reason.POD_OPTED_OUT, False),
+    ("disabled", {}, _ALWAYS, Reason.NAMESPACE_DISABLED, False),
+    ("enabled", {}, {**_ALWAYS, **_BATCH}, Reason.NEVER_SELECTOR, False),
+    ("enabled", {}, _SKIP, Reason.POD_NOT_OPTED_IN, False),
+    ("enabled", {INJECT: "on"}, _SKIP, Reason.POD_OPTED_IN, True),
+    ("required", {}, _SKIP, Reason.NAMESPACE_REQUIRED, True),
+    ("unlabelled", {}, _SKIP, Reason.NOT_REQUESTED, False),
+    ("enabled", {}, _EXEMPT, Reason.EXEMPT, False),
+    ("required", {INJECT: "yes"}, _EXEMPT, Reason.EXEMPT, False),
+    ("required", {MIRROR_ANNOTATION: "x"}, {}, Reason.MIRROR_POD, False),
+    ("enabled", {MIRROR_ANNOTATION: ""}, {}, Reason.MIRROR_POD, False),
+]
+
+
+@pytest.mark.parametrize(("label", "annotations", "settings", "reason", "injected"), DECISIONS)
+def test_decisions(
+    label: str, annotations: dict[str, str], settings: dict[str, Any], reason: Reason, injected: bool
+) -> None:
+    current = snapshot("logger", **settings)
+    pod = web(annotations)
+    result = inject(pod, Namespace("shop", _LABELLED[label]), current)
+    assert result.decision.reason is reason
+    assert result.decision.required == (label == "required")
+    assert result.decision.trail[-1].reason is (
+        reason if reason is not Reason.NOT_REQUESTED else Reason.NAMESPACE_REQUIRED
+    )
+    if injected:
+        assert (result.reason, result.effect, marked(result)) == (Reason.INJECTED, Effect.INJECT, "injected")
+    else:
+        assert (result.reason, result.effect, result.patch) == (reason, Effect.SKIP, ())
+        assert result.pod is pod
+        assert result.message == reason.sentence
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "Yes", "y", "On", " enabled ", "ENABLED"])
+@pytest.mark.parametrize("where", ["labels", "annotations"])
+def test_yes_in_any_case(value: str, where: str) -> None:
+    pod = web()
+    pod["metadata"][where] = {**pod["metadata"][where], INJECT: value}
+    assert inject(pod, Namespace("shop"), snapshot("logger")).reason is Reason.INJECTED
+
+
+@pytest.mark.parametrize("value", ["false", "FALSE", "No", "n", "oFF", " disabled ", "DISABLED"])
+@pytest.mark.parametrize("other", [None, "yes"])
+def test_any_no_beats_any_yes(value: str, other: str | None) -> None:
+    pod = web({INJECT: value})
+    if other:
+        pod["metadata"]["labels"][INJECT] = other
+    assert inject(pod, ENABLED, snapshot("logger")).reason is Reason.POD_OPTED_OUT
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [Request(operation="UPDATE"), Request(resource="deployments", group="apps"), Request(sub_resource="exec")],
+)
+def test_only_creations_of_pods(request_: Request) -> None:
+    for namespace in (ENABLED, REQUIRED):
+        result = inject(web(), namespace, snapshot("logger"), request_)
+        assert (result.reason, result.effect, result.patch) == (Reason.NOT_A_POD_CREATION, Effect.SKIP, ())
+        assert guard(web(), namespace, snapshot("logger"), request_).effect is Effect.SKIP
+
+
+@pytest.mark.parametrize("name", ["kube-system", "kube-public", "kube-node-lease"])
+def test_ignored_namespaces_whatever_their_label(name: str) -> None:
+    for label in ("enabled", "required"):
+        result = inject(web({INJECT: "yes"}), Namespace(name, {"injection": label}), snapshot("logger"))
+        assert (result.reason, result.effect) == (Reason.NAMESPACE_IGNORED, Effect.SKIP)
+
+
+def _with(**spec: Any) -> Object:
+    return web(None, **spec)
+
+
+#: A pod, default templates; the reason why it cannot be injected.
+FAILURES: list[tuple[str, Object, tuple[str, ...], Reason]] = [
+    ("a template that is not there", web({TEMPLATES: "nobody"}), ("logger",), Reason.UNKNOWN_TEMPLATE),
+    ("host network", _with(hostNetwork=True), ("logger",), Reason.HOST_NETWORK),
+    ("Windows", _with(os={"name": "windows"}), ("logger",), Reason.WINDOWS),
+    ("a denial", _with(containers=[{"name": "a", "image": "elsewhere.example/a"}]), ("policy",), Reason.DENIED),
+    ("a bad parameter", web({"logger.sidecar.injector/keep": "x"}), ("logger",), Reason.BAD_PARAMETER),
+    ("no port", _with(containers=[{"name": "a", "image": "a"}]), ("nginx",), Reason.NOT_SERVED),
+    (
+        "its port",
+        web(None, {"name": "b", "image": "b", "ports": [{"containerPort": 15021}]}),
+        ("envoy",),
+        Reason.CONFLICT,
+    ),
+    ("only a sidecar", _with(containers=[{"name": "logger", "image": "a"}]), ("logger",), Reason.CONFLICT),
+    ("no list", _with(containers="app"), ("logger",), Reason.MALFORMED_POD),
+    ("no container", _with(containers=[]), ("logger",), Reason.MALFORMED_POD),
+    ("no name", _with(containers=[{"image": "a"}]), ("logger",), Reason.MALFORMED_POD),
+    ("too much", web({"note": "x" * 262_000}), ("noted",), Reason.TOO_LARGE),
+]
+
+
+@pytest.mark.parametrize(("pod", "templates", "reason"), [f[1:] for f in FAILURES], ids=[f[0] for f in FAILURES])
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED], ids=["enabled", "required"])
+def test_what_cannot_be_injected_goes_by_the_table(
+    pod: Object, templates: tuple[str, ...], reason: Reason, namespace: Namespace
+) -> None:
+    result = inject(pod, namespace, snapshot(*templates))
+    effect = reason.effect(required=namespace is REQUIRED)
+    assert (result.reason, result.effect) == (reason, effect)
+    assert result.message.startswith(f"{reason}: ")
+    assert result.files == ()
+    assert result.pod["spec"] is pod["spec"]
+    assert result.allowed == (effect is not Effect.REFUSE)
+    if effect is Effect.MARK:
+        annotations = result.pod["metadata"]["annotations"]
+        assert annotations[STATUS] == "failed"
+        assert annotations["sidecar.injector/reason"].startswith(f"{reason}: ")
+        assert RECEIPT not in annotations
+    else:
+        assert result.patch == ()
+    assert any(str(reason) in warning for warning in result.warnings) == result.allowed
+
+
+def test_a_failure_that_is_over_leaves_no_mark() -> None:
+    current = snapshot("logger")
+    failed = inject(web({"logger.sidecar.injector/keep": "x"}), ENABLED, current).pod
+    annotations = {**failed["metadata"]["annotations"], "logger.sidecar.injector/keep": "3"}
+    mended = {**failed, "metadata": {**failed["metadata"], "annotations": annotations}}
+    result = inject(mended, ENABLED, current)
+    assert result.reason is Reason.INJECTED
+    assert "sidecar.injector/reason" not in result.pod["metadata"]["annotations"]
+    assert marked(result) == "injected"
+
+
+# ------------------------------------------------------------------------------------------------- results
+
+
+def test_what_an_injection_tells() -> None:
+    pod = web({TEMPLATES: "logger, agent", "agent.sidecar.injector/nope": "1"})
+    current = snapshot("envoy")
+    result = inject(pod, ENABLED, current)
+    assert [name for name, _ in result.templates] == ["logger", "agent"]
+    assert result.generation == current.generation
+    assert result.templates_source == f"pod annotation {TEMPLATES}"
+    assert result.message == "the pod got its sidecar (logger, agent)"
+    assert result.warnings == (
+        "pod annotation agent.sidecar.injector/nope: no such parameter; there are: interval, tags, target",
+    )
+    assert names(result.pod) == ["app"]
+    assert names(result.pod, "initContainers") == ["logger", "agent"]
+    (file,) = result.files
+    assert set(file.data) == {"agent.yaml", "agent.env"}
+    assert file.namespace == "shop"
+    assert file.owner == {k: v for k, v in pod["metadata"]["ownerReferences"][0].items() if k != "controller"}
+    receipt = read_receipt(result.pod, current.settings)
+    assert receipt is not None
+    assert receipt.templates == dict(result.templates)
+    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.pod
+
+
+def test_the_command_line_overrides_templates_and_parameters() -> None:
+    pod = web({TEMPLATES: "nginx", "logger.sidecar.injector/keep": "3"})
+    result = inject(pod, ENABLED, snapshot("envoy"), names=["logger"], overrides={"logger": {"keep": "9"}})
+    assert named(result.pod, "logger")["args"][0] == "--keep=9d"
+    assert result.templates_source == "the command line"
+
+
+def test_a_pod_without_a_controller_has_its_files_in_annotations() -> None:
+    pod = web()
+    del pod["metadata"]["ownerReferences"]
+    result = inject(pod, ENABLED, snapshot("agent"))
+    assert result.files == ()
+    volume = result.pod["spec"]["volumes"][0]
+    paths = {item["path"]: item["fieldRef"]["fieldPath"] for item in volume["downwardAPI"]["items"]}
+    assert paths["agent.env"] == "metadata.annotations['sidecar.injector/agent.agent.env']"
+    assert result.pod["metadata"]["annotations"]["sidecar.injector/agent.agent.env"] == "INTERVAL=10s\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "version", "native"),
+    [
+        ("auto", (1, 31), False),
+        ("auto", (1, 32), True),
+        ("auto", (2, 0), True),
+        ("always", (1, 29), True),
+        ("never", (1, 36), False),
+    ],
+)
+def test_native_sidecars_by_setting_and_version(setting: str, version: tuple[int, int], native: bool) -> None:
+    result = inject(web(), ENABLED, snapshot("logger", version=version, native_sidecars=setting))
+    assert names(result.pod, "initContainers" if native else "containers")[-1] == "logger"
+    assert ("restartPolicy" in named(result.pod, "logger")) == native
+
+
+def test_the_snapshot_of_the_receipt_is_used_again_while_it_is_the_last() -> None:
+    """A reload between two calls for one pod changes nothing of it."""
+    first = snapshot("logger")
+    sources = {t.name: dict(t.sources) for t in first.catalog}
+    sources["logger"]["overlay.yaml.j2"] = sources["logger"]["overlay.yaml.j2"].replace("logger:1", "logger:2")
+    second = build_snapshot(first.settings, sources, first.cluster, first, trial=False)
+    injected = inject(web(), ENABLED, first).pod
+    again = inject(injected, ENABLED, second)
+    assert (again.reason, again.generation) == (Reason.ALREADY_INJECTED, first.generation)
+    assert inject(web(), ENABLED, second).generation == second.generation
+    assert named(inject(web(), ENABLED, second).pod, "logger")["image"] == "registry.example/logger:2"
+
+
+def test_reinvocation_gives_a_container_that_came_later_its_part_only() -> None:
+    current = snapshot("logger")
+    pod = stored(inject(web(), ENABLED, current).pod)
+    pod["spec"]["containers"].append({"name": "late", "image": "late:1"})
+    result = inject(pod, ENABLED, current)
+    assert result.reason is Reason.INJECTED
+    assert named(result.pod, "late")["env"] == [{"name": "LOG_DIR", "value": "/var/log/app"}]
+    touched = {step["path"].split("/")[1] for step in result.patch}
+    assert touched <= {"spec", "metadata"}
+    assert named(result.pod, "app") == named(pod, "app")
+    assert named(result.pod, "logger") == named(pod, "logger")
+    taken = uninject(result.pod, current.settings)
+    assert names(taken) == ["app", "late"]
+    assert "env" not in named(taken, "late")
+
+
+@pytest.mark.parametrize("part", ["logger", "env", "volumeMounts", "volumes"])
+def test_a_part_that_somebody_took_off_comes_back(part: str) -> None:
+    current = snapshot("logger")
+    whole = inject(web(), ENABLED, current).pod
+    pod = stored(whole)
+    if part == "logger":
+        pod["spec"]["initContainers"] = []
+    elif part == "volumes":
+        pod["spec"]["volumes"] = [v for v in pod["spec"]["volumes"] if v["name"] != "logs"]
+    else:
+        del named(pod, "app")[part]
+    result = inject(pod, ENABLED, current)
+    assert result.reason is Reason.INJECTED
+    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.pod["spec"]["volumes"]
+    assert named(result.pod, "app")["env"] == named(whole, "app")["env"]
+    assert {"name": "logs", "mountPath": "/var/log/app"} in named(result.pod, "app")["volumeMounts"]
+    assert named(result.pod, "logger")["image"] == "registry.example/logger:1"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("image", "mirror.example/logger:1"),
+        ("imagePullPolicy", "Always"),
+        ("resources", {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}),
+        ("terminationMessagePath", "/x"),
+    ],
+)
+def test_what_others_rewrote_is_not_missing(field: str, value: Any) -> None:
+    current = snapshot("logger")
+    pod = stored(inject(web(), ENABLED, current).pod)
+    named(pod, "logger")[field] = value
+    result = inject(pod, ENABLED, current)
+    assert (result.reason, result.patch) == (Reason.ALREADY_INJECTED, ())
+
+
+# ------------------------------------------------------------------------------------------------- past `required`
+
+
+def _forged(pod: Object, **claims: Any) -> Object:
+    """A mark and a receipt that somebody wrote by hand."""
+    receipt = {"version": 1, "generation": "x", "templates": {"logger": "x"}, **claims}
+    pod["metadata"]["annotations"] |= {STATUS: "injected", RECEIPT: json.dumps(receipt)}
+    return pod
+
+
+#: Ways past a required namespace that must end with every part of the sidecar in place.
+OVERCOME: dict[str, Callable[[], Object]] = {
+    "its own no": lambda: web({INJECT: "false"}),
+    "its own no as a label": lambda: {**web(), "metadata": {**web()["metadata"], "labels": {INJECT: "no"}}},
+    "an empty list of templates": lambda: web({TEMPLATES: ""}),
+    "a shorter list of templates": lambda: web({TEMPLATES: "placement"}),
+    "a forged mark": lambda: web({STATUS: "injected"}),
+    "a forged failure": lambda: web({STATUS: "failed", "sidecar.injector/reason": "not-served: no"}),
+    "a forged receipt": lambda: _forged(web()),
+    "a receipt that claims the sidecar": lambda: _forged(
+        web(), added=["/spec/initContainers/logger", "/spec/volumes/logs"]
+    ),
+    "a receipt that claims the app": lambda: _forged(web(), added=["/spec/containers/app"]),
+    "a receipt that claims everything": lambda: _forged(web(), added=["/spec/containers", "/spec", "/metadata"]),
+    "a receipt that replaces": lambda: _forged(web(), replaced={"/spec/containers": [], "/spec/hostNetwork": True}),
+    "a receipt that is garbage": lambda: web({STATUS: "injected", RECEIPT: "{"}),
+    "a receipt of another version": lambda: _forged(web(), version=99),
+}
+
+
+@pytest.mark.parametrize("way", OVERCOME)
+@pytest.mark.parametrize("version", [(1, 30), (1, 36)])
+def test_no_way_past_required(way: str, version: tuple[int, int]) -> None:
+    current = snapshot("logger", version=version)
+    pod = OVERCOME[way]()
+    assert guard(pod, REQUIRED, current).effect is Effect.REFUSE, "the guard alone would have seen it"
+    result = inject(pod, REQUIRED, current)
+    assert (result.reason, result.effect) == (Reason.INJECTED, Effect.INJECT), result.message
+    assert named(result.pod, "logger")["image"] == "registry.example/logger:1"
+    assert named(result.pod, "app") == {
+        **named(pod, "app"),
+        **{k: named(result.pod, "app")[k] for k in ("env", "volumeMounts")},
+    }
+    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.pod["spec"]["volumes"]
+    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.pod
+    assert guard(stored(result.pod), REQUIRED, current).effect is Effect.SKIP
+    assert inject(stored(result.pod), REQUIRED, current).reason is Reason.ALREADY_INJECTED
+
+
+_SLEEP = {"name": "logger", "image": "registry.example/logger:1", "command": ["sleep", "inf"]}
+
+#: Ways past a required namespace that must be refused: the pod's own parts stand in the way.
+REFUSED: dict[str, Callable[[], Object]] = {
+    "a container of its name": lambda: web(None, _SLEEP),
+    "a container of its name with another image": lambda: web(None, {"name": "logger", "image": "evil"}),
+    "an init container of its name": lambda: _with(initContainers=[{**_SLEEP, "command": ["true"]}]),
+    "a volume of its name": lambda: _with(volumes=[{"name": "logs", "hostPath": {"path": "/"}}]),
+    "a variable of its name": lambda: _with(
+        containers=[{"name": "app", "image": "a", "env": [{"name": "LOG_DIR", "value": "/dev/null"}]}]
+    ),
+    "a mount in its place": lambda: _with(
+        containers=[{"name": "app", "image": "a", "volumeMounts": [{"name": "own", "mountPath": "/var/log/app"}]}],
+        volumes=[{"name": "own", "emptyDir": {}}],
+    ),
+    "host network": lambda: _with(hostNetwork=True),
+    "a bad parameter": lambda: web({"logger.sidecar.injector/keep": "0"}),
+    "a forged receipt over an impostor": lambda: _forged(web(None, _SLEEP), added=["/spec/volumes/logs"]),
+}
+
+
+@pytest.mark.parametrize("way", REFUSED)
+@pytest.mark.parametrize("version", [(1, 30), (1, 36)])
+def test_what_stands_in_the_way_is_refused(way: str, version: tuple[int, int]) -> None:
+    current = snapshot("logger", version=version)
+    pod = REFUSED[way]()
+    for result in (inject(pod, REQUIRED, current), guard(pod, REQUIRED, current)):
+        assert (result.effect, result.allowed, result.patch) == (Effect.REFUSE, False, ())
+        assert len(result.message) > 20
+    assert inject(pod, ENABLED, current).allowed
+
+
+#: What is done to an injected pod on its way to storage, after the mutating webhook.
+TAMPERED: dict[str, Callable[[Object], Any]] = {
+    "the sidecar is gone": lambda p: p["spec"]["initContainers"].clear(),
+    "another image": lambda p: named(p, "logger").update(image="evil"),
+    "another command": lambda p: named(p, "logger").update(command=["sleep", "inf"]),
+    "another argument": lambda p: named(p, "logger")["args"].append("--off"),
+    "one more variable": lambda p: named(p, "logger")["env"].append({"name": "LD_PRELOAD", "value": "/x"}),
+    "it ends": lambda p: named(p, "logger").pop("restartPolicy"),
+    "no mount": lambda p: named(p, "logger")["volumeMounts"].clear(),
+    "the volume is gone": lambda p: p["spec"]["volumes"].clear(),
+    "another volume": lambda p: p["spec"]["volumes"][0].update(emptyDir={"medium": "Memory"}),
+    "the app's variable is gone": lambda p: named(p, "app")["env"].clear(),
+    "the app's mount is gone": lambda p: named(p, "app")["volumeMounts"].clear(),
+    "a container without its part": lambda p: p["spec"]["containers"].append({"name": "late", "image": "late"}),
+    "privileged": lambda p: named(p, "logger").update(securityContext={"privileged": True}),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_the_guard_sees_what_was_changed_after_the_injection(what: str) -> None:
+    current = snapshot("logger")
+    pod = json.loads(json.dumps(inject(web(), REQUIRED, current).pod))
+    assert guard(pod, REQUIRED, current).reason is Reason.ALREADY_INJECTED
+    TAMPERED[what](pod)
+    result = guard(pod, REQUIRED, current)
+    assert (result.reason, result.effect) == (Reason.NOT_INJECTED, Effect.REFUSE)
+    assert guard(pod, ENABLED, current).effect is Effect.SKIP
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, Namespace("shop"), Namespace("kube-system", REQUIRED.labels)])
+def test_the_guard_minds_required_namespaces_only(namespace: Namespace) -> None:
+    result = guard(web(), namespace, snapshot("logger"))
+    assert (result.effect, result.patch) == (Effect.SKIP, ())
+
+
+def test_the_guard_lets_pass_what_is_exempt() -> None:
+    current = snapshot("logger", exempt_selector={"matchLabels": {"app": "web"}})
+    assert guard(web(), REQUIRED, current).reason is Reason.EXEMPT
+    mirror = web({MIRROR_ANNOTATION: "x"})
+    assert guard(mirror, REQUIRED, current).reason is Reason.MIRROR_POD
+
+
+def test_pods_may_add_templates_in_required_namespaces_but_not_drop_them() -> None:
+    result = inject(web({TEMPLATES: "agent"}), REQUIRED, snapshot("logger"))
+    assert [name for name, _ in result.templates] == ["logger", "agent"]
+
+
+def test_what_is_overridable_may_be_set_in_a_required_namespace() -> None:
+    own = {"name": "logger", "resources": {"requests": {"cpu": "20m", "memory": "40Mi"}, "limits": {"memory": "50Mi"}}}
+    current = snapshot("logger")
+    result = inject(web(None, own), REQUIRED, current)
+    assert result.reason is Reason.INJECTED, result.message
+    assert named(result.pod, "logger")["resources"] == own["resources"]
+    assert "LOG_DIR" not in [v["name"] for v in named(result.pod, "logger")["env"]]
+    assert guard(result.pod, REQUIRED, current).reason is Reason.ALREADY_INJECTED
+    assert uninject(result.pod, current.settings) == web(None, own)
+
+
+def test_nothing_depends_on_the_time_of_day_or_on_what_was_asked_before() -> None:
+    """The same question has the same answer, byte for byte, and from another snapshot of the same content too."""
+
+    def answer(current: Snapshot) -> str:
+        result = inject(web({TEMPLATES: "envoy,nginx"}), ENABLED, current)
+        return json.dumps([result.patch, result.warnings, [f.to_object() for f in result.files], result.generation])
+
+    first = snapshot()
+    for label in ("enabled", "required"):
+        inject(web(None, {"name": "x", "image": "x"}), Namespace("other", {"injection": label}), first)
+    fresh = build_snapshot(Settings(), {t.name: dict(t.sources) for t in first.catalog}, first.cluster, trial=False)
+    assert answer(first) == answer(first) == answer(fresh)
