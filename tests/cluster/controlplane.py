@@ -207,7 +207,7 @@ class ControlPlane:
         Only what the policy above keeps is there. Wait for an event with `eventually`: it is
         written after the answer was sent.
         """
-        for line in self.audit_log.read_text().splitlines():
+        for line in filter(None, self.audit_log.read_text().split("\n")):  # a value may hold other separators
             event: dict[str, Any] = json.loads(line)
             about = event.get("objectRef", {})
             if about.get("namespace") == namespace and about.get("resource") == resource:

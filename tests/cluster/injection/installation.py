@@ -106,7 +106,7 @@ class Log:
     def lines(self, **fields: Any) -> list[Object]:
         """All lines with these fields' values, oldest first."""
         found = []
-        for line in self._server.log.splitlines():
+        for line in self._server.log.split("\n"):
             if line.startswith("{") and line.endswith("}"):
                 told: Object = json.loads(line)
                 if all(told.get(field) == value for field, value in fields.items()):

@@ -210,12 +210,15 @@ def test_pods_that_the_settings_exempt(control_plane: ControlPlane, required: st
 def test_an_ephemeral_container_is_no_pod(control_plane: ControlPlane, required: str) -> None:
     """It comes later by a subresource, and takes nothing away; a new pod may not have one at all."""
     api = control_plane.api
-    made = api.create(pod("app"), required)
+    api.create(pod("app"), required)
     debug = {"name": "debug", "image": "registry.example/debug:1"}
     path = f"/api/v1/namespaces/{required}/pods/app/ephemeralcontainers"
-    made["spec"]["ephemeralContainers"] = [debug]
-    api.call("PUT", path, made)
-    _whole(api.get("Pod", "app", required))
+
+    def attached() -> Object:
+        current = api.get("Pod", "app", required)  # whose status the kubelet changes meanwhile
+        return api.call("PUT", path, {**current, "spec": {**current["spec"], "ephemeralContainers": [debug]}})
+
+    _whole(eventually("it is attached", attached))
 
 
 def test_defaults_of_a_limit_range_are_no_offence(control_plane: ControlPlane, required: str) -> None:
