@@ -74,9 +74,13 @@ class Installation:
         self.apply(secret)
         self.apply(block("server.yaml").replace("port: 443", f"port: {self.port}"))
         self.start(secret)
-        bundle = base64.b64encode((self.folder / "certs" / "ca.crt").read_bytes()).decode()
-        text = block("webhooks.yaml").replace("CA_BUNDLE", bundle).replace("port: 443", f"port: {self.port}")
-        self.apply(text)
+        self.trust("certs")
+
+    def trust(self, *folders: str) -> None:
+        """Register the webhooks with the authorities of these folders."""
+        authorities = b"".join((self.folder / name / "ca.crt").read_bytes() for name in folders)
+        bundle = base64.b64encode(authorities).decode()
+        self.apply(block("webhooks.yaml").replace("CA_BUNDLE", bundle).replace("port: 443", f"port: {self.port}"))
 
     def start(self, secret: str = "") -> None:
         """Run what the Deployment runs, as the service account that it names."""
@@ -287,6 +291,36 @@ def test_the_permissions_suffice(
     log = installation.process.log
     assert "namespaces-known" in log
     assert not re.findall(r"cluster-forbidden|config-maps-not-compared|files-failed|cluster-away", log)
+
+
+def test_a_certificate_is_renewed_without_a_gap(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installation: Installation
+) -> None:
+    vault = namespace(labels={"injection": "required"})
+    words = [word.replace("certs", "certs2") if word == "certs" else word for word in command("injector certs")[2:]]
+    words = ["certs", *words[: words.index("--print")]]
+    subprocess.run([*INJECTOR, *words], cwd=installation.folder, check=True, env={"PYTHONPATH": str(PROJECT)})
+    first, second = authority(installation, "certs"), authority(installation, "certs2")
+    assert first != second
+
+    def admitted(name: str) -> None:
+        assert sidecar(control_plane.api.create(pod(name), vault)) == ("injected", True)
+
+    installation.trust("certs", "certs2")
+    admitted("both-authorities-old-certificate")
+    for source, target in (("server.key", "tls.key"), ("server.crt", "tls.crt")):
+        content = (installation.folder / "certs2" / source).read_bytes()
+        (installation.folder / "certs-mounted" / target).write_bytes(content)
+    assert installation.process is not None
+    process = installation.process
+    eventually("the new certificate is in use", lambda: "certificate-swapped" in process.log)
+    admitted("both-authorities-new-certificate")
+    installation.trust("certs2")
+    admitted("new-authority")
+
+
+def authority(installation: Installation, name: str) -> bytes:
+    return (installation.folder / name / "ca.crt").read_bytes()
 
 
 def test_when_it_is_down(control_plane: ControlPlane, namespace: NamespaceFactory, installation: Installation) -> None:
