@@ -24,7 +24,7 @@ from tests.cluster.injection.installation import (
 from tests.cluster.objects import pod, wait_until_called, wait_until_not_called
 from tests.cluster.server import InjectorServer
 
-HOME = "sidecar-injector"
+HOME = "injector-home"
 
 
 @pytest.fixture(scope="package")

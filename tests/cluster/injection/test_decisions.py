@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
+from tests.cluster.injection.conftest import HOME
 from tests.cluster.injection.installation import (
     ASKED,
     ELSEWHERE,
@@ -153,10 +154,10 @@ def test_kube_system_never(control_plane: ControlPlane, everything: Everything, 
 
 
 def test_its_own_namespace_never(control_plane: ControlPlane, everything: Everything, log: Log) -> None:
-    everything("sidecar-injector")
-    made = control_plane.api.create(pod("injector-1", annotations={INJECT: "yes"}), "sidecar-injector")
+    everything(HOME)
+    made = control_plane.api.create(pod("injector-1", annotations={INJECT: "yes"}), HOME)
     assert names(made, "initContainers") == []
-    assert log.reason("sidecar-injector", "injector-1") == "namespace-ignored"
+    assert log.reason(HOME, "injector-1") == "namespace-ignored"
 
 
 def test_mirror_pods(control_plane: ControlPlane, enabled: str, required: str, log: Log) -> None:
