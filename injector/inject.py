@@ -469,7 +469,7 @@ def _tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
         ports = container.get("ports")
         for port in ports if isinstance(ports, list) else ():
             number = port.get("containerPort") if isinstance(port, dict) else None
-            if isinstance(number, int) and port.get("protocol", "TCP") == "TCP":
+            if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
                 yield number
 
 

@@ -41,16 +41,22 @@ def check_shape(pod: Any) -> None:
     if metadata is not None:
         _expect(metadata, dict, "metadata", "an object")
         for field in ("labels", "annotations"):
-            for key, value in _expect(metadata.get(field) or {}, dict, f"metadata.{field}", "an object").items():
+            for key, value in _expect(_given(metadata, field, {}), dict, f"metadata.{field}", "an object").items():
                 _expect(value, str, f"metadata.{field}[{key}]", "a string (put it in quotes)")
     spec = _expect(pod.get("spec"), dict, "spec", "an object")
     for field in _OBJECT_LISTS:
-        for position, item in enumerate(_expect(spec.get(field) or [], list, f"spec.{field}", "a list")):
+        for position, item in enumerate(_expect(_given(spec, field, []), list, f"spec.{field}", "a list")):
             _expect(item, dict, f"spec.{field}[{position}]", "an object")
             if field in _CONTAINER_LISTS or field == "volumes":
                 _expect(item.get("name"), str, f"spec.{field}[{position}].name", "a string")
     if not spec.get("containers"):
         raise InjectionError(Reason.MALFORMED_POD, "spec.containers is empty; a pod has at least one container")
+
+
+def _given(parent: Object, field: str, default: Any) -> Any:
+    """A field's value; null, as Kubernetes has it, is no value."""
+    value = parent.get(field)
+    return default if value is None else value
 
 
 def _expect(value: Any, kind: type, where: str, what: str) -> Any:
