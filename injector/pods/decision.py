@@ -27,9 +27,14 @@ class Step(NamedTuple):
     """
 
     reason: Reason
-    saw: str
+    seen: tuple[str, ...]
     fits: bool
     overruled: bool = False
+
+    @property
+    def saw(self) -> str:
+        """What the step saw, for people. Put together only when somebody asks: few trails are ever read."""
+        return self.seen[0].format(*self.seen[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,68 +64,69 @@ class _Subject:
     label: str | None
     says: tuple[tuple[str, str], ...]
 
-    def said(self, values: tuple[str, ...]) -> str | None:
+    def said(self, values: tuple[str, ...], what: str) -> tuple[bool, tuple[str, ...]]:
+        key = self.settings.inject_key
         for where, value in self.says:
             if value.strip().lower() in values:
-                return f"{where} {self.settings.inject_key}: {value!r}"
-        return None
+                return True, ("{} {}: {!r}", where, key, value)
+        return False, ("no {} that says {}", key, what)
 
 
-#: A step looks at the subject and returns whether it fits and what it saw.
-_Look = Callable[[_Subject], tuple[bool, str]]
+#: A step looks at the subject and returns whether it fits, and what it saw: a format and what goes into it.
+_Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
 
 
-def _creation(s: _Subject) -> tuple[bool, str]:
+def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     r = s.request
     creation = r.operation == "CREATE" and r.resource == "pods" and not r.group and not r.sub_resource
     what = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
-    return not creation, f"{r.operation} of {what}"
+    return not creation, ("{} of {}", r.operation, what)
 
 
-def _mirror(s: _Subject) -> tuple[bool, str]:
+def _mirror(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     fits = MIRROR_ANNOTATION in s.annotations
-    return fits, f"{'has' if fits else 'no'} annotation {MIRROR_ANNOTATION}"
+    return fits, ("{} annotation {}", "has" if fits else "no", MIRROR_ANNOTATION)
 
 
-def _ignored(s: _Subject) -> tuple[bool, str]:
-    return s.namespace.name in s.settings.ignored_namespaces, f"namespace {s.namespace.name}"
+def _ignored(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    return s.namespace.name in s.settings.ignored_namespaces, ("namespace {}", s.namespace.name)
 
 
 def _namespace_label(value: Callable[[Settings], str]) -> _Look:
-    def look(s: _Subject) -> tuple[bool, str]:
+    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
         key = s.settings.namespace_label.key
-        saw = f"namespace label {key}={s.label}" if s.label is not None else f"namespace has no label {key}"
-        return s.label == value(s.settings), saw
+        if s.label is None:
+            return False, ("namespace has no label {}", key)
+        return s.label == value(s.settings), ("namespace label {}={}", key, s.label)
 
     return look
 
 
 def _selector(field: str) -> _Look:
     title = field.split("_")[0] + "Selector"
+    none = ("settings have no {}", title)
 
-    def look(s: _Subject) -> tuple[bool, str]:
+    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
         selector = getattr(s.settings, field)
         if selector is None:
-            return False, f"settings have no {title}"
+            return False, none
         fits = matches(selector, s.labels)
-        return fits, f"the pod's labels {'match' if fits else 'do not match'} {title}"
+        return fits, ("the pod's labels {} {}", "match" if fits else "do not match", title)
 
     return look
 
 
-def _says_no(s: _Subject) -> tuple[bool, str]:
-    said = s.said(s.settings.no_values)
-    return said is not None, said or f"no {s.settings.inject_key} that says no"
+def _says_no(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    return s.said(s.settings.no_values, "no")
 
 
-def _says_yes(s: _Subject) -> tuple[bool, str]:
-    said = s.said(s.settings.yes_values)
-    return said is not None, said or f"no {s.settings.inject_key} that says yes"
+def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    return s.said(s.settings.yes_values, "yes")
 
 
-def _not_opted_in(s: _Subject) -> tuple[bool, str]:
+def _not_opted_in(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     ours = s.label in (s.settings.namespace_label.enabled, s.settings.namespace_label.required)
-    return ours and s.settings.pod_default == "skip", f"settings say podDefault: {s.settings.pod_default}"
+    return ours and s.settings.pod_default == "skip", ("settings say podDefault: {}", s.settings.pod_default)
 
 
 #: The table. Order is the contract; each line is a reason and how to tell that it fits.

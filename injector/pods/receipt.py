@@ -15,6 +15,7 @@ import msgspec
 from injector.pods.context import Object
 from injector.pods.merge_keys import escape, is_aligned, steps_of, unescape
 from injector.pods.patch import Change, changes
+from injector.pods.shape import string_map
 from injector.settings import Settings
 
 #: The form of receipt that this release writes, and the only one it reads.
@@ -114,6 +115,9 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     The same object where there is nothing to take off. Never raises; claims about parts that are not there are
     passed over.
     """
+    written = (settings.status_key, settings.reason_key, settings.receipt_key)
+    if type(pod) is not dict or (receipt is None and string_map(pod, "annotations").keys().isdisjoint(written)):
+        return pod
     tree: _Node = {}
     if receipt is not None:
         for pointer in receipt.added:
@@ -122,7 +126,7 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
             _plant(tree, pointer, _Old(old))
         for pointer in receipt.created:
             _plant(tree, pointer, _MADE)
-    for key in (settings.status_key, settings.reason_key, settings.receipt_key):
+    for key in written:
         _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
     if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
         _plant(tree, "/metadata/annotations", _MADE)

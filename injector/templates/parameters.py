@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.errors import InjectionError
+from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.schema import allowed, value_of
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import UNSET, Template
 
-#: Annotations of a template that are no parameters: what the injector itself writes there.
-_OWN = "file."
 _WARNING = 120
 
 
@@ -29,6 +28,10 @@ class Resolved:
     values: dict[str, Any]
     warnings: tuple[str, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
+
+
+#: What pods get that set nothing, by template: all of them but a few.
+_DEFAULTS: Remembered[Resolved] = Remembered()
 
 
 def resolve(
@@ -44,6 +47,16 @@ def resolve(
     """
     suffix = settings.parameter_suffix(template.name)
     parameters = template.parameters
+    plain = not (
+        overrides
+        or settings.parameters.get(template.name)
+        or any(key.startswith(suffix) for key in pod_annotations)
+        or any(key.startswith(suffix) for key in namespace_annotations)
+    )
+    if plain:
+        defaults = _DEFAULTS.get(template)
+        if defaults is not None:
+            return defaults
     warnings: list[str] = []
     given: dict[str, tuple[str, Any]] = {}
     sources: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
@@ -59,7 +72,7 @@ def resolve(
             name = key[len(prefix) :]
             if name in parameters:
                 given[name] = (f"{kind} {shown}{name}", raw)
-            elif not (prefix and name.startswith(_OWN)):
+            else:
                 rest = hint(name, parameters, "there are")
                 warnings.append(_cut(f"{kind} {shown}{name}: no such parameter{rest}"))
     resolved: dict[str, Any] = {}
@@ -83,7 +96,8 @@ def resolve(
             origin, value = "", None
         resolved[parameter.variable] = value
         origins[name] = origin
-    return Resolved(resolved, tuple(warnings), origins)
+    result = Resolved(resolved, tuple(warnings), origins)
+    return _DEFAULTS.put(template, result) if plain else result
 
 
 def _cut(text: str) -> str:
