@@ -76,7 +76,7 @@ def _within_pod(parts: Parts) -> Violations:
     containers = asking(parts.spec)
     requests = together(containers).requests
     for name, most in own.requests.items():
-        if requests.get(name, 0) > most:
+        if name in requests and requests[name] > most:
             yield Violation(
                 Reason.INVALID_POD,
                 f"spec.resources.requests.{name} is {format_quantity(most)} and all containers together ask for"
@@ -85,7 +85,7 @@ def _within_pod(parts: Parts) -> Violations:
             )
     for container in containers:
         for name, most in own.limits.items():
-            if container.ask.limits.get(name, 0) > most:
+            if name in container.ask.limits and container.ask.limits[name] > most:
                 yield invalid(
                     f"spec.{container.list_name}[{container.name}].resources.limits.{name}"
                     f" {format_quantity(container.ask.limits[name])} is above the pod's {format_quantity(most)}"
