@@ -15,7 +15,6 @@ import msgspec
 from injector.pods.context import Object
 from injector.pods.merge_keys import escape, is_aligned, steps_of, unescape
 from injector.pods.patch import Change, changes
-from injector.pods.shape import string_map
 from injector.settings import Settings
 
 #: The form of receipt that this release writes, and the only one it reads.
@@ -96,9 +95,7 @@ def write_receipt(receipt: Receipt) -> str:
 
 def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
     """The pod's receipt, or None where it has none that makes sense. Never raises, whatever the pod is."""
-    metadata = pod.get("metadata") if type(pod) is dict else None
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    text = annotations.get(settings.receipt_key) if type(annotations) is dict else None
+    text = _annotations(pod).get(settings.receipt_key)
     if type(text) is not str:
         return None
     try:
@@ -106,6 +103,12 @@ def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
     return receipt if receipt.version == VERSION else None
+
+
+def _annotations(pod: Any) -> dict[str, Any]:
+    metadata = pod.get("metadata") if type(pod) is dict else None
+    annotations = metadata.get("annotations") if type(metadata) is dict else None
+    return annotations if type(annotations) is dict else {}
 
 
 def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:
@@ -116,7 +119,7 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     passed over.
     """
     written = (settings.status_key, settings.reason_key, settings.receipt_key)
-    if type(pod) is not dict or (receipt is None and string_map(pod, "annotations").keys().isdisjoint(written)):
+    if receipt is None and _annotations(pod).keys().isdisjoint(written):
         return pod
     tree: _Node = {}
     if receipt is not None:
