@@ -141,9 +141,7 @@ def _for_yaml(document: Document) -> Document:
         return document
     again = rewritten(document, document.value)
     if _SURROGATE.search(again.body):
-        raise DocumentError(
-            f"{document.place}: a string holds half of a surrogate pair, which YAML cannot"
-        )
+        raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot")
     return again
 
 
