@@ -7,7 +7,6 @@ environment; what it wants created (`Injection.files`) the caller creates.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -42,8 +41,7 @@ _REASON_LENGTH = 500
 Overrides = Mapping[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """A template as it was applied to a pod: its parameters with where each value came from, and the overlay."""
 
     template: Template
@@ -83,8 +81,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((a.template.name, a.template.digest) for a in self.applied)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(msgspec.Struct, frozen=True):
     """What stays the same through one injection."""
 
     namespace: Namespace
@@ -107,8 +104,7 @@ class _Task:
         return setting == "always" or (setting == "auto" and self.snapshot.cluster.version >= (1, 32))
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(msgspec.Struct, frozen=True):
     """A pod without (`base`) and with everything that its templates give it (`pod`), and how it came about."""
 
     base: Object

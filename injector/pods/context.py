@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 #: A Kubernetes object as JSON gives it. Treated as immutable everywhere: functions return new ones that share parts.
 Object = dict[str, Any]
 
@@ -32,8 +34,7 @@ class Cluster:
     domain: str = "cluster.local"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What is being asked: as in an AdmissionReview's request, with the values of a plain pod creation as default."""
 
     operation: str = "CREATE"
@@ -43,8 +44,7 @@ class Request:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """The workload that a pod belongs to, as its author knows it: `Deployment web`, not its ReplicaSet.
 
     `owner` is the ownerReference of the pod's controller (what a generated ConfigMap is owned by), or None.

@@ -7,8 +7,9 @@ the reason, which is what logs, metrics and audit annotations carry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
@@ -37,8 +38,7 @@ class Step(NamedTuple):
         return self.seen[0].format(*self.seen[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """The reason that decided, whether the namespace is `required`, the trail, and warnings for people."""
 
     reason: Reason
@@ -52,8 +52,7 @@ class Decision:
         return self.reason.effect(required=self.required) is Effect.INJECT
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(msgspec.Struct, frozen=True):
     """All that a step may look at."""
 
     labels: dict[str, str]

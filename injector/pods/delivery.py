@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,8 +16,7 @@ from injector.settings import Settings
 _SHORT = 32 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedConfigMap:
+class GeneratedConfigMap(msgspec.Struct, frozen=True):
     """A ConfigMap that an injection wants to exist before its pod does. `owner` is an ownerReference, or None."""
 
     name: str

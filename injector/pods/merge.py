@@ -7,8 +7,9 @@ that the diff after it can skip what is identical.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from injector.errors import InjectionError
 from injector.pods import one_of
@@ -32,8 +33,7 @@ _TAGGED: Remembered[bool] = Remembered()
 _MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(msgspec.Struct, frozen=True):
     """A merge's result.
 
     `differences`: where pod and template disagree and the pod's stays, a sentence each. `replaced`: keyed pointers at

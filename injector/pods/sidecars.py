@@ -7,8 +7,9 @@ Authors always write `containers:`. Kubernetes documentation, "Sidecar Container
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
@@ -20,8 +21,7 @@ from injector.reasons import Reason
 _NATIVE: Remembered[Object] = Remembered()
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """Whether sidecars are native here, and which init containers earlier templates asked for, in order.
 
     Start with `Placement(native=...)`; every merge returns the one for the next template.
@@ -80,7 +80,7 @@ def place(pod: Object, overlay: Overlay, placement: Placement) -> tuple[Overlay,
             sidecars.append(item)
         else:
             stay.append(item)
-    placement = replace(
+    placement = msgspec.structs.replace(
         placement,
         setup=placement.setup + _new_names(asked, placement.setup + placement.sidecars),
         sidecars=placement.sidecars + _new_names(sidecars, placement.setup + placement.sidecars),

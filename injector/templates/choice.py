@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Namespace, Object
@@ -15,8 +16,7 @@ from injector.templates.catalog import Catalog
 from injector.templates.template import Template
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """The templates in the order they apply, where their names came from, and warnings for people."""
 
     templates: tuple[Template, ...]
