@@ -209,7 +209,8 @@ class Mutate:
         tail = answer_tail(verdict)
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(case.review, line, cells, case.started, False)
-        lasting = key and injection.reason not in PASSING and case.snapshot is self._cached_of
+        # What the API server had to confirm holds as long as `Lookup` says, not as long as the cache would keep it.
+        lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
         if lasting and may_be_kept(volatile, verdict.patch, tail, injection.files):
             self._cache.put(key, Entry(tail, line, cells, injection.files))
             self._bytes.value = self._cache.size

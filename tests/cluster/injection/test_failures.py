@@ -14,9 +14,11 @@ from tests.cluster.injection import gallery
 from tests.cluster.injection.installation import (
     ELSEWHERE,
     REASON,
+    RECEIPT,
     STATUS,
     TEMPLATES,
     Log,
+    forged_receipt,
     generated,
     names,
     notes,
@@ -121,6 +123,13 @@ def test_a_clash_of_ports(control_plane: ControlPlane, enabled: str, injector: I
     made = control_plane.api.create(wanted, enabled)
     assert notes(made)[STATUS] == "failed"
     assert "15006" in notes(made)[REASON]
+
+
+@pytest.mark.parametrize("claim", ["/spec/containers/app", "/spec/containers", "/spec/hostNetwork", "/spec/volumes"])
+def test_a_forged_receipt_is_no_failure(claim: str, control_plane: ControlPlane, enabled: str) -> None:
+    made = control_plane.api.create(pod("app", annotations={RECEIPT: forged_receipt(added=[claim])}), enabled)
+    assert (names(made), names(made, "initContainers")) == (["app"], ["proxy"])
+    assert notes(made)[STATUS] == "injected"
 
 
 # ------------------------------------------------------------ what the injector itself cannot do

@@ -175,6 +175,22 @@ def test_a_namespace_that_the_store_has_out_of_date_is_asked_for_once() -> None:
     asyncio.run(go())
 
 
+def test_a_store_that_stays_out_of_date_is_not_believed_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a pod that was seen before: an answer that the API server had to confirm is not kept."""
+    monkeypatch.setattr("injector.webhook.lookup._HOLDS_SECONDS", 0.05)
+
+    async def go() -> None:
+        unlabelled = Namespace("shop")
+        cluster = World(stored={"shop": unlabelled}, truth={"shop": unlabelled})
+        webhook = Webhook(cluster, Kept(snapshot()))
+        assert reason(await webhook.ask(pod())) == "not-requested"
+        cluster.truth["shop"] = Namespace("shop", ENABLED)
+        await asyncio.sleep(0.1)
+        assert reason(await webhook.ask(pod())) == "injected"
+
+    asyncio.run(go())
+
+
 def test_without_a_second_opinion_the_stores_word_holds() -> None:
     async def go() -> None:
         cluster = World(stored={"shop": Namespace("shop")}, fetch_error=OSError("down"))
