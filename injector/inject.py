@@ -381,8 +381,8 @@ def _done(pod: Object, final: Object, made: _Made, task: _Task) -> Injection:
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is."""
     settings, decision = task.settings, task.decision
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
-    annotations = string_map(pod, "annotations")
-    if (final is not pod and changes(pod, final)) or annotations.get(settings.status_key) != "injected":
+    marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
+    if not marked or changes(pod, final):
         reason, effect = Reason.INJECTED, Effect.INJECT
         after = with_annotations(
             final,

@@ -14,6 +14,7 @@ from jinja2 import UndefinedError
 
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
@@ -163,14 +164,24 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
 
 def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
     """A digest of everything that the root reads; None where that cannot be encoded."""
-    values: list[Any] = []
-    for path in root.reads:
-        values.append(read(variables[path[0]], path))
     try:
+        values = [
+            _all_params(variables["params"]) if path == _PARAMS else read(variables[path[0]], path)
+            for path in root.reads
+        ]
         encoded = msgspec.msgpack.encode(values)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
+
+
+#: All parameters as a part of a key, by the very dict: pods that set none share one, and so do a template's files.
+_ENCODED: Remembered[bytes] = Remembered()
+_PARAMS = ("params",)
+
+
+def _all_params(params: dict[str, Any]) -> bytes:
+    return _ENCODED.get(params) or _ENCODED.put(params, msgspec.msgpack.encode(params))
 
 
 _VARIABLES: dict[str, Callable[[Context], Any]] = {
