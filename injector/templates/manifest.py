@@ -12,7 +12,7 @@ from injector.errors import Place, TemplateError
 from injector.pods.selectors import check_selector
 from injector.templates.schema import make_parameter
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import FILE, MANIFEST, AppliesTo, FileSpec, Parameter
+from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter
 from injector.templates.yaml import Builder, Node, compose
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
@@ -138,6 +138,8 @@ class Manifest:
             validate = self.strings(("files", name, "validate"), ())
             if validate and not any("{path}" in word for word in validate):
                 self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')
+            if source == OVERLAY:
+                self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
             made[name] = FileSpec(name, source, validate)
         return made
 

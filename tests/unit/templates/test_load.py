@@ -90,6 +90,7 @@ MANIFESTS = [
     ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34, "did you mean validate?"),
     ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34, '"{path}"'),
     ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34, "list of strings"),
+    ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "a source of its own"),
     ("delivery: secret\n", 1, 1, "configmap or annotation"),
     ("hostNetwork: true\n", 1, 1, "skip or inject"),
     ("\nselector: {app: web}\n", 2, 1, "matchLabels and matchExpressions"),
