@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,9 @@ POLL_SECONDS = 1.0
 
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
+#: Seconds for which receipts may name the snapshot before: no creation of a pod takes longer. Not for ever, as whoever
+#: writes a receipt by hand would choose by it the templates of last month.
+_PREVIOUS_SECONDS = 60.0
 
 
 class Keeper:
@@ -59,6 +63,9 @@ class Keeper:
         self._current: Snapshot | None = None
         self._ready = False
         self._refused = ""
+        #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
+        self._unread = ""
+        self._swapped = 0.0
 
     @property
     def current(self) -> Snapshot:
@@ -106,22 +113,31 @@ class Keeper:
         while True:
             await asyncio.sleep(POLL_SECONDS)
             await self.check()
+            await self._forget_previous(loop.time() - _PREVIOUS_SECONDS)
             if loop.time() > retry:
                 retry = loop.time() + _RETRY_SECONDS
-                if self._refused:
+                if self._refused and not self._unread:
                     await self.update()
 
     async def check(self) -> bool:
         """Look at the disk once and take what changed; True when the newest state is in use."""
-        if not await asyncio.to_thread(self._disk.changed):
+        if not self._unread and not await asyncio.to_thread(self._disk.changed):
             return not self._refused
         async with self._lock:
             try:
                 self._found = await asyncio.to_thread(self._disk.read)
             except InjectorError as error:
-                self._refuse(str(error))
+                self._unread = str(error)
+                self._refuse(self._unread)
                 return False
+            self._unread = ""
             return await self._build()
+
+    async def _forget_previous(self, before: float) -> None:
+        """Let go of the snapshot before, if the one in use was swapped in before then (event loop's clock)."""
+        async with self._lock:
+            if self.current.previous is not None and self._swapped < before:
+                self._current = replace(self.current, previous=None)
 
     async def _build(self) -> bool:
         try:
@@ -135,17 +151,21 @@ class Keeper:
         except Exception as error:
             self._refuse(f"{type(error).__name__} while building the snapshot", where_it_failed(error))
             return False
-        self._refused = ""
-        self._metrics.reload_failing.cell().value = 0
         current = self.current
         if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
             self._swap(snapshot)
+        if self._unread:
+            self._refuse(self._unread)
+            return False
+        self._refused = ""
+        self._metrics.reload_failing.cell().value = 0
         return True
 
     def _swap(self, snapshot: Snapshot) -> None:
         if self._ready and snapshot.settings.server != self.current.settings.server:
             self._logger.warning("restart-needed", why="settings under `server` hold from the next start")
         self._current, self._ready = snapshot, True
+        self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
         self._metrics.snapshot.only(snapshot.generation).value = 1
         self._metrics.snapshot_time.cell().value = time.time()

@@ -8,6 +8,9 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
+from injector.webhook import reload
 from injector.webhook.sources import Disk
 from tests.unit.webhook.conftest import TEMPLATE, Served, write_template
 from tests.unit.webhook.support import Client, Loop, get, pod, review, to_bytes
@@ -160,6 +163,39 @@ def test_templates_of_the_cluster_come_before_those_on_disk(served: Served) -> N
     assert served.loop.run(served.app.keeper.update(in_cluster={}, version=(1, 31)))
     assert served.app.keeper.current.catalog.names == ("proxy",)
     assert served.app.keeper.current.cluster.version == (1, 31)
+
+
+def test_what_cannot_be_read_is_refused_until_it_can_be(served: Served, tmp_path: Path) -> None:
+    keeper, file = served.app.keeper, served.folder / "templates" / "proxy" / "notes.txt"
+    file.write_bytes(b"\xff")
+    served.until(lambda: keeper.why_not)
+    assert "proxy/notes.txt: the file is not UTF-8 text" in keeper.why_not
+    before = keeper.current
+    assert not served.loop.run(keeper.update(version=(1, 31))), "what builds is not the newest state"
+    assert keeper.current is not before
+    assert "not UTF-8" in keeper.why_not
+    assert "injector_reload_failing 1.0" in get(served.admin_port, "/metrics").body.decode()
+    served.loop.run(keeper.update())
+    assert len(served.lines("snapshot-refused")) == 1, "told of once"
+    file.rename(tmp_path / "away")
+    served.until(lambda: not keeper.why_not)
+    assert "injector_reload_failing 0.0" in get(served.admin_port, "/metrics").body.decode()
+
+
+def test_receipts_reach_the_snapshot_before_for_a_while_only(
+    loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload, "_PREVIOUS_SECONDS", 1.5)
+    served = Served(loop, tmp_path).ready()
+    keeper, before = served.app.keeper, served.app.keeper.current
+    served.loop.run(keeper.update(in_cluster={"second": TEMPLATE}))
+    after = keeper.current
+    assert after.previous is not None
+    assert after.previous.generation == before.generation
+    served.until(lambda: keeper.current.previous is None)
+    assert keeper.current.generation == after.generation
+    assert keeper.current.catalog is after.catalog
+    served.stop()
 
 
 def test_files_that_keep_changing_are_not_read_in_between(tmp_path: Path) -> None:
