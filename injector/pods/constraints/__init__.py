@@ -28,10 +28,17 @@ from injector.pods.context import Cluster, Namespace, Object
 
 __all__ = ["check"]
 
-#: About a container in itself, so that one once found sound is sound in every pod.
-_OF_A_CONTAINER = (shapes.find, fields.find, resources.find)
-#: About a container in its pod, and about the pod.
-_OF_A_POD = (names.find, volumes.find, ports.find, handlers.find, resources.find_beside, platform.find, metadata.find)
+_ALWAYS = (
+    names.find,
+    shapes.find,
+    fields.find,
+    volumes.find,
+    ports.find,
+    handlers.find,
+    resources.find,
+    platform.find,
+    metadata.find,
+)
 _NEWEST = Cluster()
 
 
@@ -47,6 +54,7 @@ def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = 
     """
     parts = Parts(final, base)
     if next(_violations(parts, base, namespace, cluster), None) is None:
+        parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
     known = {violation.fault for violation in _violations(Parts(base), base, namespace, cluster)}
@@ -56,15 +64,7 @@ def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = 
 
 
 def _violations(parts: Parts, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
-    if parts.unproven:
-        sound = True
-        for find in _OF_A_CONTAINER:
-            for violation in find(parts):
-                sound = False
-                yield violation
-        if sound:
-            parts.prove()
-    for find in _OF_A_POD:
+    for find in _ALWAYS:
         yield from find(parts)
     if pod_security.applies(namespace):
         yield from pod_security.find(parts, namespace, cluster.version[1])

@@ -20,7 +20,7 @@ _GRACE_SECONDS = 30
 
 def find(parts: Parts) -> Violations:
     """What is wrong with the probes and hooks of touched containers."""
-    for container in parts.touched:
+    for container in parts.unproven:
         body = container.body
         for name in PROBES:
             probe = body.get(name)

@@ -53,19 +53,22 @@ class Container(NamedTuple):
         return self.list_name == "containers" or self.body.get("restartPolicy") == "Always"
 
 
-#: Containers in which nothing was found, with the list they were in: a template's come again and again. Only a few,
-#: because those that a template patches are the app's and may be large.
-_SOUND: Remembered[str] = Remembered(16)
+#: Containers in which nothing was found, with the list they were in and the fields of the pod's spec that count for
+#: a container: a template's come again and again. Only a few, because those that it patches are the app's, and large.
+_SOUND: Remembered[tuple[Any, ...]] = Remembered(16)
+#: All that the constraints which look at `unproven` containers take from the pod.
+_COUNTING = ("os", "hostUsers", "hostNetwork", "terminationGracePeriodSeconds")
 
 
 class Parts:
     """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
 
     Without `base` everything counts as touched. `unproven` are the touched containers that are not known to be sound
-    in themselves, whatever pod they are in.
+    in themselves in such a pod.
     """
 
     __slots__ = (
+        "_such",
         "base",
         "containers",
         "metadata",
@@ -98,7 +101,8 @@ class Parts:
                     self.containers.append(container)
                     if id(body) not in known:
                         self.touched.append(container)
-        self.unproven = [container for container in self.touched if _SOUND.get(container.body) != container.list_name]
+        self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
+        self.unproven = [c for c in self.touched if _SOUND.get(c.body) != (c.list_name, self._such)]
         self.volumes = mappings(self.spec.get("volumes"))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
         self.windows = mapping(self.spec.get("os")).get("name") == "windows"
@@ -106,7 +110,7 @@ class Parts:
     def prove(self) -> None:
         """Remember that nothing was found in the containers that were unproven."""
         for container in self.unproven:
-            _SOUND.put(container.body, container.list_name)
+            _SOUND.put(container.body, (container.list_name, self._such))
 
     def changed(self, section: str, field: str) -> bool:
         """Whether `metadata.<field>` or `spec.<field>` is not the base's own object."""

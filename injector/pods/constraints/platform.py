@@ -37,7 +37,7 @@ _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 def find(parts: Parts) -> Violations:
     """What is wrong with the security contexts of touched containers and with the pod's namespaces."""
     system = mapping(parts.spec.get("os")).get("name")
-    for container in parts.touched:
+    for container in parts.unproven:
         security = mapping(container.body.get("securityContext"))
         if security:
             yield from _container(container, security, system, parts.spec.get("hostUsers"))

@@ -25,7 +25,7 @@ def find(parts: Parts) -> Violations:
         return
     on_host = parts.spec.get("hostNetwork") is True
     listeners: dict[tuple[str, object, object], Container] = {}
-    for container in asking:
+    for container in parts.unproven:
         yield from _own(container, on_host)
     touched = {id(container.body) for container in asking}
     for container in parts.containers:

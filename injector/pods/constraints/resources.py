@@ -17,15 +17,11 @@ _PLAIN = ("cpu", "memory", "ephemeral-storage")
 
 
 def find(parts: Parts) -> Violations:
-    """What is wrong with the resources of containers in themselves."""
+    """What is wrong with the resources of touched containers, alone and beside the pod's own."""
     for container in parts.unproven:
         resources = container.body.get("resources")
         if isinstance(resources, dict) and resources:
             yield from _container(container, resources)
-
-
-def find_beside(parts: Parts) -> Violations:
-    """What is wrong with the resources of touched containers beside the pod's own."""
     if parts.touched and parts.spec.get("resources"):
         yield from _within_pod(parts)
 
