@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.catalog import Catalog
+from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
 
 
@@ -45,7 +46,8 @@ def choose(
     Raises InjectionError: NO_TEMPLATE, UNKNOWN_TEMPLATE, TEMPLATE_NOT_ALLOWED, HOST_NETWORK or WINDOWS.
     """
     key = settings.templates_key
-    asked = string_map(pod, "annotations").get(key)
+    annotations = string_map(pod, "annotations")
+    asked = annotations.get(key)
     if names is not None:
         wanted, source = list(names), "the command line"
     elif asked is not None and not required:
@@ -61,7 +63,22 @@ def choose(
             f"no template for this pod: set annotation {key} on it or its namespace, or `templates` in the settings"
             + (f" (there are: {', '.join(sorted(catalog.names))})" if catalog.names else ""),
         )
-    return _serving(pod, namespace, [_find(name, catalog, source) for name in wanted], source, required)
+    templates = [_find(name, catalog, source) for name in wanted]
+    choice = _serving(pod, namespace, templates, source, required)
+    lost = (
+        *_lost("pod", annotations, settings, catalog),
+        *_lost("namespace", namespace.annotations, settings, catalog),
+    )
+    return msgspec.structs.replace(choice, warnings=(*choice.warnings, *lost)) if lost else choice
+
+
+def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[str]:
+    """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
+    ending = settings.parameter_suffix("")
+    for key in annotations:
+        at = key.find(ending)
+        if at > 0 and catalog.get(name := key[:at]) is None:
+            yield f"{whose} annotation {key[:80]}: no template {shortened(name)}{hint(name, catalog.names)}"
 
 
 def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog: Catalog) -> tuple[list[str], str]:
@@ -77,9 +94,9 @@ def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
-        near = catalog.nearest(name)
-        hint = f"; did you mean {near}?" if near else f"; there are: {', '.join(sorted(catalog.names))}"
-        raise InjectionError(Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint}')
+        raise InjectionError(
+            Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint(name, catalog.names)}'
+        )
     return template
 
 

@@ -439,6 +439,16 @@ def test_pods_may_add_templates_in_required_namespaces_but_not_drop_them() -> No
     assert [name for name, _ in result.templates] == ["logger", "agent"]
 
 
+def test_a_parameter_of_no_template_is_told_of() -> None:
+    current = snapshot("logger")
+    assert inject(web({"agent.sidecar.injector/nothing": "x"}), ENABLED, current).warnings == ()
+    pod, key = web({"loger.sidecar.injector/level": "debug"}), "sidecar.injector/level"
+    namespace = Namespace("shop", ENABLED.labels, {"zzzzz.sidecar.injector/level": "debug"})
+    warnings = inject(pod, namespace, current).warnings
+    assert warnings[0] == f'pod annotation loger.{key}: no template "loger"; did you mean logger?'
+    assert warnings[1].startswith(f'namespace annotation zzzzz.{key}: no template "zzzzz"; there are: agent, ')
+
+
 def test_what_is_overridable_may_be_set_in_a_required_namespace() -> None:
     own = {"name": "logger", "resources": {"requests": {"cpu": "20m", "memory": "40Mi"}, "limits": {"memory": "50Mi"}}}
     current = snapshot("logger")
