@@ -15,13 +15,14 @@ from injector.errors import InjectionError
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
+from injector.pods.defaults import mismatches
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map, file_annotation, uses_config_map
 from injector.pods.guarantee import protected_differences, skeleton
 from injector.pods.merge import merge
-from injector.pods.merge_keys import escape
+from injector.pods.merge_keys import escape, unescape
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
-from injector.pods.receipt import Receipt, make_receipt, read_receipt, take_off, write_receipt
+from injector.pods.receipt import Receipt, make_receipt, read_receipt, take_off, value_at, write_receipt
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_pod
@@ -158,7 +159,7 @@ def guard(pod: Object, namespace: Namespace, snapshot: Snapshot, request: Reques
     task = _Task(namespace, snapshot, decision, None, {}, None)
     try:
         check_shape(pod)
-        made = _make_unforged(pod, receipt, task)
+        made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
         missing = _differences(pod, made, task)
         if missing:
             raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0]}")
@@ -301,12 +302,13 @@ def _guaranteed(pod: Object, receipt: Receipt | None, task: _Task) -> tuple[_Mad
     First what is missing is added; where what is there is not what the templates make, it is made afresh; and where
     the pod's own parts stand in the way of that, it is refused.
     """
-    made = _make_unforged(pod, receipt, task)
-    candidates = [made.pod]
+    afresh = _make_unforged(pod, receipt, task)
+    candidates = [(afresh, afresh.pod)]
     if receipt is not None:
-        candidates.insert(0, _again(pod, made, receipt, task))
+        seen = _all_seen(pod, afresh, receipt, task)
+        candidates.insert(0, (seen, _again(pod, seen, receipt, task)))
     differences: tuple[str, ...] = ()
-    for final in candidates:
+    for made, final in candidates:
         differences = _differences(final, made, task)
         if not differences:
             return made, final
@@ -324,6 +326,33 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: _Task) -> _Made:
     return made
 
 
+def _all_seen(pod: Object, made: _Made, receipt: Receipt | None, task: _Task) -> _Made:
+    """The injection of a pod that keeps what it has: templates must have seen all of that.
+
+    A receipt can claim a label that a template adds, or say that there were no volumes, and so hide the pod's own from
+    a template that would deny it. Where the claimed parts are not as this injection makes them, it is made again from
+    the whole pod. The sidecars' own parts are left out: `_differences` compares them anyway.
+    """
+    if receipt is None:
+        return made
+    compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)}
+    compared |= {f"/spec/{field}/{escape(name)}" for field in _CONTAINER_LISTS for name in _own(made)}
+    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
+    compared |= {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
+    hidden = [p for p in receipt.claims if "/".join(p.split("/")[:4]) not in compared]
+    unmarked = take_off(pod, None, task.settings)
+    if all(_is_as_made(unmarked, made.pod, pointer) for pointer in hidden):
+        return made
+    return _make(unmarked, task)
+
+
+def _is_as_made(pod: Object, made: Object, pointer: str) -> bool:
+    """Whether a pod holds nothing else at a place than a made pod has there."""
+    *_, parent, field = ["", *map(unescape, pointer.split("/"))]
+    have, wanted = value_at(pod, pointer), value_at(made, pointer)
+    return not have or next(mismatches(have, wanted, field, parent, pointer, exact=True), None) is None
+
+
 def _differences(actual: Object, made: _Made, task: _Task) -> tuple[str, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
     app = _app_of(made)
@@ -332,17 +361,19 @@ def _differences(actual: Object, made: _Made, task: _Task) -> tuple[str, ...]:
     for applied in made.applied:
         merged = merge(expected, applied.overlay, app=app, placement=placement)
         expected, placement = merged.pod, merged.placement
-        replaced += [*merged.replaced, *_carried_files(applied, task.settings)]
+        replaced += merged.replaced
+    replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]
     return protected_differences(actual, expected, _overridable(made), app=app, replaced=replaced)
 
 
-def _carried_files(applied: Applied, settings: Settings) -> Iterator[str]:
-    """Where the pod carries the template's config files in annotations: those are the sidecar's, word for word."""
-    carried = string_map(applied.overlay, "annotations")
-    for name in applied.template.files:
-        key = file_annotation(applied.template.name, name, settings)
-        if key in carried:
-            yield f"/metadata/annotations/{escape(key)}"
+def _file_annotations(made: _Made, settings: Settings) -> Iterator[str]:
+    """Where the pod carries the templates' config files in annotations: those are the sidecars', word for word."""
+    for applied in made.applied:
+        carried = string_map(applied.overlay, "annotations")
+        for name in applied.template.files:
+            key = file_annotation(applied.template.name, name, settings)
+            if key in carried:
+                yield key
 
 
 def _containers(applied: Applied) -> Iterator[str]:

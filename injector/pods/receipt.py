@@ -137,6 +137,20 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     return result if type(result) is dict else pod
 
 
+def value_at(value: Any, pointer: str) -> Any:
+    """What stands at a keyed pointer; None where there is nothing."""
+    field = ""
+    for step in map(unescape, pointer.split("/")[1:]):
+        if type(value) is dict:
+            value = value.get(step)
+        elif type(value) is list and is_aligned(field):
+            value = dict(zip(steps_of(value, field), value, strict=True)).get(step)
+        else:
+            return None
+        field = step
+    return value
+
+
 class _Old:
     """A value to put back."""
 

@@ -1,0 +1,90 @@
+"""A receipt can be forged: in a `required` namespace it hides nothing of the pod from the templates."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from injector.inject import guard, inject
+from injector.pods.context import Cluster, Object
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+from injector.templates.snapshot import build_snapshot
+from tests.unit.support import REQUIRED, web
+
+OVERLAY = """
+{% for volume in pod.spec.volumes | default([]) %}
+{% if volume.hostPath is defined %}{{ deny("host path") }}{% endif %}
+{% endfor %}
+{% if pod.metadata.labels.team | default("") == "none" %}{{ deny("label") }}{% endif %}
+{% if pod.metadata.annotations.bad is defined %}{{ deny("annotation") }}{% endif %}
+{% for init in pod.spec.initContainers | default([]) %}
+{% if init.name == "mine" %}{{ deny("init container") }}{% endif %}
+{% endfor %}
+metadata:
+  labels: {team: one}
+spec:
+  containers:
+  - {name: side, image: side}
+  volumes:
+  - {name: side, emptyDir: {}}
+"""
+SNAPSHOT = build_snapshot(
+    Settings(templates=("policy",)),
+    {
+        "policy": {
+            "template.yaml": "description: Denies.\n",
+            "overlay.yaml.j2": OVERLAY,
+        }
+    },
+    Cluster(),
+    trial=False,
+)
+
+
+def _claiming(pod: Object, **claims: Any) -> Object:
+    receipt = {"version": 1, "generation": "0", "templates": {}, **claims}
+    metadata = pod["metadata"]
+    annotations = {**metadata["annotations"], "sidecar.injector/receipt": json.dumps(receipt)}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "claims", "why"),
+    [
+        (web(volumes=[{"name": "h", "hostPath": {"path": "/"}}]), {"replaced": {"/spec/volumes": None}}, "host path"),
+        (web(initContainers=[{"name": "mine"}]), {"replaced": {"/spec/initContainers": None}}, "init container"),
+        (web({"bad": "1"}), {"replaced": {"/metadata/annotations": None}}, "annotation"),
+        (web({"bad": "1"}), {"replaced": {"/metadata": None}}, "annotation"),
+        (web({"bad": "1"}), {"replaced": {"/spec": None, "/metadata": None}}, "annotation"),
+    ],
+    ids=["volumes", "init containers", "annotations", "metadata", "all"],
+)
+def test_what_it_says_was_null(pod: Object, claims: Object, why: str) -> None:
+    forged = _claiming(pod, **claims)
+    for core in (inject, guard):
+        injection = core(forged, REQUIRED, SNAPSHOT)
+        assert (injection.reason, injection.effect) == (Reason.DENIED, Effect.REFUSE)
+        assert why in injection.message
+
+
+def test_a_value_of_the_pods_own_where_the_template_adds_one() -> None:
+    pod = web()
+    pod["metadata"]["labels"]["team"] = "none"
+    forged = _claiming(pod, added=["/metadata/labels/team"])
+    for core in (inject, guard):
+        injection = core(forged, REQUIRED, SNAPSHOT)
+        assert injection.effect is Effect.REFUSE, injection.message
+        assert injection.reason is Reason.DENIED or core is guard
+
+
+def test_a_true_receipt_counts() -> None:
+    """Also for a pod in which these were null: a second time there is nothing to do, and the guard is content."""
+    pod = web(volumes=None, initContainers=None)
+    pod["metadata"]["annotations"] = None
+    once = inject(pod, REQUIRED, SNAPSHOT)
+    assert once.reason is Reason.INJECTED
+    assert inject(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
+    assert guard(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
