@@ -7,7 +7,6 @@ ranges what says how much. Reading those two is optional: without the permission
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -56,8 +55,6 @@ class Namespaces:
         self._client = client
         self._on_change = on_change
         self._known: dict[str, Namespace] = {}
-        self._versions: dict[str, int] = {}
-        self._counter = itertools.count(1)
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
         self._asked: OrderedDict[str, _Answer] = OrderedDict()
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
@@ -98,14 +95,6 @@ class Namespaces:
     def get(self, name: str) -> Namespace | None:
         """The namespace as last seen, None if there is none (or not yet). The same object while nothing changed."""
         return self._known.get(name)
-
-    def version(self, namespace: Namespace) -> int:
-        """A number for keys of caches: it stands for this state of this namespace and is never used again.
-
-        0 for a namespace that is not the store's own (`fetch` may know a newer state): nothing to cache by.
-        """
-        known = self._known.get(namespace.name)
-        return self._versions[namespace.name] if known is namespace else 0
 
     async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
@@ -159,10 +148,9 @@ class Namespaces:
             return
         self._asked.pop(name, None)  # the answer may be older than this
         if new is None:
-            del self._known[name], self._versions[name]
+            del self._known[name]
         else:
             self._known[name] = new
-            self._versions[name] = next(self._counter)
         if self._on_change:
             self._on_change(name)
 
