@@ -124,10 +124,11 @@ def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     return digest.digest()[:16], volatile
 
 
-def may_be_kept(volatile: Iterable[bytes], patch: bytes, tail: bytes, files: Iterable[GeneratedConfigMap]) -> bool:
-    """Whether an answer (its patch as plain JSON, its bytes, its files) holds nothing of what its key leaves out."""
+def may_be_kept(volatile: Iterable[bytes], patch: bytes, entry: Entry) -> bool:
+    """Whether an answer (its patch as plain JSON, and what would be kept) holds nothing of what its key leaves out."""
+    files = entry.files
     for part in volatile:
-        if part in patch or part in tail:
+        if part in patch or part in entry.tail or part in entry.line:
             return False
         text = part.decode(errors="replace")
         if any(text in file.name or any(text in value for value in file.data.values()) for file in files):

@@ -19,7 +19,7 @@ import structlog
 from injector.errors import InjectionError
 from injector.inject import Injection, failed
 from injector.pods.context import Namespace, Object, Request
-from injector.pods.decision import Decision, decide
+from injector.pods.decision import Decision, decide, is_required
 from injector.reasons import Effect, Reason
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
@@ -72,8 +72,7 @@ class Judge:
             return _bare(pod, decision, decision.reason, Effect.SKIP, snapshot)
         except Exception as another:
             self._logger.error("verdict-failed", error=type(another).__name__, where=where_it_failed(another))
-        label = snapshot.settings.namespace_label
-        required = namespace.labels.get(label.key) == label.required
+        required = is_required(namespace, snapshot.settings)
         effect = Effect.REFUSE if required else Effect.SKIP
         return _bare(pod, Decision(error.reason, required, ()), error.reason, effect, snapshot, str(error))
 
@@ -107,7 +106,7 @@ def note_of(injection: Injection) -> Note:
 def verdict_of(injection: Injection, *, patching: bool = True) -> Verdict:
     """What the API server is told of an injection; a validating webhook may not patch."""
     return Verdict(
-        allowed=injection.effect is not Effect.REFUSE,
+        allowed=injection.allowed,
         patch=msgspec.json.encode(injection.patch) if injection.patch and patching else b"",
         message=injection.message,
         code=injection.code,

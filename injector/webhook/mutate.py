@@ -211,7 +211,9 @@ class Mutate:
         self._recorder.record(case.review, line, cells, case.started, False)
         # What the API server had to confirm holds as long as `Lookup` says, not as long as the cache would keep it.
         lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
-        if lasting and may_be_kept(volatile, verdict.patch, tail, injection.files):
-            self._cache.put(key, Entry(tail, line, cells, injection.files))
-            self._bytes.value = self._cache.size
+        if lasting:
+            entry = Entry(tail, line, cells, injection.files)
+            if may_be_kept(volatile, verdict.patch, entry):
+                self._cache.put(key, entry)
+                self._bytes.value = self._cache.size
         return answer_head(case.review) + tail

@@ -100,11 +100,12 @@ def test_keys_of_anything(text: bytes) -> None:
 def test_an_answer_that_holds_what_its_key_leaves_out_is_not_kept() -> None:
     files = (GeneratedConfigMap("web-x", "shop", {"a": "volume kube-api-access-abcde"}, None, {}),)
     volatile = (b"abcde",)
-    assert may_be_kept(volatile, b"patch", b"tail", ())
-    assert not may_be_kept(volatile, b"an abcde here", b"", ())
-    assert not may_be_kept(volatile, b"", b"a warning of abcde", ())
-    assert not may_be_kept(volatile, b"", b"", files)
-    assert may_be_kept((), b"abcde", b"abcde", files)
+    assert may_be_kept(volatile, b"patch", Entry(b"tail", b"line", ()))
+    assert not may_be_kept(volatile, b"an abcde here", Entry(b"", b"", ()))
+    assert not may_be_kept(volatile, b"", Entry(b"a warning of abcde", b"", ()))
+    assert not may_be_kept(volatile, b"", Entry(b"", b"of a pod called kube-api-access-abcde", ()))
+    assert not may_be_kept(volatile, b"", Entry(b"", b"", (), files))
+    assert may_be_kept((), b"abcde", Entry(b"abcde", b"abcde", (), files))
 
 
 def test_the_cache_is_bounded_by_bytes_and_drops_the_longest_unused() -> None:
