@@ -154,11 +154,14 @@ class Manifest:
         for key in value:
             if key not in fields:
                 self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, fields)}")
-        return AppliesTo(
+        found = AppliesTo(
             self.strings(("for", "apiGroups"), ("",)),
             self.strings(("for", "resources"), ("pods",)),
             self.strings(("for", "operations"), ("CREATE",)),
         )
+        if not ("" in found.api_groups and "pods" in found.resources and "CREATE" in found.operations):
+            self.refuse(("for",), 'so far a template is for the creation of pods: apiGroups "", pods, CREATE')
+        return found
 
     def _place(self, line: int, column: int) -> Place:
         text = self._lines[line].strip() if line < len(self._lines) else ""

@@ -97,6 +97,8 @@ MANIFESTS = [
     ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
     ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
     ("for: {resources: pods}\n", 1, 7, "list of strings"),
+    ("for: {resources: [deployments]}\n", 1, 1, "for the creation of pods"),
+    ("for: {operations: [UPDATE]}\n", 1, 1, "for the creation of pods"),
 ]
 
 
