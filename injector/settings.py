@@ -110,6 +110,12 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         """The label of ConfigMaps that an injection made."""
         return f"{self.prefix}/generated"
 
+    def ignoring(self, namespace: str) -> Settings:
+        """The same, with the injector's own namespace left alone as well; "" where that is not known."""
+        if not namespace or namespace in self.ignored_namespaces:
+            return self
+        return msgspec.structs.replace(self, ignored_namespaces=(*self.ignored_namespaces, namespace))
+
     def parameter_suffix(self, template: str) -> str:
         """What an annotation of one of this template's parameters starts with: `<template>.<prefix>/`."""
         return f"{template}.{self.prefix}/"

@@ -29,7 +29,7 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
     try:
         where = injector_namespace or live.installation()
         text = live.settings_text(where)
-        settings = _settings(text, f"settings of the injector in namespace {where}")
+        settings = _settings(text, f"settings of the injector in namespace {where}").ignoring(where)
         templates |= {name: dict(files) for name, files in live.templates(where, settings).items()}
     except ClusterError as error:
         notes.append(f"{error}: this goes by default settings and the shipped templates")

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from injector.errors import InjectorError, SettingsError
@@ -185,11 +184,7 @@ class Keeper:
             self._on_refused(why)
 
     def _settings(self) -> Settings:
-        settings = read_settings(self._found.settings_text, self._source)
-        ignored = settings.ignored_namespaces
-        if self._own_namespace and self._own_namespace not in ignored:
-            settings = msgspec.structs.replace(settings, ignored_namespaces=(*ignored, self._own_namespace))
-        return settings
+        return read_settings(self._found.settings_text, self._source).ignoring(self._own_namespace)
 
     def _cluster(self, settings: Settings) -> Cluster:
         return Cluster(self._version, settings.cluster_domain)

@@ -67,6 +67,11 @@ def test_a_pod_that_is_older_than_its_namespace_s_label(
     assert "label injection was set at" in notes
 
 
+def test_a_pod_of_the_injectors_own_namespace_is_left_alone(control_plane: ControlPlane, installed: str) -> None:
+    control_plane.api.create(pod("injector", annotations={"sidecar.injector/inject": "yes"}), installed)
+    assert explained(control_plane, "pod/injector", "-n", installed)["reason"] == "namespace-ignored"
+
+
 def test_a_deployment_s_pod_template_and_an_annotation_out_of_place(
     control_plane: ControlPlane, namespace: NamespaceFactory, installed: str
 ) -> None:
