@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from injector.errors import InjectionError
 from injector.pods.context import Object, Workload
+from injector.reasons import Reason
 from injector.settings import Settings
 
 #: Characters up to which a file's digest is remembered.
@@ -72,37 +74,46 @@ def by_annotation(
 ) -> Object:
     """The same overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
-    https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi
+    A source of a projected volume likewise. Variables cannot be: raises InjectionError with Reason.TEMPLATE_FAILED for
+    an overlay that still needs the ConfigMap. https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi
     """
     spec = overlay.get("spec") or {}
-    volumes = [_downward(v, config_map_name, template, files, settings) for v in spec.get("volumes") or []]
+    annotations = {name: file_annotation(template, name, settings) for name in files}
+    volumes = [_downward(volume, config_map_name, annotations) for volume in spec.get("volumes") or []]
     metadata = overlay.get("metadata") or {}
-    annotations = {
-        **(metadata.get("annotations") or {}),
-        **{file_annotation(template, name, settings): text for name, text in files.items()},
-    }
-    return {
+    carried = {annotations[name]: text for name, text in files.items()}
+    turned = {
         **overlay,
-        "metadata": {**metadata, "annotations": annotations},
+        "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **carried}},
         "spec": {**spec, "volumes": volumes},
     }
+    if uses_config_map(turned, config_map_name):
+        raise InjectionError(
+            Reason.TEMPLATE_FAILED,
+            f"template {template}: this pod gets its files by annotation, which variables cannot be read from; "
+            "mount them as a volume",
+        )
+    return turned
 
 
-def _downward(volume: Any, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings) -> Any:
-    source = volume.get("configMap") if isinstance(volume, dict) else None
-    if not isinstance(source, dict) or source.get("name") != config_map_name:
+def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
+    if not isinstance(volume, dict):
         return volume
-    keys = source.get("items") or [{"key": name, "path": name} for name in files]
-    items = [
-        {
-            **{k: v for k, v in item.items() if k != "key"},
-            "fieldRef": {
-                "apiVersion": "v1",
-                "fieldPath": f"metadata.annotations['{file_annotation(template, item['key'], settings)}']",
-            },
-        }
-        for item in keys
-    ]
+    projected = volume.get("projected")
+    sources = projected.get("sources") if isinstance(projected, dict) else None
+    if isinstance(projected, dict) and isinstance(sources, list):
+        turned = [_downward(source, config_map_name, annotations) for source in sources]
+        return {**volume, "projected": {**projected, "sources": turned}}
+    if not _names(volume, "configMap", config_map_name):
+        return volume
+    source = volume["configMap"]
+    items = []
+    for item in source.get("items") or [{"key": name, "path": name} for name in annotations]:
+        key = item.get("key") if isinstance(item, dict) else None
+        if key not in annotations:
+            raise InjectionError(Reason.TEMPLATE_FAILED, f"a volume takes file {key}, which the template does not make")
+        reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
+        items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
     downward: Object = {"items": items}
     if "defaultMode" in source:
         downward["defaultMode"] = source["defaultMode"]
