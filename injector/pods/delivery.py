@@ -109,7 +109,7 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     source = volume["configMap"]
     items = []
     for item in source.get("items") or [{"key": name, "path": name} for name in annotations]:
-        key = item.get("key") if isinstance(item, dict) else None
+        key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
             raise InjectionError(Reason.TEMPLATE_FAILED, f"a volume takes file {key}, which the template does not make")
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, escape, is_aligned, step_of
-from injector.pods.overlay import Replace, plain
+from injector.pods.overlay import Replace, bare_value, plain
 
 #: Maps that belong whole to one side.
 WHOLE = frozenset({"seccompProfile", "appArmorProfile", "valueFrom", "labelSelector"})
@@ -23,7 +23,7 @@ EXCLUSIVE = frozenset({"volumes", "env", "resourceClaims", *WHOLE})
 
 def element_name(item: Any) -> Any:
     """The `name` of an overlay's element, tagged or not."""
-    item = item.value if type(item) is Replace else item
+    item = bare_value(item)
     return plain(item.get("name")) if type(item) is dict else None
 
 
@@ -57,7 +57,7 @@ def tags(value: Any, here: str, field: str = "") -> Iterator[str]:
 
 def _bare(item: Any, field: str) -> Any:
     """The element without tags at its keys; all of it where the keys are not apart from the rest."""
-    item = item.value if type(item) is Replace else item
+    item = bare_value(item)
     keys = KEYS.get(field, ())
     if type(item) is dict and any(type(item.get(key)) is Replace for key in keys):
         return {**item, **{key: plain(item[key]) for key in keys if key in item}}

@@ -48,10 +48,14 @@ def plain(value: Any) -> Any:
     return [part for part in map(plain, value) if part is not None]
 
 
+def bare_value(value: Any) -> Any:
+    """The value without a tag of its own; those below it stay."""
+    return value.value if type(value) is Replace else value
+
+
 def name_of(item: Any) -> str | None:
     """The name of an overlay's container, tagged or not; None where it has none."""
-    if type(item) is Replace:
-        item = item.value
+    item = bare_value(item)
     name = item.get("name") if type(item) is dict else None
     return plain(name) if type(plain(name)) is str else None
 

@@ -10,10 +10,13 @@ from typing import Any
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
+from injector.pods.overlay import Overlay, Replace, bare_value
 from injector.reasons import Reason
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
-_OBJECT_LISTS = (*_CONTAINER_LISTS, "volumes", "imagePullSecrets", "tolerations", "hostAliases")
+_MERGED_LISTS = (*_CONTAINER_LISTS, "volumes")
+_OBJECT_LISTS = (*_MERGED_LISTS, "imagePullSecrets", "tolerations", "hostAliases")
+_MAPS = ("affinity", "dnsConfig", "nodeSelector", "os", "overhead", "resources", "securityContext")
 
 
 def string_map(pod: Object, field: str) -> dict[str, str]:
@@ -64,6 +67,33 @@ def _expect(value: Any, kind: type, where: str, what: str) -> Any:
         found = "missing" if value is None else f"a {type(value).__name__}"
         raise InjectionError(Reason.MALFORMED_POD, f"{where} is {found}; it has to be {what}")
     return value
+
+
+def check_overlay(overlay: Overlay) -> None:
+    """Refuse what could not be merged into any pod.
+
+    Raises ValueError naming the field and what belongs there. Lists that are merged element by element, metadata and
+    spec cannot be replaced as a whole: `!replace` stands at single elements and fields.
+    """
+    _need(overlay, "", ("metadata", "spec"), dict)
+    _need(overlay.get("metadata") or {}, "metadata.", ("annotations", "labels"), dict)
+    spec = overlay.get("spec") or {}
+    _need(spec, "spec.", _MERGED_LISTS, list)
+    bare = {field: bare_value(value) for field, value in spec.items()}
+    _need(bare, "spec.", _MAPS, dict)
+    _need(bare, "spec.", _OBJECT_LISTS, list)
+    for field in _OBJECT_LISTS:
+        for position, item in enumerate(bare.get(field) or []):
+            _need({field: bare_value(item)}, "spec.", (field,), dict, f"[{position}]")
+
+
+def _need(owner: Overlay, where: str, fields: tuple[str, ...], kind: type, step: str = "") -> None:
+    for field in fields:
+        value = owner.get(field)
+        if value is not None and type(value) is not kind:
+            found = "replaced as a whole" if type(value) is Replace else f"a {type(value).__name__}"
+            what = "a mapping" if kind is dict else "a list"
+            raise ValueError(f"{where}{field}{step} is {found}; it has to be {what}")
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

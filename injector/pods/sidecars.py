@@ -13,7 +13,7 @@ import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
-from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, name_of
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 
@@ -108,7 +108,7 @@ def _new_names(items: list[Any], known: tuple[str, ...]) -> tuple[str, ...]:
 
 def _restarts(item: Any) -> bool:
     """A container that asks for another restart policy than its pod's is none that a sidecar could be."""
-    fields = item.value if type(item) is Replace else item
+    fields = bare_value(item)
     return type(fields) is dict and fields.get("restartPolicy", "Always") == "Always"
 
 

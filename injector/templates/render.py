@@ -15,6 +15,7 @@ from jinja2 import UndefinedError
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.remembered import Remembered
+from injector.pods.shape import check_overlay
 from injector.reasons import Reason
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
@@ -109,6 +110,7 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
         raise FaultError(
             f"the overlay is a {type(value).__name__}; it has to be a partial pod, with `spec:` or `metadata:`"
         )
+    check_overlay(value)
     return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
 
 

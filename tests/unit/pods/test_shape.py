@@ -1,0 +1,68 @@
+"""An overlay's shape: what could not be merged into any pod is the template's fault, told before any pod comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from injector.errors import InjectionError
+from injector.inject import inject
+from injector.pods.overlay import Replace
+from injector.pods.shape import check_overlay
+from injector.reasons import Reason
+from injector.templates.load import load_template
+from injector.templates.render import render_overlay
+from injector.templates.trial import try_one
+from tests.unit.support import ENABLED, snapshot, web
+from tests.unit.templates.build import context
+
+#: An overlay and what is said about it.
+MISSHAPEN: list[tuple[Mapping[str, Any], str]] = [
+    ({"spec": 5}, "spec is a int; it has to be a mapping"),
+    ({"spec": []}, "spec is a list; it has to be a mapping"),
+    ({"metadata": "x"}, "metadata is a str; it has to be a mapping"),
+    ({"metadata": Replace({})}, "metadata is replaced as a whole; it has to be a mapping"),
+    ({"metadata": {"annotations": Replace({"a": "b"})}}, "metadata.annotations is replaced as a whole"),
+    ({"metadata": {"labels": 5}}, "metadata.labels is a int; it has to be a mapping"),
+    ({"spec": {"containers": {"name": "x"}}}, "spec.containers is a dict; it has to be a list"),
+    ({"spec": {"containers": Replace([])}}, "spec.containers is replaced as a whole; it has to be a list"),
+    ({"spec": {"volumes": ["x"]}}, "spec.volumes[0] is a str; it has to be a mapping"),
+    ({"spec": {"tolerations": "x"}}, "spec.tolerations is a str; it has to be a list"),
+    ({"spec": {"tolerations": Replace([{}, "x"])}}, "spec.tolerations[1] is a str; it has to be a mapping"),
+    ({"spec": {"nodeSelector": "x"}}, "spec.nodeSelector is a str; it has to be a mapping"),
+    ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext is a str; it has to be a mapping"),
+]
+
+
+@pytest.mark.parametrize(("overlay", "words"), MISSHAPEN)
+def test_what_cannot_be_merged_into_any_pod_is_refused(overlay: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        check_overlay(overlay)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        {},
+        {"metadata": None, "spec": None},
+        {"metadata": {"labels": {"a": Replace("b")}}, "spec": {"containers": [Replace({"name": "a"})]}},
+        {"spec": {"tolerations": Replace([{}]), "nodeSelector": Replace({}), "securityContext": Replace(None)}},
+    ],
+)
+def test_what_can_be_is_not(overlay: dict[str, Any]) -> None:
+    check_overlay(overlay)
+
+
+def test_such_a_template_is_refused_at_its_trial_and_never_crashes_an_injection() -> None:
+    files = {"template.yaml": "description: A test.\n", "overlay.yaml.j2": "spec: {containers: 5}\n"}
+    verdict = try_one("wrong", files)
+    assert verdict.message.startswith("spec.containers is a int; it has to be a list")
+    with pytest.raises(InjectionError) as caught:
+        render_overlay(load_template("wrong", files), context())
+    assert caught.value.reason is Reason.TEMPLATE_FAILED
+    assert "wrong/overlay.yaml.j2: spec.containers" in str(caught.value)
+    assert inject(json.loads(json.dumps(web())), ENABLED, snapshot("logger")).reason is Reason.INJECTED
