@@ -70,6 +70,7 @@ def test_an_unknown_one_is_a_warning_with_the_nearest_spelling() -> None:
     assert found.warnings == (
         f"pod annotation {_KEY}app_prt: no such parameter; did you mean app-port?",
         f"pod annotation {_KEY}zzz: no such parameter; there are: app-port",
+        f"pod annotation {_KEY}file.x.conf: no such parameter; there are: app-port",
     )
     long = resolve(made(app_port=PORT), {_KEY + "x" * 300: "1"}, {}, Settings()).warnings
     assert len(long[0]) == 120
