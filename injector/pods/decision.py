@@ -75,9 +75,14 @@ class _Subject(msgspec.Struct, frozen=True):
 _Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
 
 
+def creates_pod(operation: str, resource: str, group: str, sub_resource: str | None) -> bool:
+    """Whether a request creates a pod itself, not `pods/eviction` and the like."""
+    return operation == "CREATE" and resource == "pods" and not group and not sub_resource
+
+
 def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     r = s.request
-    creation = r.operation == "CREATE" and r.resource == "pods" and not r.group and not r.sub_resource
+    creation = creates_pod(r.operation, r.resource, r.group, r.sub_resource)
     what = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
     return not creation, ("{} of {}", r.operation, what)
 

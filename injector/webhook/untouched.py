@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from injector.pods.decision import creates_pod
 from injector.reasons import Effect, Reason
 from injector.webhook.record import Note, Recorder
 from injector.webhook.review import Review, ReviewRequest, Verdict, answer_head, answer_tail, audit_annotations
@@ -12,14 +13,9 @@ _TAIL = answer_tail(Verdict(allowed=True, audit=audit_annotations(_REASON.label,
 
 
 def is_pod_creation(request: ReviewRequest) -> bool:
-    """Whether a review is about the creation of a pod itself (not of `pods/eviction` and the like)."""
+    """Whether a review is about the creation of a pod."""
     resource = request.resource
-    return (
-        request.operation == "CREATE"
-        and resource.resource == "pods"
-        and not resource.group
-        and not request.sub_resource
-    )
+    return creates_pod(request.operation, resource.resource, resource.group, request.sub_resource)
 
 
 class Untouched:
