@@ -3,10 +3,10 @@
 Where the injector itself fails, the table of reasons decides as it does about everything else: under `enabled` the pod
 starts without its sidecar, marked and with a warning, under `required` it is refused.
 
-When a namespace's labels cannot be learned (the store does not know it and the API server does not answer), `/mutate`
-goes by `enabled`: the pod starts, marked. `/validate`, which is only registered for required namespaces, goes by
-`required`: a pod that lacks nothing passes, any other is refused. So nothing is lost by an API server that is slow, and
-the guarantee holds all the same.
+When a namespace's labels cannot be learned (the store does not know it, or as one from which no review would come, and
+the API server does not answer), `/mutate` goes by `enabled` or by what the store says: the pod starts. `/validate`,
+which is only registered for required namespaces, goes by `required`: a pod that lacks nothing passes, any other is
+refused. So nothing is lost by an API server that is slow, and the guarantee holds all the same.
 """
 
 from __future__ import annotations

@@ -23,10 +23,10 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the store said when the API server was asked, what the latter said, and until when that holds."""
+    """What the store said when the API server was asked, what the latter said (None: nothing), until when it holds."""
 
     stored: Namespace | None
-    fetched: Namespace
+    fetched: Namespace | None
     until: float
 
 
@@ -44,13 +44,18 @@ class Lookup:
             asked = self._asked.get(name)
             if asked is not None:
                 if asked.stored is stored and asyncio.get_running_loop().time() < asked.until:
-                    return asked.fetched
+                    return asked.fetched or stored
                 del self._asked[name]
         return stored
 
+    def tried(self, name: str) -> bool:
+        """Whether the API server was asked a moment ago, for what `get` says; it may not have answered."""
+        return name in self._asked
+
     def confirmed(self, name: str) -> bool:
         """Whether what `get` says is what the API server said a moment ago."""
-        return name in self._asked
+        asked = self._asked.get(name)
+        return asked is not None and asked.fetched is not None
 
     async def ask(self, name: str, deadline: float) -> Namespace:
         """The namespace as the API server knows it; without any label when it knows none of that name.
@@ -67,7 +72,7 @@ class Lookup:
                 fetched = await self._namespaces.fetch(name)
         except Exception as error:
             if stored is not None:
-                self._remember(name, _Asked(stored, stored, now + _FAILED_SECONDS))
+                self._remember(name, _Asked(stored, None, now + _FAILED_SECONDS))
             if isinstance(error, TimeoutError):
                 raise
             raise OSError(f"{type(error).__name__}: {error}") from error

@@ -93,7 +93,7 @@ class Mutate:
         case = self._case(review, raw, snapshot, started, seconds)
         pod = read_object(raw)
         injection = self._inject(case, pod, namespace)
-        if injection.reason in DOUBTFUL and not self._lookup.confirmed(namespace.name):
+        if injection.reason in DOUBTFUL and not self._lookup.tried(namespace.name):
             return self._with_second_opinion(case, pod, namespace)
         return self._conclude(case, pod, namespace, injection, key, volatile)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
+from dataclasses import replace
 
 from injector.errors import InjectionError
 from injector.inject import Injection
@@ -46,6 +47,9 @@ class Validate:
             injection = self._guard(review, pod, namespace, snapshot)
             if injection.decision.required or self._lookup.confirmed(name):
                 return self._finish(review, pod, namespace, injection, started)
+            if self._lookup.tried(name):
+                namespace = _as_required(namespace, snapshot)
+                return self._finish(review, pod, namespace, self._guard(review, pod, namespace, snapshot), started)
         deadline = asyncio.get_running_loop().time() + seconds
         return self._after_asking(review, pod, namespace, snapshot, started, deadline)
 
@@ -58,14 +62,15 @@ class Validate:
         started: float,
         deadline: float,
     ) -> bytes:
-        """The store does not know the namespace, or as one that requires nothing: ask the API server."""
+        """The store does not know the namespace, or as one that requires nothing: ask the API server.
+
+        Without an answer the review itself says that it is required: no other is sent here.
+        """
         name = review.request.namespace or ""
         try:
             namespace = await self._lookup.ask(name, deadline)
         except OSError:
-            if namespace is None:
-                label = snapshot.settings.namespace_label
-                namespace = Namespace(name, labels={label.key: label.required})
+            namespace = _as_required(namespace or Namespace(name), snapshot)
         return self._finish(review, pod, namespace, self._guard(review, pod, namespace, snapshot), started)
 
     def _guard(self, review: Review, pod: Object, namespace: Namespace, snapshot: Snapshot) -> Injection:
@@ -80,3 +85,8 @@ class Validate:
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(review, line, cells, started, False)
         return answer_head(review) + answer_tail(verdict)
+
+
+def _as_required(namespace: Namespace, snapshot: Snapshot) -> Namespace:
+    label = snapshot.settings.namespace_label
+    return replace(namespace, labels={**namespace.labels, label.key: label.required})

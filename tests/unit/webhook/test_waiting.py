@@ -175,6 +175,23 @@ def test_a_namespace_that_the_store_has_out_of_date_is_asked_for_once() -> None:
     asyncio.run(go())
 
 
+def test_the_guard_believes_no_store_that_says_less_than_the_review_itself() -> None:
+    async def go() -> None:
+        stale = Namespace("shop", {**ENABLED, "team": "a"})
+        cluster = World(stored={"shop": stale}, fetch_error=OSError("the API server is away"))
+        webhook = Webhook(cluster, Kept(snapshot()))
+        for name in ("web-1", "web-2"):
+            response = await webhook.ask(pod(name), path="validate")
+            assert (response["allowed"], reason(response)) == (False, "not-injected")
+        assert cluster.fetched == ["shop"], "not for every pod"
+        assert reason(await webhook.ask(pod("web-3"))) == "injected", "by /mutate it starts, with its sidecar"
+        cluster.fetch_error, cluster.truth = None, {"shop": stale}
+        cluster.stored["shop"] = Namespace("shop", ENABLED)
+        assert (await webhook.ask(pod("web-4"), path="validate"))["allowed"], "the API server said so"
+
+    asyncio.run(go())
+
+
 def test_a_store_that_stays_out_of_date_is_not_believed_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for a pod that was seen before: an answer that the API server had to confirm is not kept."""
     monkeypatch.setattr("injector.webhook.lookup._HOLDS_SECONDS", 0.05)
