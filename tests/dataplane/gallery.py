@@ -15,6 +15,8 @@ from injector.templates.snapshot import Snapshot, build_snapshot
 
 GALLERY = Path(__file__).parents[2] / "templates"
 ENABLED = Namespace("default", {"injection": "enabled"})
+#: The interpreter itself: a virtual environment may lie where the app's container does not see it, in /tmp say.
+PYTHON = str(Path(sys.executable).resolve())
 APP = Path(__file__).with_name("app.py")
 #: The app's ports: HTTP, gRPC, and a server that speaks first.
 HTTP_PORT, GRPC_PORT, GREETING_PORT = 8080, 9000, 2525
@@ -34,7 +36,7 @@ def app_pod(**fields: Any) -> Object:
     container = {
         "name": "app",
         "image": "example.com/app:1",
-        "command": [sys.executable, "/app/app.py", *map(str, ports)],
+        "command": [PYTHON, "/app/app.py", *map(str, ports)],
         "ports": [{"containerPort": port} for port in ports],
         "volumeMounts": [{"name": "app", "mountPath": "/app"}],
         "readinessProbe": {"httpGet": {"path": "/", "port": HTTP_PORT}},
