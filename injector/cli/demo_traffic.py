@@ -17,7 +17,8 @@ from pathlib import Path
 from injector.cli.demo_webhook import NAMESPACE
 from injector.cli.processes import LOCAL, ProgramError, free_ports, running
 from injector.cli.sources import gather
-from injector.inject import Injection, inject
+from injector.inject import inject
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 
 #: What Envoy adds to a request on its way to the app.

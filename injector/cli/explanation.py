@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from injector.inject import Applied, Injection
+from injector.injection import Applied, Injection
 from injector.pods.context import Namespace
 from injector.pods.receipt import read_receipt
 from injector.settings import Settings

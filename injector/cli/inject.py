@@ -12,8 +12,8 @@ from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
-from injector.inject import Injection
 from injector.inject import inject as inject_pod
+from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason

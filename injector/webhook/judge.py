@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from injector.errors import InjectionError
-from injector.inject import Injection, failed
+from injector.injection import Injection, failed
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision, decide, is_required
 from injector.reasons import Effect, Reason

@@ -14,7 +14,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from injector.errors import InjectionError
-from injector.inject import Injection
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason

@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from dataclasses import replace
 
 from injector.errors import InjectionError
-from injector.inject import Injection
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
 from injector.templates.snapshot import Snapshot

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from injector.inject import Injection, inject
+from injector.inject import inject
+from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.settings import Settings
 from injector.templates.load import read_folder

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.inject import Injection
+from injector.injection import Injection
 from injector.templates.load import load_template, read_folder
 from tests.dataplane.edges import edges
 from tests.dataplane.gallery import GALLERY, app_pod, config_maps, injected

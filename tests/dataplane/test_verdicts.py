@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from injector.inject import Injection
+from injector.injection import Injection
 from injector.pods.context import Namespace, Workload
 from injector.reasons import Effect, Reason
 from tests.dataplane.gallery import app_pod, injected

@@ -10,7 +10,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from injector.inject import Injection, guard, inject, uninject
+from injector.inject import guard, inject, uninject
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import MIRROR_ANNOTATION
 from injector.pods.receipt import read_receipt

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from injector.inject import Injection, guard, inject, uninject
+from injector.inject import guard, inject, uninject
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings

@@ -1,0 +1,121 @@
+"""The result for a pod, and the results that need no template: skipped, and failed by the table of reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from injector.errors import InjectionError
+from injector.pods.context import Object
+from injector.pods.decision import Decision
+from injector.pods.delivery import GeneratedConfigMap
+from injector.pods.overlay import EVERY_CONTAINER, name_of
+from injector.pods.patch import applies, changes, to_json_patch
+from injector.pods.receipt import read_receipt
+from injector.pods.shape import with_annotations
+from injector.reasons import Effect, Reason
+from injector.templates.parameters import Resolved
+from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template
+
+#: Characters of the reason annotation: a sentence, not a log.
+_REASON_LENGTH = 500
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A template as it was applied to a pod: its parameters with where each value came from, and the overlay."""
+
+    template: Template
+    parameters: Resolved
+    overlay: Object
+    files: tuple[GeneratedConfigMap, ...] = ()
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """The names of the containers that the overlay defines."""
+        spec = self.overlay.get("spec") or {}
+        names = (name_of(c) for field in ("containers", "initContainers") for c in spec.get(field) or [])
+        return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
+
+
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
+    """The result for a pod.
+
+    `effect` says what becomes of it; `message` is the sentence for people. `pod` is the pod as it should be, `patch`
+    the JSON Patch (RFC 6902) that leads there from the pod given. `files` must exist before the pod does.
+    """
+
+    decision: Decision
+    reason: Reason
+    effect: Effect
+    message: str
+    pod: Object
+    generation: str
+    patch: tuple[dict[str, Any], ...] = ()
+    files: tuple[GeneratedConfigMap, ...] = ()
+    warnings: tuple[str, ...] = ()
+    applied: tuple[Applied, ...] = ()
+    templates_source: str = ""
+    code: int = 403
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the pod is admitted."""
+        return self.effect is not Effect.REFUSE
+
+    @property
+    def templates(self) -> tuple[tuple[str, str], ...]:
+        """Name and content hash of each template that was applied."""
+        return tuple((a.template.name, a.template.digest) for a in self.applied)
+
+
+def failed(pod: Object, decision: Decision, snapshot: Snapshot, error: InjectionError) -> Injection:
+    """The verdict on a pod that cannot be injected: by the table of reasons it is let through, marked, or refused.
+
+    A pod that carries an injection already keeps its mark: it does not run without its sidecar.
+    """
+    effect = error.reason.effect(required=decision.required)
+    message = f"{error.reason}: {error}"
+    after, warnings = pod, decision.warnings
+    if effect is not Effect.REFUSE:
+        warnings = (*warnings, f"no sidecar: {message}")
+    if effect is Effect.MARK and read_receipt(pod, snapshot.settings) is None:
+        settings = snapshot.settings
+        after = with_annotations(pod, {settings.status_key: "failed", settings.reason_key: message[:_REASON_LENGTH]})
+    return Injection(
+        decision=decision,
+        reason=error.reason,
+        effect=effect,
+        message=message,
+        pod=after,
+        generation=snapshot.generation,
+        patch=patch_between(pod, after),
+        warnings=warnings,
+        code=getattr(error, "code", 403),
+    )
+
+
+def skipped(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
+    """The result for a pod that the decision lets through untouched."""
+    return Injection(
+        decision=decision,
+        reason=decision.reason,
+        effect=Effect.SKIP,
+        message=decision.reason.sentence,
+        pod=pod,
+        generation=snapshot.generation,
+        warnings=decision.warnings,
+    )
+
+
+def patch_between(before: Object, after: Object) -> tuple[dict[str, Any], ...]:
+    """The JSON Patch from one pod to another, tried before it is given out: a patch that does not apply is a refusal
+    by the API server whatever the failure policy says.
+
+    Raises InjectionError with Reason.INTERNAL_ERROR when it does not lead to `after`.
+    """
+    patch = to_json_patch(changes(before, after))
+    if patch and not applies(patch, before, after):
+        raise InjectionError(Reason.INTERNAL_ERROR, "the patch made for this pod does not apply to it")
+    return tuple(patch)

@@ -1,0 +1,199 @@
+"""Making: everything that a pod's templates give it, merged into the pod without any injection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from injector.errors import InjectionError
+from injector.injection import Applied
+from injector.pods.context import Namespace, Object, Workload
+from injector.pods.decision import Decision
+from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
+from injector.pods.merge import merge
+from injector.pods.receipt import Receipt, make_receipt, take_off
+from injector.pods.shape import check_shape, string_map
+from injector.pods.sidecars import Placement
+from injector.pods.workloads import workload_of_pod
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.choice import choose
+from injector.templates.parameters import Resolved, resolve
+from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template
+
+#: The lists of a pod's spec that hold containers.
+CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+
+#: Parameters given on the command line: template, parameter, text.
+Overrides = Mapping[str, Mapping[str, Any]]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What stays the same through one injection."""
+
+    namespace: Namespace
+    snapshot: Snapshot
+    decision: Decision
+    names: Sequence[str] | None
+    overrides: Overrides
+    workload: Workload | None
+
+    @property
+    def settings(self) -> Settings:
+        """The snapshot's settings."""
+        return self.snapshot.settings
+
+    @property
+    def native(self) -> bool:
+        """Whether sidecars are restartable init containers here: by setting, or from API server 1.32 on, so that
+        kubelets three minors behind have them too (on by default since 1.29).
+        """
+        setting = self.settings.native_sidecars
+        return setting == "always" or (setting == "auto" and self.snapshot.cluster.version >= (1, 32))
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A pod without (`base`) and with everything that its templates give it (`pod`), and how it came about."""
+
+    base: Object
+    pod: Object
+    applied: tuple[Applied, ...]
+    source: str
+    warnings: tuple[str, ...]
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of the sidecars and of the set-up."""
+        return frozenset(name for applied in self.applied for name in applied.containers)
+
+    @property
+    def app(self) -> frozenset[str]:
+        """The names of the app's containers, those that `"*"` stands for: not of sidecars that the pod customises."""
+        return containers_of(self.base) - self.own
+
+    @property
+    def overridable(self) -> dict[str, frozenset[str]]:
+        """Which fields a pod may set in a container of the sidecar's name, by that name."""
+        return {name: applied.template.overridable for applied in self.applied for name in applied.containers}
+
+
+def make(base: Object, task: Task) -> Made:
+    """Everything that the pod's templates give it, from the pod without any injection.
+
+    Which containers are sidecars is known when all templates are rendered. Where the pod brings one of them, to
+    customise it, that is no app container after all: templates see the pod again without it.
+    """
+    brought = containers_of(base)
+    made = _make_with(base, brought, task)
+    _check_app(made)
+    app = made.app
+    return made if app == brought else _make_with(base, app, task)
+
+
+def without_injection(pod: Object, receipt: Receipt | None, task: Task) -> Object:
+    """The pod as it was before. A receipt that leaves no pod behind is forged, and counts for nothing."""
+    base = take_off(pod, receipt, task.settings)
+    if receipt is not None:
+        try:
+            check_shape(base)
+        except InjectionError:
+            return take_off(pod, None, task.settings)
+    return base
+
+
+def again(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
+    """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
+    placement = Placement(task.native)
+    for applied in made.applied:
+        merged = merge(pod, applied.overlay, app=made.app, placement=placement, claimed=receipt.added)
+        pod, placement = merged.pod, merged.placement
+    return pod
+
+
+def receipt_of(made: Made, task: Task) -> Receipt:
+    """The receipt of what was made."""
+    templates = {a.template.name: a.template.digest for a in made.applied}
+    return make_receipt(made.base, made.pod, task.snapshot.generation, templates)
+
+
+def containers_of(base: Object) -> frozenset[str]:
+    """The names of the containers that the pod brings."""
+    spec = base["spec"]
+    return frozenset(c["name"] for field in CONTAINER_LISTS for c in spec.get(field) or [])
+
+
+def _make_with(base: Object, app: frozenset[str], task: Task) -> Made:
+    """The same for containers of which those named `app` are the app's: one template after the other."""
+    settings = task.settings
+    choice = choose(
+        base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
+    )
+    applied: list[Applied] = []
+    warnings: list[str] = list(choice.warnings)
+    placement = Placement(task.native)
+    annotations = string_map(base, "annotations")
+    state = base
+    for template in choice.templates:
+        overrides = task.overrides.get(template.name, {})
+        parameters = resolve(template, annotations, task.namespace.annotations, settings, overrides)
+        overlay, files, said = _render(template, parameters, state, base, app, task)
+        merged = merge(state, overlay, app=app, placement=placement)
+        state, placement = merged.pod, merged.placement
+        applied.append(Applied(template, parameters, overlay, files))
+        warnings += [*parameters.warnings, *said, *merged.differences]
+    return Made(base, state, tuple(applied), choice.source, tuple(warnings))
+
+
+def _check_app(made: Made) -> None:
+    """Refuse a pod all of whose containers are called as sidecars are: merged, they leave nothing to serve.
+
+    It is the app in most tutorials that is called nginx. Raises InjectionError with Reason.CONFLICT.
+    """
+    names = [container["name"] for container in made.base["spec"]["containers"]]
+    if made.own.issuperset(names):
+        raise InjectionError(
+            Reason.CONFLICT,
+            f"container {names[0]} has the name of the sidecar, and the pod has no other container; rename it",
+        )
+
+
+def _render(
+    template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: Task
+) -> tuple[Object, tuple[GeneratedConfigMap, ...], tuple[str, ...]]:
+    """A template's overlay, the ConfigMap it needs, and what it warns of."""
+    workload = task.workload or workload_of_pod(base)
+    containers = [c for c in base["spec"]["containers"] if c["name"] in app]
+    context = Context(
+        params=parameters.values,
+        object=state,
+        namespace=task.namespace,
+        workload=workload,
+        containers=containers,
+        ports=tuple(_tcp_ports(containers)),
+        cluster=task.snapshot.cluster,
+        native=task.native,
+    )
+    if not template.files:
+        rendered = render_overlay(template, context)
+        return rendered.overlay, (), rendered.warnings
+    files = render_files(template, context)
+    generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
+    rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
+    if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
+        overlay = by_annotation(rendered.overlay, generated.name, template.name, files, task.settings)
+        return overlay, (), rendered.warnings
+    return rendered.overlay, (generated,), rendered.warnings
+
+
+def _tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
+    """The TCP ports that the app's containers declare, in order."""
+    for container in containers:
+        ports = container.get("ports")
+        for port in ports if isinstance(ports, list) else ():
+            number = port.get("containerPort") if isinstance(port, dict) else None
+            if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
+                yield number
