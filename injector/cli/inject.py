@@ -30,7 +30,13 @@ _OUTCOMES: dict[Effect, Outcome] = {
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say.")
 @with_options(OPTIONS, NAMESPACE_OPTIONS)
-@click.option("--report", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the report on standard error.",
+)
 def inject(
     files: tuple[str, ...],
     templates: str | None,

@@ -28,7 +28,13 @@ from injector.settings import Settings
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The settings of the injector that injected them.",
 )
-@click.option("--report", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the report on standard error.",
+)
 def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
     """Take the sidecars out of manifests again.
 

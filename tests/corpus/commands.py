@@ -53,7 +53,7 @@ def run(*arguments: str, data: bytes | None = None) -> Run:
     """Run a command with `data` as its standard input."""
     try:
         result = CliRunner().invoke(
-            cli, [*arguments, "--report", "json"], input=data, standalone_mode=False, catch_exceptions=False
+            cli, [*arguments, "--output", "json"], input=data, standalone_mode=False, catch_exceptions=False
         )
     except InjectorError as error:  # what `main` prints, and exits with 1
         return Run(1, b"", [], str(error))

@@ -144,7 +144,7 @@ def test_options_reach_the_core(run, tmp_path):
 
 
 def test_the_report_as_json(run):
-    result = run("inject", "--report", "json", *LOGGER, stdin=f"{DEPLOYMENT}---\n{SERVICE}")
+    result = run("inject", "--output", "json", *LOGGER, stdin=f"{DEPLOYMENT}---\n{SERVICE}")
     report = json.loads(result.err)
     assert report["written"] is True
     assert report["others"] == 1
