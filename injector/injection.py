@@ -13,6 +13,7 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import read_receipt
+from injector.pods.remembered import Remembered
 from injector.pods.shape import with_annotations
 from injector.reasons import Effect, Reason
 from injector.templates.parameters import Resolved
@@ -21,6 +22,8 @@ from injector.templates.template import Template
 
 #: Characters of the reason annotation: a sentence, not a log.
 _REASON_LENGTH = 500
+#: The names of an overlay's containers.
+_NAMES: Remembered[tuple[str, ...]] = Remembered()
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -34,6 +37,10 @@ class Applied(msgspec.Struct, frozen=True):
     @property
     def containers(self) -> tuple[str, ...]:
         """The names of the containers that the overlay defines."""
+        known = _NAMES.get(self.overlay)
+        return _NAMES.put(self.overlay, self._names()) if known is None else known
+
+    def _names(self) -> tuple[str, ...]:
         spec = self.overlay.get("spec") or {}
         names = (name_of(c) for field in ("containers", "initContainers") for c in spec.get(field) or [])
         return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
