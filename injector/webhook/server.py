@@ -153,7 +153,10 @@ class Server:
 
     def route(self, target: str) -> Route:
         """The route for a request's target, remembered for the next time."""
-        found = self._paths.get(urlsplit(target).path)
+        try:
+            found = self._paths.get(urlsplit(target).path)
+        except ValueError:  # `//[`: no address is like that
+            found = None
         if found is None:
             return _NOT_FOUND
         route = Route(found.method, found.handler, found.content_type, seconds_for(target))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 import yaml
 
@@ -21,6 +22,8 @@ from injector.templates.yaml import load_manifest
 
 #: Seconds for which files must have been at rest before they are read.
 _REST_SECONDS = 0.2
+#: Bytes that a settings file may have: more than fits into a ConfigMap.
+_LARGEST_SETTINGS = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,13 @@ class Disk:
         raise SettingsError("settings and templates keep changing while they are read")
 
     def _settings(self) -> str | None:
-        return None if self._settings_file is None else self._settings_file.read_text(encoding="utf-8")
+        file = self._settings_file
+        if file is None:
+            return None
+        stat = file.stat()
+        if not S_ISREG(stat.st_mode) or stat.st_size > _LARGEST_SETTINGS:  # a pipe would block for ever
+            raise SettingsError(f"{file}: not a regular file of at most {_LARGEST_SETTINGS} bytes")
+        return file.read_text(encoding="utf-8")
 
     def _template_folders(self) -> Iterator[Path]:
         for folder in self._folders:

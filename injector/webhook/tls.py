@@ -34,6 +34,9 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     TLS 1.2 or newer. Raises CertificateError for a file that cannot be read, a key of another certificate, a
     certificate that has expired.
     """
+    for file in (certificate, key):
+        if file.exists() and not file.is_file():  # a pipe would block for ever
+            raise CertificateError(f"{file}: not a regular file")
     try:
         parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
     except OSError as error:
@@ -136,7 +139,7 @@ class CertificateWatcher:
         digest = hashlib.sha256()
         for file in self._files:
             try:
-                data = file.read_bytes()
+                data = file.read_bytes() if file.is_file() else b""
             except OSError:
                 data = b""
             digest.update(b"%d\0" % len(data))

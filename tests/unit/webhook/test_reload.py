@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from injector.errors import SettingsError
 from injector.webhook import reload
 from injector.webhook.sources import Disk
 from tests.unit.webhook.conftest import TEMPLATE, Served, write_template
@@ -227,6 +229,17 @@ def test_files_that_keep_changing_are_not_read_in_between(tmp_path: Path) -> Non
     assert not disk.changed() or disk.read().templates["proxy"]["b.j2"] == "5"
     (folder / "a.j2").write_text("another")
     assert disk.changed()
+
+
+def test_settings_in_a_pipe_or_without_end_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(1024**3)
+    for settings in (pipe, large):
+        with pytest.raises(SettingsError, match=f"{settings}: not a regular file of at most"):
+            Disk(settings, (tmp_path / "templates",)).read()
 
 
 def test_the_injectors_own_namespace_is_left_alone(loop: Loop, tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_a_client_that_asks_for_it_gets_its_connection_closed(running: Running) 
     [
         ({"path": "/nothing"}, 404, "/mutate"),
         ({"path": "/mutate/"}, 404, "/mutate"),
+        ({"path": "//[/mutate"}, 404, "/mutate"),
         ({"method": "GET"}, 405, "use POST"),
         ({"method": "PUT"}, 405, "use POST"),
         ({"path": "/"}, 405, "use GET"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import ssl
 import threading
 import warnings
 from pathlib import Path
 
 import pytest
+import structlog
 
-from injector.webhook.tls import CertificateError, make_context
+from injector.telemetry import Metrics
+from injector.webhook.tls import CertificateError, CertificateWatcher, make_context
 from tests.unit.webhook.conftest import Served
 from tests.unit.webhook.support import HOST, Client, Loop, get, make_certificate, pod, review, to_bytes
 
@@ -21,12 +24,16 @@ def test_a_certificate_that_cannot_serve_is_refused_with_a_sentence(tmp_path: Pa
     expired, expired_key = make_certificate(tmp_path / "c", days=-1)
     junk = tmp_path / "junk"
     junk.write_text("no PEM")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
     for pair, words in (
         ((certificate, other_key), "not the key of"),
         ((expired, expired_key), "expired at"),
         ((junk, key), "not a PEM certificate"),
         ((certificate, junk), "cannot be used with"),
         ((tmp_path / "none", key), "No such file"),
+        ((pipe, key), "not a regular file"),
+        ((certificate, pipe), "not a regular file"),
         ((certificate, tmp_path / "none"), "No such file"),
     ):
         with pytest.raises(CertificateError, match=words) as error:
@@ -125,3 +132,16 @@ def test_a_new_certificate_is_served_without_a_restart(loop: Loop, tmp_path: Pat
     assert f'injector_certificate_reloads_total{{result="swapped"}} {swaps + 1}.0' in metrics
     assert 'injector_certificate_reloads_total{result="refused"} 2.0' in metrics
     app.stop()
+
+
+def test_a_pipe_in_place_of_the_certificate_blocks_nothing(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    used: list[ssl.SSLContext] = []
+    watcher = CertificateWatcher(certificate, key, used.append, Metrics(), structlog.get_logger())
+    watcher.first()
+    certificate.unlink()
+    os.mkfifo(certificate)
+    assert not watcher.check()
+    certificate.unlink()
+    make_certificate(tmp_path)
+    assert watcher.check() and len(used) == 1
