@@ -42,6 +42,8 @@ def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
 
 
 def _read(name: str, stdin: BinaryIO) -> Iterator[Input]:
+    if not name:
+        raise DocumentError("an input's name is empty; name a file, a folder, a URL, or - for standard input")
     if name == "-":
         yield Input("standard input", _bounded(stdin.read(LIMIT + 1), "standard input"))
     elif name.startswith(("http://", "https://")):
@@ -61,8 +63,11 @@ def _files(folder: Path) -> Iterator[Path]:
     for path, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for file in sorted(files):
-            if Path(file).suffix.lower() in SUFFIXES and not file.startswith("."):
-                yield Path(path) / file
+            found = Path(path) / file
+            if found.suffix.lower() not in SUFFIXES or file.startswith("."):
+                continue
+            if found.is_file() or not found.exists():  # a pipe would wait for ever; a dangling link is told of
+                yield found
 
 
 def _read_file(path: Path) -> bytes:

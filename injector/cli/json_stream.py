@@ -42,11 +42,13 @@ def split_json(text: str, source: str) -> Iterator[Piece]:
     object, for a number that is none, and for values nested deeper than DEPTH.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_float)
-    at = number = 0
+    at = number = counted = 0
+    line = 1
     while at < len(text):
         start = _skip(text, at)
         number += 1
-        line = text.count("\n", 0, start) + 1
+        line += text.count("\n", counted, start)
+        counted = start
         place = f"{source}, document {number}, line {line}"
         try:
             value, end = decoder.raw_decode(text, start)
@@ -61,7 +63,7 @@ def split_json(text: str, source: str) -> Iterator[Piece]:
         # What follows the value on its line is its own; the last value has all that is left.
         newline = text.find("\n", end)
         stop = newline + 1 if newline >= 0 and not text[end:newline].strip(_SPACE) else end
-        if not text[stop:].strip(_SPACE):
+        if _skip(text, stop) == len(text):
             stop = len(text)
         yield Piece(line, text[at:start], text[start:end], text[end:stop], value)
         at = stop

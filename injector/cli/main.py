@@ -69,7 +69,8 @@ def main(args: list[str] | None = None) -> int:
         args.insert(0, "inject")  # `kubectl inject web.yaml` is what the name promises
     try:
         result: Any = cli.main(args, prog_name=program, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed: `>&-`
+            sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
         error.show()

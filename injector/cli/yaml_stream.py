@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from injector.errors import DocumentError
-from injector.templates.yaml import load_manifest
+from injector.templates.yaml import DEPTH, load_manifest
 
 _BOM = "\ufeff"
 
@@ -45,10 +45,12 @@ def split_yaml(text: str, source: str) -> Iterator[Piece]:
     itself, or (as `load_manifest` says) more or deeper values than any manifest has.
     """
     outlines = _outlines(text, source)
+    line, counted = 1, 0
     for number, (piece, following) in enumerate(zip(outlines, [*outlines[1:], None], strict=True), 1):
         stop = following.start if following else len(text)
         before, body = text[piece.start : piece.body], text[piece.body : piece.end]
-        line = text.count("\n", 0, piece.start) + 1
+        line += text.count("\n", counted, piece.start)
+        counted = piece.start
         try:
             value = load_manifest(text[piece.start : stop].removeprefix(_BOM))
         except yaml.YAMLError as error:
@@ -88,6 +90,7 @@ def _outlines(text: str, source: str) -> list[_Outline]:
     """Where the documents are. Goes by events, which takes no memory however deep or often repeated values are."""
     shift = 1 if text.startswith(_BOM) else 0  # positions do not count a byte order mark
     found: list[_Outline] = []
+    depth = 0
     try:
         for event in yaml.parse(text[shift:], Loader=yaml.CSafeLoader):
             start = (event.start_mark.index if event.start_mark else 0) + shift
@@ -98,6 +101,14 @@ def _outlines(text: str, source: str) -> list[_Outline]:
                 found[-1].end = start
             elif isinstance(event, yaml.NodeEvent) and found[-1].body < 0:
                 found[-1].body = _line_start(text, start)
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > DEPTH:  # libyaml takes ever longer the deeper it goes
+                    line = text.count("\n", 0, start) + 1
+                    where = f"{source}, document {len(found)}, line {line}"
+                    raise DocumentError(f"{where}: values nested deeper than {DEPTH}")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
     except yaml.YAMLError as error:
         if isinstance(error, yaml.reader.ReaderError):
             line = text.encode().count(b"\n", 0, error.position) + 1  # libyaml counts bytes

@@ -153,6 +153,7 @@ LAUGHS = "\n".join(
         (b'{"a": 1,\n "a": 2}', 'f.yaml, document 1, line 1: the key "a" is there twice'),
         (b'{"a": NaN}', "f.yaml, document 1, line 1: NaN is not JSON"),
         (b'{"a": 1e999}', "f.yaml, document 1, line 1: the number 1e999 is too large"),
+        (b"a: 1\n---\nb: " + b"[" * 100_000, "f.yaml, document 2, line 3: values nested deeper than 200"),
         (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "f.yaml, document 1, line 1: values nested deeper"),
     ],
 )

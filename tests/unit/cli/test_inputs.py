@@ -2,6 +2,7 @@
 
 import http.server
 import io
+import os
 import threading
 
 import pytest
@@ -33,6 +34,20 @@ def test_what_is_not_there_or_empty_is_named(tmp_path):
         read(tmp_path / "none.yaml")
     with pytest.raises(DocumentError, match=r"no \.json, \.yaml, \.yml file in this folder"):
         read(tmp_path)
+
+
+def test_a_pipe_in_a_folder_is_no_manifest(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert [data for _, data in read(tmp_path)] == [b"a: 1"]
+    (tmp_path / "gone.yaml").symlink_to("nothing")
+    with pytest.raises(DocumentError, match=r"gone\.yaml: No such file"):
+        read(tmp_path)
+
+
+def test_an_empty_name_is_not_this_folder():
+    with pytest.raises(DocumentError, match="name is empty"):
+        read("")
 
 
 def test_sizes_are_bounded(tmp_path, monkeypatch):

@@ -70,6 +70,21 @@ def test_a_reader_that_stops_early_is_no_error():
     assert "BrokenPipe" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("redirect", "code", "says"),
+    [("<&-", 0, "no objects"), (">&-", 1, "Error: standard output is closed"), (">/dev/full", 1, "No space left")],
+)
+def test_closed_and_full_streams_are_told_of(program, tmp_path, redirect, code, says):
+    (tmp_path / "pod.yaml").write_text(
+        "kind: Pod\nspec: {containers: [{name: a, image: a, ports: [{containerPort: 80}]}]}"
+    )
+    name = "-" if redirect == "<&-" else str(tmp_path / "pod.yaml")
+    script = f'exec "$0" -m injector inject {name} {redirect}'
+    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says in done.stderr and "mistake" not in done.stderr
+
+
 def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
     result = run("render", "logger", "--param", "level=debug")
     overlay, config = result.documents
