@@ -7,7 +7,8 @@ type is an error that names the key: a typing mistake never becomes a silent def
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -129,7 +130,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     try:
         settings = msgspec.convert(document if document is not None else {}, Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {error}") from None
+        raise SettingsError(f"{source}: {_words(str(error))}") from None
     if not _PREFIX.match(settings.prefix):
         raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
@@ -140,3 +141,35 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         yes_values=tuple(v.lower() for v in settings.yes_values),
         no_values=tuple(v.lower() for v in settings.no_values),
     )
+
+
+_KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a mapping",
+    "str": "a string",
+}
+_SECTIONS: dict[str, type[msgspec.Struct]] = {"": Settings, "namespaceLabel": NamespaceLabel, "server": Server}
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_EXPECTED = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+
+
+def _words(error: str) -> str:
+    """What msgspec says about a value, in the words of the file."""
+    message, _, path = error.partition(" - at `$")
+    path = path.strip(".`")
+    if unknown := _UNKNOWN.fullmatch(message):
+        known = [field.encode_name for field in msgspec.structs.fields(_SECTIONS.get(path, Settings))]
+        near = get_close_matches(unknown[1], known, n=1)
+        rest = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+        return f"unknown key {f'{path}.' if path else ''}{unknown[1]}; {rest}"
+    if wrong := _EXPECTED.fullmatch(message):
+        wanted, found = (" or ".join(_KINDS.get(k, k) for k in kinds.split(" | ")) for kinds in wrong.groups())
+        found = {"true or false": "a boolean"}.get(found, found)
+        return f"{path or 'the file'} has to be {wanted}, and is {found}"
+    if message.startswith("Invalid enum value"):
+        choices = next((get_args(f.type) for f in msgspec.structs.fields(Settings) if f.encode_name == path), ())
+        return f"{path} has to be {' or '.join(choices)}"
+    return f"{path}: {message}" if path else message

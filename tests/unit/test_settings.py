@@ -1,0 +1,30 @@
+"""What is wrong with the settings is said in the words of the file."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from injector.errors import SettingsError
+from injector.settings import parse_settings
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("podDefalt: skip", "unknown key podDefalt; did you mean podDefault?"),
+        ("server: {prt: 1}", "unknown key server.prt; did you mean port?"),
+        ("namespaceLabel: {zzz: 1}", "unknown key namespaceLabel.zzz; there are: key, enabled, required, disabled"),
+        ("templates: envoy", "templates has to be a list, and is a string"),
+        ("namespaceLabel: x", "namespaceLabel has to be a mapping, and is a string"),
+        ("yesValues: [true]", "yesValues[0] has to be a string, and is a boolean"),
+        ("server: {port: '1'}", "server.port has to be a whole number, and is a string"),
+        ("server: {port: 99999}", "server.port: Expected `int` <= 65535"),
+        ("podDefault: Skip", "podDefault has to be inject or skip"),
+        ("5", "the file has to be a mapping, and is a whole number"),
+    ],
+)
+def test_mistakes(text: str, words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(yaml.safe_load(text), "settings.yaml")
+    assert str(caught.value) == f"settings.yaml: {words}"
