@@ -153,6 +153,8 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     else:
         words = _KINDS[kind]
     limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
+    if "minimum" in schema and "maximum" in schema:
+        limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
     return " ".join([words, *([" and ".join(limits)] if limits else [])])
 
 

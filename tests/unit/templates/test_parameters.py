@@ -112,7 +112,7 @@ def test_strings_become_values(schema: dict[str, Any], raw: str, expected: Any) 
         ({"type": "integer"}, "\u0665", "must be an integer"),
         ({"type": "integer"}, "9" * 5000, "must be an integer"),
         ({"type": "integer"}, "", "must be an integer"),
-        ({"type": "integer", "minimum": 1, "maximum": 5}, "6", "must be an integer from 1 and up to 5"),
+        ({"type": "integer", "minimum": 1, "maximum": 5}, "6", "must be an integer from 1 to 5"),
         ({"type": "integer", "format": "port"}, "0", "must be a port from 1 to 65535"),
         ({"type": "number"}, "nan", "must be a number"),
         ({"type": "number"}, "inf", "must be a number"),
