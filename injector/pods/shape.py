@@ -16,6 +16,10 @@ from injector.reasons import Reason
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _MERGED_LISTS = (*_CONTAINER_LISTS, "volumes")
 _OBJECT_LISTS = (*_MERGED_LISTS, "imagePullSecrets", "tolerations", "hostAliases")
+_KINDS = {
+    "bool": "a boolean", "int": "a number", "float": "a number", "str": "a string", "dict": "a mapping",
+    "NoneType": "null",
+}  # fmt: skip
 _MAPS = ("affinity", "dnsConfig", "nodeSelector", "os", "overhead", "resources", "securityContext")
 
 
@@ -64,9 +68,14 @@ def _given(parent: Object, field: str, default: Any) -> Any:
 
 def _expect(value: Any, kind: type, where: str, what: str) -> Any:
     if not isinstance(value, kind):
-        found = "missing" if value is None else f"a {type(value).__name__}"
+        found = "missing" if value is None else _kind(value)
         raise InjectionError(Reason.MALFORMED_POD, f"{where} is {found}; it has to be {what}")
     return value
+
+
+def _kind(value: Any) -> str:
+    name = type(value).__name__
+    return _KINDS.get(name, f"a {name}")
 
 
 def check_overlay(overlay: Overlay) -> None:
@@ -75,9 +84,14 @@ def check_overlay(overlay: Overlay) -> None:
     Raises ValueError naming the field and what belongs there. Lists that are merged element by element, metadata and
     spec cannot be replaced as a whole: `!replace` stands at single elements and fields.
     """
+    for field in (*_OBJECT_LISTS, *_MAPS):
+        if field in overlay:
+            raise ValueError(f"{field} stands outside of `spec:`, where it does not count; put it below it")
     _need(overlay, "", ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, "metadata.", ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
+    if "template" in spec:
+        raise ValueError("spec.template is a workload's; an overlay is a partial pod, with `spec.containers`")
     _need(spec, "spec.", _MERGED_LISTS, list)
     bare = {field: bare_value(value) for field, value in spec.items()}
     _need(bare, "spec.", _MAPS, dict)
@@ -91,7 +105,7 @@ def _need(owner: Overlay, where: str, fields: tuple[str, ...], kind: type, step:
     for field in fields:
         value = owner.get(field)
         if value is not None and type(value) is not kind:
-            found = "replaced as a whole" if type(value) is Replace else f"a {type(value).__name__}"
+            found = "replaced as a whole" if type(value) is Replace else _kind(value)
             what = "a mapping" if kind is dict else "a list"
             raise ValueError(f"{where}{field}{step} is {found}; it has to be {what}")
 

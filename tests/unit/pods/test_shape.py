@@ -21,19 +21,21 @@ from tests.unit.templates.build import context
 
 #: An overlay and what is said about it.
 MISSHAPEN: list[tuple[Mapping[str, Any], str]] = [
-    ({"spec": 5}, "spec is a int; it has to be a mapping"),
+    ({"spec": 5}, "spec is a number; it has to be a mapping"),
     ({"spec": []}, "spec is a list; it has to be a mapping"),
-    ({"metadata": "x"}, "metadata is a str; it has to be a mapping"),
+    ({"metadata": "x"}, "metadata is a string; it has to be a mapping"),
     ({"metadata": Replace({})}, "metadata is replaced as a whole; it has to be a mapping"),
     ({"metadata": {"annotations": Replace({"a": "b"})}}, "metadata.annotations is replaced as a whole"),
-    ({"metadata": {"labels": 5}}, "metadata.labels is a int; it has to be a mapping"),
-    ({"spec": {"containers": {"name": "x"}}}, "spec.containers is a dict; it has to be a list"),
+    ({"metadata": {"labels": 5}}, "metadata.labels is a number; it has to be a mapping"),
+    ({"spec": {"containers": {"name": "x"}}}, "spec.containers is a mapping; it has to be a list"),
     ({"spec": {"containers": Replace([])}}, "spec.containers is replaced as a whole; it has to be a list"),
-    ({"spec": {"volumes": ["x"]}}, "spec.volumes[0] is a str; it has to be a mapping"),
-    ({"spec": {"tolerations": "x"}}, "spec.tolerations is a str; it has to be a list"),
-    ({"spec": {"tolerations": Replace([{}, "x"])}}, "spec.tolerations[1] is a str; it has to be a mapping"),
-    ({"spec": {"nodeSelector": "x"}}, "spec.nodeSelector is a str; it has to be a mapping"),
-    ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext is a str; it has to be a mapping"),
+    ({"spec": {"volumes": ["x"]}}, "spec.volumes[0] is a string; it has to be a mapping"),
+    ({"spec": {"tolerations": "x"}}, "spec.tolerations is a string; it has to be a list"),
+    ({"spec": {"tolerations": Replace([{}, "x"])}}, "spec.tolerations[1] is a string; it has to be a mapping"),
+    ({"spec": {"nodeSelector": "x"}}, "spec.nodeSelector is a string; it has to be a mapping"),
+    ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext is a string; it has to be a mapping"),
+    ({"containers": []}, "containers stands outside of `spec:`"),
+    ({"spec": {"template": {"spec": {}}}}, "spec.template is a workload's"),
 ]
 
 
@@ -60,7 +62,7 @@ def test_what_can_be_is_not(overlay: dict[str, Any]) -> None:
 def test_such_a_template_is_refused_at_its_trial_and_never_crashes_an_injection() -> None:
     files = {"template.yaml": "description: A test.\n", "overlay.yaml.j2": "spec: {containers: 5}\n"}
     verdict = try_one("wrong", files)
-    assert verdict.message.startswith("spec.containers is a int; it has to be a list")
+    assert verdict.message.startswith("spec.containers is a number; it has to be a list")
     with pytest.raises(InjectionError) as caught:
         render_overlay(load_template("wrong", files), context())
     assert caught.value.reason is Reason.TEMPLATE_FAILED
