@@ -93,8 +93,8 @@ class Manifest:
             self.refuse(path, f"{'.'.join(path)} has to be a list of strings")
         return tuple(value)
 
-    def mapping(self, key: str) -> dict[str, Any]:
-        """A mapping of mappings."""
+    def mapping(self, key: str, example: str) -> dict[str, Any]:
+        """A mapping of mappings. `example` is one of these."""
         value = self._data.get(key)
         if value is None:
             return {}
@@ -102,13 +102,13 @@ class Manifest:
             self.refuse((key,), f"{key} has to be a mapping")
         for name, item in value.items():
             if not isinstance(item, dict):
-                self.refuse((key, name), f"{key}.{name} has to be a mapping")
+                self.refuse((key, name), f"{key}.{name} has to be a mapping, such as {example}")
         return value
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
         made: dict[str, Parameter] = {}
-        for name, declaration in self.mapping("parameters").items():
+        for name, declaration in self.mapping("parameters", "{type: string}").items():
             if not _PARAMETER.match(name):
                 self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like app-port")
             try:
@@ -121,7 +121,7 @@ class Manifest:
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
         made: dict[str, FileSpec] = {}
-        for name, item in self.mapping("files").items():
+        for name, item in self.mapping("files", "{} or {template: app.conf.j2}").items():
             at = ("files", name)
             if not FILE.match(name) or name in (".", ".."):
                 self.refuse(at, f"{shortened(name)} is no file's name: letters, digits, - _ and . only")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -26,6 +26,8 @@ _RESERVED = (OPEN, CLOSE, LINE_OPEN, LINE_CLOSE)
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: How Go templates, which Helm uses, look where Jinja cannot read them.
 _GO = re.compile(r"\{\{-?\s*(?:[.$]|include\b|template\b|toYaml\b|if\b|range\b|end\b|with\b)")
+#: Its statements that Jinja reads as names, with what to write.
+_GO_STATEMENTS = {"if": "if ...", "else": "else", "end": "endif", "range": "for ... in ...", "with": "with ..."}
 #: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
 _PARAMS_ONE_BY_ONE = 3
 _STRUCTURES = 2 * 1024 * 1024
@@ -113,7 +115,7 @@ class Program:
             others = shared if file != source else facts.lasting
             for name, line in syntax.undeclared(loader.undeclared[file], facts, others):
                 known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
-                self._refuse(f"{name} is not defined{hint(name, known)}", file, line)
+                self._refuse(self._undefined(name, known, self.place(file, line).text), file, line)
             for parameter, line in facts.params.items():
                 if parameter not in self._parameters:
                     rest = hint(parameter, self._parameters, "template.yaml declares")
@@ -164,6 +166,15 @@ class Program:
         ):
             return f"{message}; this looks like a Go template: here write {{{{ params.x }}}}"
         return message[:300]
+
+    def _undefined(self, name: str, known: Set[str], text: str) -> str:
+        if name in _GO_STATEMENTS and _GO.search(text):
+            return f"this looks like a Go template: here write {{% {_GO_STATEMENTS[name]} %}}"
+        for parameter in self._parameters:
+            dashed = parameter.replace("_", "-")
+            if f"-{name}" in dashed and f"params.{dashed}" in text:
+                return f"params.{dashed} is read as a subtraction; write params.{parameter}"
+        return f"{name} is not defined{hint(name, known)}"
 
     def _refuse(self, message: str, file: str, line: int) -> NoReturn:
         raise TemplateError(self._name, message, self.place(file, line)) from None

@@ -84,6 +84,7 @@ MANIFESTS = [
     ),
     ("parameters:\n  a:\n    type: string\n    format: cidr\n    default: x\n", 5, 5, "must be an address range"),
     ("parameters:\n  a:\n    type: string\n    required: true\n    default: x\n", 4, 5, "needs no default"),
+    ("files:\n  x.yaml:\n", 2, 3, "files.x.yaml has to be a mapping, such as {} or {template: app.conf.j2}"),
     ("files:\n  x.yaml: {template: y.j2}\n", 2, 12, 'there is no file "y.j2"'),
     ("files:\n  overlay.yml: {}\n", 2, 3, "did you mean overlay.yaml.j2?"),
     ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3, "is no file's name"),
@@ -123,6 +124,9 @@ OVERLAYS = [
     ("\n\na: {{ }}", 3, "Expected an expression"),
     ("\n{% if true %}\n", 2, "Unexpected end of template"),
     ("a: {{ .Values.x }}", 1, "this looks like a Go template"),
+    ("\n{{- if .Values.x }}\n", 2, "this looks like a Go template: here write {% if ... %}"),
+    ("a: 1\n{{ end }}\n", 2, "here write {% endif %}"),
+    ("a: {{ params.app-port }}", 1, "params.app-port is read as a subtraction; write params.app_port"),
     ('a:\n{{- include "x" . | nindent 4 }}', 2, "this looks like a Go template"),
     (
         "a: {{ params.app_port | toYaml | indent(4) }}",
