@@ -15,12 +15,14 @@ from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, wi
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
 from injector.pods.context import Namespace, Object
+from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
 from injector.settings import Settings
+from injector.templates.choice import misspelt
 
-#: `pod/NAME`, `deploy/NAME`: an object in a cluster rather than a file.
-_LIVE = re.compile(r"[A-Za-z]+/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+#: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
+_LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 @click.command()
@@ -46,7 +48,8 @@ def explain(
 ) -> int:
     """Say why a pod has, or has not, a sidecar.
 
-    For manifests (FILE, folder, URL, -), or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.
+    For manifests (FILE, folder, URL, -), whose namespaces count as enabled unless the input or --namespace-label says
+    otherwise, or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.
     Every step of the decision is shown with what it saw, then where each parameter's value came from and what is
     added.
 
@@ -56,6 +59,8 @@ def explain(
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
+    if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
+        raise DocumentError(f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}")
     if live_names:
         explanations = _live(live_names, namespace, kubeconfig, context, injector_namespace)
     else:
@@ -76,7 +81,18 @@ def _files(
     if not found:
         raise DocumentError(f"{', '.join(names)}: no object in it holds a pod")
     for obj, place in found:
-        yield _explain(obj, namespaces.of(obj), sources, place, list(misplaced(obj, sources.settings)))
+        notes = [*misplaced(obj, sources.settings), *sources.snapshot.warnings]
+        if namespaces.assumed(obj):
+            notes.append(_assumed(namespaces.name_for(obj), sources.settings))
+        yield _explain(obj, namespaces.of(obj), sources, place, notes)
+
+
+def _assumed(namespace: str, settings: Settings) -> str:
+    label = settings.namespace_label
+    return (
+        f"{label.key}={label.enabled} is taken for granted: no Namespace {namespace} with that label is in the input; "
+        f"--namespace-label {label.key}=... says otherwise, and KIND/NAME (deploy/web) asks a cluster"
+    )
 
 
 def _live(
@@ -102,6 +118,7 @@ def _live(
                 *webhook_notes(live, where, labels),
                 *(age_notes(live, pod, where, sources.settings) if pod is obj else ()),
                 *misplaced(obj, sources.settings),
+                *sources.snapshot.warnings,
             ]
             explanations.append(_explain({"kind": "Pod", **obj}, where, sources, live.host, notes))
     return explanations
@@ -112,6 +129,10 @@ def _explain(obj: Object, namespace: Namespace, sources: Sources, origin: str, n
     assert pod is not None  # noqa: S101
     workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
     result = inject_pod(pod, namespace, sources.snapshot, overrides=sources.overrides, workload=workload)
+    templates = [applied.template for applied in result.applied]
+    for what in ("annotation", "label"):
+        notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), sources.settings, templates)
+    notes = [note for note in notes if note not in result.warnings]
     return Explanation(name_of(obj), origin, namespace, result, sources.settings, tuple(notes))
 
 

@@ -92,6 +92,11 @@ class Namespaces:
         namespace = metadata_of(obj).get("namespace")
         return namespace if isinstance(namespace, str) and namespace else self.default
 
+    def assumed(self, obj: Object) -> bool:
+        """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
+        own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
+        return self.settings.namespace_label.key not in {**_strings(own), **self.labels}
+
     def of(self, obj: Object) -> Namespace:
         """The namespace of an object with all that is known about it."""
         name = self.name_for(obj)

@@ -51,9 +51,11 @@ def render(
     in the gallery or in --templates-dir, or a folder. --param needs no template's name here: --param app-port=8080.
     """
     folder = Path(template)
-    if (template == "." or "/" in template) and (folder / "template.yaml").is_file():
+    if folder.is_dir() and (template in (".", "..") or "/" in template):
         templates_dirs, template = (*templates_dirs, folder), folder.resolve().name
     sources = gather(templates_dirs, settings_file, version, params, template=template)
+    if sources.snapshot.catalog.get(template) is None and (folder / "template.yaml").is_file():
+        raise DocumentError(f"no template {template}; the folder of this name is ./{template}")
     obj, objects = _pod(file)
     namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)
     pod = pod_template(obj)

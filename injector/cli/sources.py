@@ -16,7 +16,7 @@ from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.load import gallery_path, read_folder, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.templates.spelling import hint
+from injector.templates.spelling import hint, nearest
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?")
@@ -129,7 +129,9 @@ def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
             continue
         inner = read_gallery(folder)
         if not inner:
-            raise SettingsError(f"{folder}: neither a template (no template.yaml) nor a folder of templates")
+            near = nearest("template.yaml", [file.name for file in folder.iterdir()])
+            missing = f"no template.yaml, but {near}" if near else "no template.yaml"
+            raise SettingsError(f"{folder}: neither a template ({missing}) nor a folder of templates")
         found |= inner
     return found
 

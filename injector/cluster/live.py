@@ -85,6 +85,7 @@ class Live:
         Without `namespace` it is looked for in the default one. Raises DocumentError for what is no such name.
         """
         kind, slash, name = target.partition("/")
+        kind = kind.partition(".")[0]  # kubectl get -o name: deployment.apps/web
         if not slash or not name or kind.lower() not in _PATHS:
             known = ", ".join(aliases[-1] for aliases in _KINDS)
             raise DocumentError(f"{target}: not KIND/NAME with one of the kinds {known}")

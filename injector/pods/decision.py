@@ -98,10 +98,13 @@ def _ignored(s: _Subject) -> tuple[bool, tuple[str, ...]]:
 
 def _namespace_label(value: Callable[[Settings], str]) -> _Look:
     def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
-        key = s.settings.namespace_label.key
+        label = s.settings.namespace_label
         if s.label is None:
-            return False, ("namespace has no label {}", key)
-        return s.label == value(s.settings), ("namespace label {}={}", key, s.label)
+            return False, ("namespace has no label {}", label.key)
+        values = (label.enabled, label.required, label.disabled)
+        if s.label not in values:
+            return False, ("namespace label {}={} is none of {}, {}, {}", label.key, s.label, *values)
+        return s.label == value(s.settings), ("namespace label {}={}", label.key, s.label)
 
     return look
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
@@ -66,10 +67,31 @@ def choose(
     templates = [_find(name, catalog, source) for name in wanted]
     choice = _serving(pod, namespace, templates, source, required)
     lost = (
+        *misspelt("pod annotation", annotations, settings, choice.templates),
         *_lost("pod", annotations, settings, catalog),
         *_lost("namespace", namespace.annotations, settings, catalog),
     )
     return msgspec.structs.replace(choice, warnings=(*choice.warnings, *lost)) if lost else choice
+
+
+def misspelt(
+    what: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
+) -> Iterator[str]:
+    """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.
+
+    Others are left alone: the prefix may be that of another injector, which knows more of them.
+    """
+    start = f"{settings.prefix}/"
+    for key in entries:
+        name = key[len(start) :]
+        if not key.startswith(start) or name in ("inject", "templates", "status", "reason", "receipt"):
+            continue
+        owner = next((t.name for t in templates if name in t.parameters), None)
+        near = f"{owner}.{start}{name}" if owner else None
+        if near is None and (words := get_close_matches(name[:40].lower(), ("inject", "templates"), n=1, cutoff=0.75)):
+            near = start + words[0]
+        if near is not None:
+            yield f"{what} {key[:80]} is not counted; did you mean {near}?"
 
 
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[str]:
