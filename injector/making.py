@@ -77,8 +77,16 @@ class Made(msgspec.Struct, frozen=True):
 
     @property
     def overridable(self) -> dict[str, frozenset[str]]:
-        """Which fields a pod may set in a container of the sidecar's name, by that name."""
-        return {name: applied.template.overridable for applied in self.applied for name in applied.containers}
+        """Which fields a pod may set in a container of the sidecar's name, by that name.
+
+        Of a container that two templates define, what both list: a pod may add the second.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for applied in self.applied:
+            fields = applied.template.overridable
+            for name in applied.containers:
+                found[name] = found.get(name, fields) & fields
+        return found
 
 
 def make(base: Object, task: Task) -> Made:

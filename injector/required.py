@@ -102,7 +102,9 @@ def _is_as_made(pod: Object, made: Object, pointer: str) -> bool:
     """Whether a pod holds nothing else at a place than a made pod has there."""
     *_, parent, field = ["", *map(unescape, pointer.split("/"))]
     have, wanted = value_at(pod, pointer), value_at(made, pointer)
-    return not have or next(mismatches(have, wanted, field, parent, pointer, exact=True), None) is None
+    if have is None or have in ({}, []):
+        return True
+    return next(mismatches(have, wanted, field, parent, pointer, exact=True), None) is None
 
 
 def _file_annotations(made: Made, settings: Settings) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A receipt can be forged: in a `required` namespace it hides nothing of the pod from the templates."""
+"""What a pod's author writes in a `required` namespace: forged receipts, and templates of the author's choice."""
 
 from __future__ import annotations
 
@@ -80,6 +80,19 @@ def test_a_value_of_the_pods_own_where_the_template_adds_one() -> None:
         assert injection.reason is Reason.DENIED or core is guard
 
 
+def test_a_false_of_the_pods_own_where_the_template_adds_true() -> None:
+    overlay = """
+    {% if not pod.spec.securityContext.runAsNonRoot | default(true) %}{{ deny("root") }}{% endif %}
+    spec: {securityContext: {runAsNonRoot: true}, containers: [{name: side, image: side}]}
+    """
+    sources = {"policy": {"template.yaml": "description: Denies.\n", "overlay.yaml.j2": overlay}}
+    snapshot = build_snapshot(Settings(templates=("policy",)), sources, Cluster(), trial=False)
+    for claims in (["/spec/securityContext"], ["/spec/securityContext/runAsNonRoot"]):
+        forged = _claiming(web(securityContext={"runAsNonRoot": False}), added=claims)
+        assert inject(forged, REQUIRED, snapshot).reason is Reason.DENIED
+        assert guard(forged, REQUIRED, snapshot).reason is Reason.DENIED
+
+
 def test_a_true_receipt_counts() -> None:
     """Also for a pod in which these were null: a second time there is nothing to do, and the guard is content."""
     pod = web(volumes=None, initContainers=None)
@@ -88,3 +101,17 @@ def test_a_true_receipt_counts() -> None:
     assert once.reason is Reason.INJECTED
     assert inject(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
     assert guard(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
+
+
+def test_a_template_that_the_pod_adds_frees_no_field_of_another() -> None:
+    overlay = "spec: {containers: [{name: side, image: side}]}"
+    sources = {
+        "one": {"template.yaml": "description: One.\noverridable: [resources]\n", "overlay.yaml.j2": overlay},
+        "two": {"template.yaml": "description: Two.\noverridable: [resources, image]\n", "overlay.yaml.j2": overlay},
+    }
+    snapshot = build_snapshot(Settings(templates=("one",)), sources, Cluster(), trial=False)
+    added = web({"sidecar.injector/templates": "two"}, {"name": "side", "image": "mine"})
+    assert inject(added, REQUIRED, snapshot).reason is Reason.NOT_OVERRIDABLE
+    assert guard(added, REQUIRED, snapshot).effect is Effect.REFUSE
+    sized = web({"sidecar.injector/templates": "two"}, {"name": "side", "image": "side", "resources": {}})
+    assert inject(sized, REQUIRED, snapshot).reason is Reason.INJECTED
