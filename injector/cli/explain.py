@@ -10,7 +10,7 @@ import click
 
 from injector.cli.explanation import Explanation, show
 from injector.cli.manifests import read_manifests
-from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
+from injector.cli.objects import metadata_of, misplaced, name_of, namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
@@ -113,12 +113,12 @@ def _live(
                 raise DocumentError(f"{name}: holds no pod")
             labels = metadata_of(pod).get("labels") or {}
             notes = [
-                "this replays the decision with settings and templates of now; it does not remember that of then",
-                *problems,
-                *webhook_notes(live, where, labels),
                 *(age_notes(live, pod, where, sources.settings) if pod is obj else ()),
                 *misplaced(obj, sources.settings),
                 *sources.snapshot.warnings,
+                *problems,
+                *webhook_notes(live, where, labels),
+                "this replays the decision with settings and templates of now; it does not remember that of then",
             ]
             explanations.append(_explain({"kind": "Pod", **obj}, where, sources, live.host, notes))
     return explanations
@@ -134,14 +134,3 @@ def _explain(obj: Object, namespace: Namespace, sources: Sources, origin: str, n
         notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), sources.settings, templates)
     notes = [note for note in notes if note not in result.warnings]
     return Explanation(name_of(obj), origin, namespace, result, sources.settings, tuple(notes))
-
-
-def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
-    """Annotations and labels of the injector that stand on a workload instead of its pods: a mistake easily made."""
-    if pod_template(obj) is obj:
-        return
-    for field in ("annotations", "labels"):
-        entries = metadata_of(obj).get(field)
-        for key in entries if isinstance(entries, dict) else ():
-            if str(key).partition("/")[0].endswith(settings.prefix):
-                yield f"{key} stands on {name_of(obj)} itself and does not count; put it into its pod template"

@@ -11,10 +11,13 @@ import click
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace
 from injector.pods.receipt import read_receipt
+from injector.reasons import Reason
 from injector.settings import Settings
 
 #: How many of the parts that an injection adds are listed one by one.
 _SHOWN = 40
+#: Longer values stick out of their column, so that most lines fit into a terminal of 80.
+_WIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +110,20 @@ def _show(explanation: Explanation) -> None:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
     message = result.message.removeprefix(f"{result.reason}: ")
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
+    if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
+        message = message.replace("the pod got", "a pod made now gets", 1)
     click.echo(f"\nResult: {click.style(str(result.reason), fg=colour, bold=True)}: {message}")
+    # before the long lists: here is what most people came for
+    _list("Warnings", [warning for warning in result.warnings if warning != f"no sidecar: {result.message}"])
+    _list("Notes", list(explanation.notes))
     for applied in result.applied:
         click.echo(f"\nTemplate {applied.template.name} ({applied.template.digest}), from {result.templates_source}:")
         rows = [(name, _value(value), origin) for name, value, origin in parameters_of(applied)]
-        widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
+        widths = [max((len(row[i]) for row in rows if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
         for name, value, origin in rows:
             click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
-    _list("Warnings", list(result.warnings))
     _list("Parts of the injection", explanation.adds())
     _list("ConfigMaps that it needs", [file.name for file in result.files])
-    _list("Notes", list(explanation.notes))
 
 
 def _list(title: str, items: list[str]) -> None:

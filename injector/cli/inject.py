@@ -9,7 +9,7 @@ import click
 
 from injector.cli.documents import Document
 from injector.cli.manifests import read_manifests, write_manifests
-from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
+from injector.cli.objects import Namespaces, edit, metadata_of, misplaced, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
 from injector.inject import inject as inject_pod
@@ -111,7 +111,10 @@ class _Injector:
             reason="" if done else str(result.reason),
             message=_message(result),
             templates=tuple(name for name, _ in result.templates),
-            warnings=tuple(w for w in result.warnings if w != f"no sidecar: {result.message}"),
+            warnings=(
+                *(w for w in result.warnings if w != f"no sidecar: {result.message}"),
+                *misplaced(obj, self._sources.settings),
+            ),
         )
         if line.outcome not in ("injected", "unchanged"):
             self.report.lines.append(line)
