@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -12,7 +13,9 @@ from injector.cli.objects import namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, gather, with_options
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
+from injector.injection import Applied
 from injector.pods.context import Object
+from injector.pods.delivery import uses_config_map
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
 
@@ -72,7 +75,7 @@ def render(
         verdict = "skipped" if result.effect is Effect.SKIP else "failed"
         click.echo(f"{template}: {verdict}: {result.message}", err=True)
         return 1
-    for warning in result.warnings:
+    for warning in (*result.warnings, *_unmounted(result.applied)):
         click.echo(f"{click.style('warning', fg='yellow')}: {warning}", err=True)
     for applied in result.applied:
         click.echo(f"# overlay of {applied.template.name}\n{dump_yaml(applied.overlay)}", nl=False)
@@ -80,6 +83,17 @@ def render(
             for name, text in generated.data.items():
                 click.echo(f"---\n# {name}, in ConfigMap {generated.name}\n{text}", nl=not text.endswith("\n"))
     return 0
+
+
+def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
+    """ConfigMaps that an overlay does not use: they are not created, so the files in them get nowhere."""
+    for one in applied:
+        for generated in one.files:
+            if not uses_config_map(one.overlay, generated.name):
+                yield (
+                    f"{', '.join(generated.data)}: no volume of the overlay takes its files from "
+                    '`configMap: {name: "{{ files.configmap }}"}`, so no container sees them'
+                )
 
 
 def _pod(file: str | None) -> tuple[Object, list[Object]]:

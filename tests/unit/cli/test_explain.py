@@ -48,3 +48,32 @@ def test_settings_that_name_no_template_are_noted(run, tmp_path):
     file.write_text("parameters: {enoy: {cpu-request: 1}}\n")
     out = run("explain", "--settings", str(file), "-", stdin=WORKLOADS["Deployment"]).out
     assert 'parameters."enoy": there is no such template; did you mean envoy?' in out
+
+
+def test_a_workload_s_own_annotation_is_told_by_inject_as_well(run):
+    text = WORKLOADS["Deployment"].replace(
+        "  name: web\n", "  name: web\n  labels: {sidecar.injector/inject: 'no'}\n", 1
+    )
+    err = run("inject", "--templates", "logger", "-", stdin=text).err
+    assert "sidecar.injector/inject stands on deployment/web itself and does not count" in err
+
+
+def test_what_people_came_for_stands_before_the_long_lists(run):
+    out = run("explain", "-", stdin=POD).out
+    assert out.index("Result: injected: a pod made now gets its sidecar (envoy)") < out.index("Notes:")
+    assert out.index("Notes:") < out.index("Template envoy")
+    failed = run("explain", "--namespace-annotation", "sidecar.injector/templates=none", "-", stdin=POD).out
+    assert failed.count("no template") == 1
+
+
+def test_render_says_that_nobody_mounts_a_file_and_where_a_folder_is(run, templates_dir, tmp_path, monkeypatch):
+    overlay = templates_dir / "logger" / "overlay.yaml.j2"
+    overlay.write_text(overlay.read_text().replace('"{{ files.configmap }}"', "logger"))
+    assert "logger.yaml: no volume of the overlay takes its files from" in run("render", "logger").err
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "template.yml").write_text("description: x\n")
+    assert "no template.yaml, but template.yml" in run("render", str(tmp_path / "mine")).err
+    (tmp_path / "mine" / "template.yaml").write_text("description: x\n")
+    (tmp_path / "mine" / "overlay.yaml.j2").write_text("spec: {}\n")
+    monkeypatch.chdir(tmp_path)
+    assert "the folder of this name is ./mine" in run("render", "mine").err
