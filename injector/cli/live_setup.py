@@ -10,19 +10,19 @@ import yaml
 from injector.cli.objects import metadata_of
 from injector.cli.sources import Sources, read_templates
 from injector.cluster.live import ClusterError, Live
-from injector.errors import SettingsError
+from injector.errors import SettingsError, TemplateError
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.settings import Settings, parse_settings
 from injector.templates.load import gallery_path
-from injector.templates.snapshot import build_snapshot
+from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.yaml import load_manifest
 
 
 def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, list[str]]:
     """Settings and templates of the cluster's injector, and notes about what could not be had.
 
-    Raises SettingsError or TemplateError when they are wrong there.
+    A template that is wrong there is left out, with a note. Raises SettingsError or SnapshotError for wrong settings.
     """
     notes: list[str] = []
     settings, templates = Settings(), read_templates((gallery_path(),))
@@ -33,7 +33,18 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
         templates |= {name: dict(files) for name, files in live.templates(where, settings).items()}
     except ClusterError as error:
         notes.append(f"{error}: this goes by default settings and the shipped templates")
-    snapshot = build_snapshot(settings, templates, live.cluster(settings.cluster_domain), trial=False)
+    cluster = live.cluster(settings.cluster_domain)
+    try:
+        snapshot = build_snapshot(settings, templates, cluster, trial=False)
+    except SnapshotError as error:
+        wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
+        if not wrong:
+            raise
+        notes += (
+            f"the injector keeps to what it had before, as a template is wrong: {text}" for text in wrong.values()
+        )
+        templates = {name: files for name, files in templates.items() if name not in wrong}
+        snapshot = build_snapshot(settings, templates, cluster, trial=False)
     return Sources(snapshot, {}), notes
 
 

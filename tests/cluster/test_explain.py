@@ -84,6 +84,19 @@ def test_a_deployment_s_pod_template_and_an_annotation_out_of_place(
     assert any("stands on deployment/web itself" in note for note in found["notes"])
 
 
+def test_a_wrong_template_is_noted_and_no_end_of_the_explanation(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str
+) -> None:
+    ns = namespace(labels={"injection": "enabled"})
+    control_plane.api.create(deployment("web"), ns)
+    broken = {**TEMPLATE, "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
+    labels = {"sidecar.injector/template": "true"}
+    control_plane.api.create(config_map("broken", broken, labels=labels), installed)
+    found = explained(control_plane, "deployment.apps/web", "-n", ns)
+    assert found["reason"] == "injected"
+    assert any("a template is wrong: broken/overlay.yaml.j2:1: params.nothing" in note for note in found["notes"])
+
+
 def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
     control_plane: ControlPlane, namespace: NamespaceFactory
 ) -> None:
