@@ -68,7 +68,8 @@ def main(args: list[str] | None = None) -> int:
     ):
         args.insert(0, "inject")  # `kubectl inject web.yaml` is what the name promises
     try:
-        result: Any = cli.main(args, prog_name=program, standalone_mode=False)
+        colour = False if os.environ.get("NO_COLOR") else None  # https://no-color.org; None: as the stream is
+        result: Any = cli.main(args, prog_name=program, standalone_mode=False, color=colour)
         if sys.stdout is not None:  # closed: `>&-`
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)

@@ -1,5 +1,12 @@
 """What `explain` answers to those who have mistyped something, or forgotten the namespace's label."""
 
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
 from tests.unit.cli.manifests import POD, WORKLOADS
 
 POD_SAYS = POD.replace("metadata:\n", "metadata:\n  annotations: {{{}}}\n", 1)
@@ -77,3 +84,16 @@ def test_render_says_that_nobody_mounts_a_file_and_where_a_folder_is(run, templa
     (tmp_path / "mine" / "overlay.yaml.j2").write_text("spec: {}\n")
     monkeypatch.chdir(tmp_path)
     assert "the folder of this name is ./mine" in run("render", "mine").err
+
+
+@pytest.mark.parametrize("no_colour", ["", "1"])
+def test_no_color_is_heeded_at_a_terminal(no_colour, tmp_path):
+    (tmp_path / "pod.yaml").write_text(POD)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "injector", "inject", str(tmp_path / "pod.yaml")]
+    env = {**os.environ, "NO_COLOR": no_colour}
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, env=env, check=True, timeout=60)
+    os.close(theirs)
+    text = os.read(ours, 10_000)
+    os.close(ours)
+    assert (b"\x1b" in text) is not bool(no_colour)
