@@ -7,7 +7,7 @@ import ssl
 import time
 from dataclasses import dataclass, field
 
-from bench.reviews import HOST, MARK
+from bench.reviews import HOST, MARK, SUFFIX
 
 
 @dataclass
@@ -41,7 +41,10 @@ async def _connection(port: int, context: ssl.SSLContext, body: bytes, counter: 
     ).encode()
     try:
         while (number := counter.take()) is not None:
-            request = head + body.replace(MARK, b"%08d" % number)
+            digits = b"%08d" % number
+            request = head + body.replace(MARK, digits).replace(
+                b"kube-api-access-" + SUFFIX, b"kube-api-access-" + digits[3:]
+            )
             start = time.perf_counter()
             writer.write(request)
             answer = await reader.readuntil(b"\r\n\r\n")

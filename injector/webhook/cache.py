@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
+from injector.pods.remembered import Remembered
 from injector.telemetry import Cell
 
 #: What the ServiceAccount admission plugin names a pod's token volume: this and five random characters.
@@ -124,13 +124,26 @@ def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     return digest.digest()[:16], volatile
 
 
-def may_be_kept(volatile: Iterable[bytes], patch: bytes, entry: Entry) -> bool:
+#: By a config file's text: what the key left out for the pod that it was first rendered for.
+_FIRST: Remembered[tuple[bytes, ...]] = Remembered(256)
+
+
+def may_be_kept(volatile: tuple[bytes, ...], patch: bytes, entry: Entry) -> bool:
     """Whether an answer (its patch as plain JSON, and what would be kept) holds nothing of what its key leaves out."""
-    files = entry.files
     for part in volatile:
         if part in patch or part in entry.tail or part in entry.line:
             return False
-        text = part.decode(errors="replace")
-        if any(text in file.name or any(text in value for value in file.data.values()) for file in files):
-            return False
-    return True
+    names = " ".join(file.name for file in entry.files)
+    if any(part.decode(errors="replace") in names for part in volatile):
+        return False
+    return not any(_holds(text, volatile) for file in entry.files for text in file.data.values())
+
+
+def _holds(text: str, volatile: tuple[bytes, ...]) -> bool:
+    """Whether a text holds one of these. The very text that came out for a pod with another one does not hold it."""
+    first = _FIRST.get(text)
+    if first is None:
+        _FIRST.put(text, volatile)
+    elif len(first) == len(volatile):
+        volatile = tuple(part for part, other in zip(volatile, first, strict=True) if part == other)
+    return any(part.decode(errors="replace") in text for part in volatile)
