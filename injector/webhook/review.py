@@ -106,6 +106,7 @@ def read_object(raw: bytes) -> Object:
     if not raw or raw == b"null":
         raise ReviewError("request.object is missing")
     try:
+        str(raw, "utf-8")  # all of it, also what is not decoded below
         fields = _fields_decoder.decode(raw)
         return {name: _metadata(value) if name == "metadata" else _value(value) for name, value in fields.items()}
     except msgspec.ValidationError as error:

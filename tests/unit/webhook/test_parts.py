@@ -10,11 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from injector.errors import ReviewError
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.cache import AnswerCache, Entry, key_of, may_be_kept
-from injector.webhook.review import Verdict, answer_head, answer_tail, read_review, shorten, shorten_warnings
+from injector.webhook.review import (
+    Verdict,
+    answer_head,
+    answer_tail,
+    read_object,
+    read_review,
+    shorten,
+    shorten_warnings,
+)
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
 
 
@@ -205,3 +214,16 @@ def test_what_libraries_log_comes_out_as_json_too() -> None:
         structlog.reset_defaults()
     (line,) = lines_of(stream)
     assert (line["event"], line["logger"], line["level"]) == ("SSL Error on 7", "tornado.general", "warning")
+
+
+@pytest.mark.parametrize("field", [b"managedFields", b"labels", b"anything"])
+def test_an_object_that_is_no_utf8_anywhere_is_refused(field: bytes) -> None:
+    raw = b'{"metadata":{"%b":[{"manager":"\xa6"}]},"spec":{}}' % field
+    with pytest.raises(ReviewError, match="not JSON"):
+        read_object(raw)
+
+
+def test_who_set_which_field_is_left_out() -> None:
+    raw = b'{"kind":"Pod","metadata":{"name":"a","managedFields":[{"a":"m"}],"labels":{"b":"c"}},"spec":{"x":[1]}}'
+    assert read_object(raw) == {"kind": "Pod", "metadata": {"name": "a", "labels": {"b": "c"}}, "spec": {"x": [1]}}
+    assert read_object(b'{"metadata":[1],"spec":null}') == {"metadata": [1], "spec": None}
