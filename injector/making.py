@@ -13,6 +13,7 @@ from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.merge import merge
+from injector.pods.merge_keys import CONTAINER_LISTS
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
@@ -24,9 +25,6 @@ from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Context, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
-
-#: The lists of a pod's spec that hold containers.
-CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 #: Parameters given on the command line: template, parameter, text.
 Overrides = Mapping[str, Mapping[str, Any]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.errors import InjectionError
-from injector.making import CONTAINER_LISTS, Made, Task, again, make, receipt_of, without_injection
+from injector.making import Made, Task, again, make, receipt_of, without_injection
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.delivery import file_annotation
 from injector.pods.guarantee import protected_differences, skeleton
 from injector.pods.merge import merge
-from injector.pods.merge_keys import escape, unescape
+from injector.pods.merge_keys import CONTAINER_LISTS, escape, unescape
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off, value_at
 from injector.pods.shape import string_map

@@ -9,7 +9,6 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -41,15 +40,8 @@ KEY_DEFAULTS = {"protocol": "TCP"}
 #: Lists that grow by whole elements. Kubernetes calls them atomic or sets; both sides' elements can hold at once.
 UNIONS = frozenset({"tolerations", "envFrom", "readinessGates", "sysctls", "finalizers"})
 
+#: The lists of a pod's spec that hold containers.
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
-
-
-def merge_key(path: str | Sequence[str]) -> tuple[str, ...] | None:
-    """The fields that name an element of this list, or None where elements have no name.
-
-    `path` is the list's field name, or field names from the pod down to it.
-    """
-    return KEYS.get(path if isinstance(path, str) else path[-1])
 
 
 def is_aligned(field: str) -> bool:

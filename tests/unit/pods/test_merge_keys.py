@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.pods.merge_keys import KEYS, UNIONS, escape, merge_key, spoken, steps_of, unescape
+from injector.pods.merge_keys import KEYS, UNIONS, escape, spoken, steps_of, unescape
 from tests.unit.pods.pod_cases import fields, json_values
 
 
@@ -44,11 +44,6 @@ def test_the_table_is_the_schemas():
 def test_unions_are_lists_without_keys():
     assert not UNIONS & KEYS.keys()
     assert set(_lists_of_a_pod()) >= UNIONS - {"finalizers"}
-
-
-def test_merge_key_takes_a_name_or_a_path():
-    assert merge_key("ports") == merge_key(("spec", "containers", "ports")) == ("containerPort", "protocol")
-    assert merge_key("args") is None
 
 
 @given(st.lists(json_values, max_size=6), fields)
