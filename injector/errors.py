@@ -43,7 +43,10 @@ class InjectionError(InjectorError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a template an error is: file name within the template, 1-based line and column, the line's text."""
+    """Where in a template an error is: file name within the template, 1-based line and column, the line as written.
+
+    0 where the line or the column is not known.
+    """
 
     file: str
     line: int = 0
@@ -58,11 +61,18 @@ class Place:
 class TemplateError(InjectorError):
     """A template is wrong: it does not load, does not compile, or renders something that is no overlay.
 
-    `str()` is one line, `TEMPLATE/FILE:LINE:COLUMN: message`, as compilers and editors know it.
+    `rule` names what kind of mistake it is, `origin` the folder or ConfigMap that the template came from (where none
+    is given, its name). `str()` is one line, `ORIGIN/FILE:LINE:COLUMN: error: message [rule]`, as compilers and editors
+    know it.
     """
 
-    def __init__(self, template: str, message: str, place: Place | None = None) -> None:
+    def __init__(
+        self, template: str, message: str, place: Place | None = None, *, rule: str = "template", origin: str = ""
+    ) -> None:
         self.template = template
         self.message = message
         self.place = place
-        super().__init__(f"{template}/{place}: {message}" if place else f"{template}: {message}")
+        self.rule = rule
+        self.origin = origin or template
+        where = f"{self.origin}/{place}" if place else self.origin
+        super().__init__(f"{where}: error: {message} [{rule}]")

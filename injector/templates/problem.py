@@ -1,0 +1,50 @@
+"""One thing that is wrong with a template, as people and editors read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from injector.errors import Place, TemplateError
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A mistake at a place. `path` is the template's folder as people gave it (or its ConfigMap), `help` what to do."""
+
+    rule: str
+    message: str
+    path: str
+    place: Place
+    severity: Severity = "error"
+    help: str = ""
+
+    @classmethod
+    def of(cls, error: TemplateError) -> Problem:
+        """The problem that an error tells of."""
+        return cls(error.rule, error.message, error.origin, error.place or Place(""))
+
+    @property
+    def where(self) -> str:
+        """`PATH/FILE:LINE:COLUMN`, as far as known."""
+        return f"{self.path.rstrip('/')}/{self.place}" if self.place.file else self.path
+
+    def __str__(self) -> str:
+        """One line, `PATH/FILE:LINE:COLUMN: error: message [rule]`."""
+        return f"{self.where}: {self.severity}: {self.message} [{self.rule}]"
+
+    @property
+    def excerpt(self) -> str:
+        """The line it is about with a caret below the column, and the help; empty where neither is known."""
+        lines = []
+        place = self.place
+        if place.line and place.text:
+            number = f"{place.line:5d}"
+            lines.append(f"{number} | {place.text.expandtabs(1)[:200]}")
+            if place.column:
+                lines.append(f"{' ' * len(number)} | {' ' * (place.column - 1)}^")
+        if self.help:
+            lines.append(f"      = {self.help}")
+        return "\n".join(lines)
