@@ -1,0 +1,142 @@
+"""What a rule looks at: a template, and what it renders for sample pods and for parameters at their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.lint.rendered import RenderedSource
+from injector.errors import Place
+from injector.injection import Injection
+from injector.pods.context import Object
+from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
+from injector.reasons import Effect, Reason
+from injector.templates.render import Context
+from injector.templates.template import Template
+
+#: Keys and list indices that lead to a value of an overlay or of a config file.
+Steps = tuple[str | int, ...]
+
+#: The lists of an overlay that hold containers, in the order they are written.
+_LISTS = ("initContainers", "containers")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found: what is wrong, where, and what to do."""
+
+    message: str
+    place: Place
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """What a template renders for one pod and one set of parameters."""
+
+    title: str  #: for people: `a Deployment with port 8080, app-port = 65535`
+    context: Context  #: what the template saw
+    given: Mapping[str, Any]  #: parameters, by name, that differ from their defaults
+    overlay: RenderedSource  #: of overlay.yaml.j2; `.value`, `.place(path, key=False)`, `.warnings`
+    files: Mapping[str, RenderedSource]  #: config files by the name that the container sees
+    pod: Object  #: the pod before
+    injection: Injection  #: what inject() made of it: `.applied`; or `.effect` and `.reason` where it is not injected
+    after: Object  #: the pod after, also where a constraint refuses it
+
+    @property
+    def injected(self) -> bool:
+        """Whether the pod gets its sidecar, and nothing refuses it."""
+        return self.injection.effect is Effect.INJECT
+
+    def containers(self) -> Iterator[tuple[Steps, Object]]:
+        """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
+        return ((path, value) for path, value in self._all() if value.get("name") != EVERY_CONTAINER)
+
+    def everywhere(self) -> Iterator[tuple[Steps, Object]]:
+        """The same of `"*"`, what every container of the app gets."""
+        return ((path, value) for path, value in self._all() if value.get("name") == EVERY_CONTAINER)
+
+    def sidecars(self) -> Iterator[tuple[Steps, Object]]:
+        """The same of what runs beside the app: `containers` but `"*"`."""
+        return ((path, value) for path, value in self.containers() if path[1] == "containers")
+
+    def volumes(self) -> Iterator[tuple[Steps, Object]]:
+        """Path and value, without tags, of each volume of the overlay."""
+        return self._items("volumes")
+
+    def final(self, name: str) -> Object | None:
+        """The container of a name after injection, whichever list it is in."""
+        spec = self.after.get("spec") or {}
+        for field_ in _LISTS:
+            for container in spec.get(field_) or []:
+                if container.get("name") == name:
+                    return dict(container)
+        return None
+
+    def _all(self) -> Iterator[tuple[Steps, Object]]:
+        for field_ in _LISTS:
+            for path, value in self._items(field_):
+                name = name_of(value)
+                yield path, value if name is None else {**value, "name": name}
+
+    def _items(self, list_: str) -> Iterator[tuple[Steps, Object]]:
+        spec = plain_mapping(self.overlay.value).get("spec")
+        items = bare_value(plain_mapping(spec).get(list_))
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            value = plain(item)
+            if isinstance(value, dict):
+                yield ("spec", list_, index), value
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A pod and parameters for which the template renders nothing, though it did not say so by fail() or deny()."""
+
+    title: str
+    given: Mapping[str, Any]
+    reason: Reason
+    message: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A template as a rule sees it. `renderings` begin with the defaults for each sample pod."""
+
+    folder: Path
+    path: str  #: the folder as people gave it
+    template: Template
+    sources: Mapping[str, str]  #: texts by file name, README.md too
+    cases: tuple[str, ...]  #: names of the files in tests/
+    kubernetes: tuple[int, int]  #: the API server's version
+    renderings: tuple[Rendering, ...]
+    failures: tuple[Failure, ...] = field(default=())
+
+    def line_place(self, file: str, line: int, column: int = 0) -> Place:
+        """The place of a 1-based line of a file, with its text; line 0 is the file as a whole."""
+        lines = self.sources.get(file, "").split("\n")
+        return Place(file, line, column, lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else "")
+
+    def manifest(self, path: tuple[str | int, ...]) -> Place:
+        """The place of a key in template.yaml, such as ("parameters", "app-port", "default"); of its nearest parent
+        where it is not there.
+        """
+        from injector.templates.manifest import manifest_place
+
+        return manifest_place(self.template, path)
+
+    def search(self, file: str, text: str) -> Place:
+        """The place at which a text first stands in a file; the file as a whole where it does not."""
+        for number, line in enumerate(self.sources.get(file, "").split("\n"), 1):
+            column = line.find(text)
+            if column >= 0:
+                return self.line_place(file, number, column + 1)
+        return Place(file)
+
+
+def plain_mapping(value: Any) -> Object:
+    """A value, or the value of its tag, as a mapping; an empty one where it is none."""
+    bare = bare_value(value)
+    return bare if isinstance(bare, dict) else {}
