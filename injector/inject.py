@@ -71,7 +71,8 @@ def guard(pod: Object, namespace: Namespace, snapshot: Snapshot, request: Reques
         made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
         return failed(pod, decision, snapshot, error)
-    reason = Reason.ALREADY_INJECTED
+    nothing = made.pod is made.base and not made.own
+    reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
     return Injection(
         decision=decision,
         reason=reason,
@@ -98,11 +99,16 @@ def _of_receipt(receipt: Receipt | None, snapshot: Snapshot) -> Snapshot:
 
 
 def _done(pod: Object, final: Object, made: Made, task: Task) -> Injection:
-    """The injection, with mark and receipt; or, when nothing is missing, the pod as it is."""
+    """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
+
+    A policy adds nothing: a pod that passes it is not marked as one that has a sidecar.
+    """
     settings, decision = task.settings, task.decision
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
-    if not marked or changes(pod, final):
+    if made.pod is pod and not made.own:
+        reason = Reason.NOTHING_TO_ADD
+    elif not marked or changes(pod, final):
         reason, effect = Reason.INJECTED, Effect.INJECT
         after = with_annotations(
             final,

@@ -152,6 +152,6 @@ def _message(result: Injection) -> str:
 
 
 def _outcome(result: Injection) -> Outcome:
-    if result.reason is Reason.ALREADY_INJECTED:
+    if result.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
         return "unchanged"
     return _OUTCOMES[result.effect]

@@ -35,7 +35,7 @@ from tests.unit.webhook.support import running_loop
 CASES = {folder.name: folder for folder in sorted((HERE / "cases").iterdir())}
 FILES = ("output.yaml", "report.txt", "answer.yaml")
 #: Words of the report, and what the webhook does where the command line says so.
-OUTCOMES = {"injected": "INJECT", "skipped": "SKIP", "failed": "MARK", "refused": "REFUSE"}
+OUTCOMES = {"injected": "INJECT", "skipped": "SKIP", "failed": "MARK", "refused": "REFUSE", "unchanged": "SKIP"}
 
 
 @pytest.fixture(scope="module", autouse=True)

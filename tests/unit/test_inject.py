@@ -12,7 +12,7 @@ import pytest
 
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import MIRROR_ANNOTATION
 from injector.pods.receipt import read_receipt
 from injector.reasons import Effect, Reason
@@ -473,3 +473,82 @@ def test_nothing_depends_on_the_time_of_day_or_on_what_was_asked_before() -> Non
         inject(web(None, {"name": "x", "image": "x"}), Namespace("other", {"injection": label}), first)
     fresh = build_snapshot(Settings(), {t.name: dict(t.sources) for t in first.catalog}, first.cluster, trial=False)
     assert answer(first) == answer(first) == answer(fresh)
+
+
+# -------------------------------------------------------------------------------- templates without a sidecar
+
+
+def sources_of(overlay: str, manifest: str = "description: Test.\n") -> dict[str, str]:
+    return {"template.yaml": manifest, "overlay.yaml.j2": overlay}
+
+
+def of_one(overlay: str) -> Snapshot:
+    sources = {"mine": sources_of(overlay)}
+    return build_snapshot(Settings(templates=("mine",)), sources, Cluster(), trial=False)
+
+
+POLICY = '{% if "vip" in object.metadata.labels %}{{ deny("no vips") }}{% endif %}\n'
+ALWAYS = """\
+spec:
+  containers:
+  - {name: "*", imagePullPolicy: !replace Always}
+  initContainers:
+  - {name: "*", imagePullPolicy: !replace Always}
+"""
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
+def test_a_pod_that_passes_a_policy_stays_as_it_is(namespace: Namespace) -> None:
+    current, pod = of_one(POLICY), web()
+    result = inject(pod, namespace, current)
+    assert (result.reason, result.effect, result.patch) == (Reason.NOTHING_TO_ADD, Effect.SKIP, ())
+    assert result.pod is pod
+    assert [name for name, _ in result.templates] == ["mine"]
+    if namespace is REQUIRED:
+        assert guard(pod, REQUIRED, current).reason is Reason.NOTHING_TO_ADD
+    pod["metadata"]["labels"]["vip"] = "yes"
+    assert inject(pod, namespace, current).reason is Reason.DENIED
+    assert namespace is ENABLED or guard(pod, REQUIRED, current).effect is Effect.REFUSE
+
+
+@pytest.mark.parametrize("mark", ["failed", "injected"])
+def test_a_policy_leaves_no_foreign_mark(mark: str) -> None:
+    current = of_one(POLICY)
+    result = inject(web({STATUS: mark}), ENABLED, current)
+    assert (result.reason, marked(result)) == (Reason.INJECTED, "injected")
+    assert inject(stored(result.pod), ENABLED, current).reason is Reason.ALREADY_INJECTED
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
+def test_a_pod_of_which_one_field_is_replaced(namespace: Namespace) -> None:
+    current, pod = of_one(ALWAYS), web()
+    pod["spec"]["containers"][0]["imagePullPolicy"] = "Never"
+    pod["spec"]["initContainers"] = [
+        {"name": "own-sidecar", "image": "own:1", "restartPolicy": "Always", "imagePullPolicy": "IfNotPresent"},
+        {"name": "migrate", "image": "own:1"},
+    ]
+    result = inject(pod, namespace, current)
+    assert (result.reason, marked(result)) == (Reason.INJECTED, "injected")
+    spec = result.pod["spec"]
+    assert {c["imagePullPolicy"] for c in spec["containers"] + spec["initContainers"]} == {"Always"}
+    receipt = read_receipt(result.pod, current.settings)
+    assert receipt is not None
+    assert sorted(receipt.replaced.values()) == ["IfNotPresent", "Never"]
+    again = inject(stored(result.pod), namespace, current)
+    assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
+    assert uninject(result.pod, current.settings) == pod
+    changed = copy.deepcopy(result.pod)
+    changed["spec"]["initContainers"][0]["imagePullPolicy"] = "Never"  # by a later webhook
+    restored = inject(changed, namespace, current).pod["spec"]
+    assert {c["imagePullPolicy"] for c in restored["containers"] + restored["initContainers"]} == {"Always"}
+    if namespace is REQUIRED:
+        assert guard(stored(result.pod), REQUIRED, current).reason is Reason.ALREADY_INJECTED
+        assert guard(changed, REQUIRED, current).reason is Reason.NOT_INJECTED
+
+
+def test_a_pod_that_has_every_replaced_value_already_stays_as_it_is() -> None:
+    pod = web()
+    for container in pod["spec"]["containers"]:
+        container["imagePullPolicy"] = "Always"
+    result = inject(pod, ENABLED, of_one(ALWAYS))
+    assert (result.reason, result.pod) == (Reason.NOTHING_TO_ADD, pod)
