@@ -46,13 +46,15 @@ def lies_in(pointer: str, parts: Collection[str]) -> bool:
 class Differences:
     """Collects where the pod's value stays although the template has another.
 
-    `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth telling.
+    `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth telling. Nor
+    is what lies in `silent` ones, parts that a template only has a default for.
     """
 
-    __slots__ = ("claimed", "sentences")
+    __slots__ = ("claimed", "sentences", "silent")
 
     def __init__(self, claimed: Collection[str]) -> None:
         self.claimed = frozenset(claimed)
+        self.silent: set[str] = set()
         self.sentences: list[str] = []
 
     def compare(self, have: Any, wanted: Any, field: str, here: str) -> None:
@@ -65,8 +67,8 @@ class Differences:
                 self.tell(pointer, f"the pod's {shortened(actual)} stays; the template has {shortened(asked)}")
 
     def tell(self, pointer: str, said: str) -> None:
-        """One sentence about one place, unless that place is claimed."""
-        if not self.is_claimed(pointer):
+        """One sentence about one place, unless that place is claimed or silent."""
+        if not self.is_claimed(pointer) and not lies_in(pointer, self.silent):
             self.sentences.append(sentence_at(pointer, said))
 
     def is_claimed(self, pointer: str) -> bool:

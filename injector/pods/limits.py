@@ -6,6 +6,7 @@ from typing import Any
 
 from injector.pods.context import Object
 from injector.pods.merge_keys import escape
+from injector.pods.overlay import Overlay
 from injector.pods.quantity import parse_quantity
 
 
@@ -34,6 +35,22 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
     if not told or type(resources) is not dict:
         return container, ()
     return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(told))
+
+
+def with_implied_requests(container: Object, wanted: Overlay) -> Object:
+    """The pod's container with a request for each resource that has a limit only and that the overlay requests.
+
+    Kubernetes takes a limit without a request for both (API reference, ResourceRequirements), and has filled it in
+    before a webhook sees the pod. In a manifest it is not there yet, and means the same. The same object where there
+    is none.
+    """
+    resources = container.get("resources")
+    limits, requests = _map(resources, "limits"), _map(resources, "requests")
+    asked = _map(wanted.get("resources"), "requests")
+    implied = {name: limits[name] for name in asked if requests.get(name) is None and limits.get(name) is not None}
+    if not implied or type(resources) is not dict:
+        return container
+    return {**container, "resources": {**resources, "requests": {**requests, **implied}}}
 
 
 def _map(resources: Any, part: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from injector.pods.context import Object
 from injector.pods.defaults import means_nothing, mismatches
 from injector.pods.differences import Differences, shortened
 from injector.pods.fit import fit
-from injector.pods.limits import keep_requests_below_limits
+from injector.pods.limits import keep_requests_below_limits, with_implied_requests
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
@@ -163,13 +163,18 @@ class _Merger:
             for index, container in enumerate(result):
                 name = container.get("name") if type(container) is dict else None
                 if type(name) is str and name in self.app:
-                    new = self.container(container, patch, f"{here}/{escape(name)}")
+                    there = f"{here}/{escape(name)}"
+                    if "resources" in patch:  # the app's size is its author's; the template's is for who gave none
+                        self.differences.silent.add(f"{there}/resources")
+                    new = self.container(container, patch, there)
                     if new is not container:
                         result = list(result) if result is have else result
                         result[index] = new
         return self.elements(result, named, field, here)
 
     def container(self, have: Object, wanted: Overlay, here: str) -> Object:
+        if "resources" in wanted:
+            have = with_implied_requests(have, wanted)
         merged = self.mapping(have, wanted, here)
         if merged is have or "resources" not in wanted:
             return merged

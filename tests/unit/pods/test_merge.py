@@ -197,6 +197,17 @@ def test_kind_and_other_top_level_fields_are_not_the_templates():
             {"resources": {"requests": {"cpu": "0.5", "memory": "1Gi"}}},
             {"resources": {"limits": {"cpu": "100m"}, "requests": {"cpu": "100m", "memory": "1Gi"}}},
         ),
+        # a limit alone is the request too, as it is for Kubernetes
+        (
+            {"resources": {"limits": {"cpu": "1"}}},
+            {"resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}},
+            {"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "64Mi"}}},
+        ),
+        (
+            {"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": None}}},
+            {"resources": {"requests": {"cpu": Replace("50m")}}},
+            {"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "50m"}}},
+        ),
         (
             {"resources": {"requests": {"memory": "2Gi"}}},
             {"resources": {"limits": {"memory": "1024Mi"}}},
@@ -352,3 +363,17 @@ def test_what_is_not_touched_is_shared():
     assert result["metadata"] is pod["metadata"]
     assert result["spec"]["containers"] is pod["spec"]["containers"]
     assert result["spec"]["affinity"] is pod["spec"]["affinity"]
+
+
+def test_the_size_of_an_app_container_is_its_authors_and_no_difference_worth_telling():
+    pod = app_pod()
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"memory": "1Gi"}}
+    defaults = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
+    overlay = {"spec": {"containers": [{"name": "*", "resources": defaults, "imagePullPolicy": "Always"}]}}
+    pod["spec"]["containers"][0]["imagePullPolicy"] = "Never"
+    result = merged(pod, overlay)
+    resources = result.pod["spec"]["containers"][0]["resources"]
+    assert resources == {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    [told] = result.differences
+    assert told.startswith("spec.containers[app].imagePullPolicy: ")
+    assert into_app({"resources": defaults}, resources={"requests": {"cpu": "2"}})[1], "of a sidecar it is told"
