@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from injector.pods.overlay import Replace
+
 #: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
 #: Whatever could be a number, a sexagesimal, a date or a time to somebody. Generous: quotes never hurt.
@@ -39,6 +41,16 @@ class _Dumper(yaml.SafeDumper):
             isinstance(event, yaml.ScalarEvent) and len(event.value) < 1024 and "\n" not in event.value
         )
 
+    def choose_scalar_style(self) -> Any:
+        """Leave a tagged value plain where it would be plain without its tag: `!replace 5` is a number."""
+        event = self.event
+        if not isinstance(event, yaml.ScalarEvent) or event.tag != "!replace":
+            return super().choose_scalar_style()
+        implicit, event.implicit = event.implicit, (True, True)
+        style = super().choose_scalar_style()
+        event.implicit = implicit
+        return style
+
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     if _ODD_BREAK.search(text):
@@ -52,11 +64,21 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style or None)
 
 
+def _represent_replace(dumper: _Dumper, tagged: Replace) -> yaml.Node:
+    node = dumper.represent_data(tagged.value)
+    node.tag = "!replace"
+    return node
+
+
 _Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(Replace, _represent_replace)
 
 
 def dump_yaml(value: Any) -> str:
-    """One YAML document of `value` (dicts, lists and scalars), without a `---`, ending in a line end."""
+    """One YAML document of `value` (dicts, lists and scalars), without a `---`, ending in a line end.
+
+    The tags of an overlay are written as its author wrote them: `!replace Always`.
+    """
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
     )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from injector.cli.dump import dump_json, dump_yaml
+from injector.pods.overlay import Replace
 from injector.templates.yaml import load_manifest
 
 TRICKY = [
@@ -70,3 +71,17 @@ def test_key_order_stays_and_nothing_is_folded_or_shared():
 
 def test_half_a_surrogate_pair_stays_an_escape_in_json():
     assert dump_json({"a": "\ud800ä"}, None) == '{"a":"\\ud800\\u00e4"}'
+
+
+@pytest.mark.parametrize(
+    "value", ["Always", "5", "yes", "a: b", "two\nlines\n", 5, 0.5, True, None, ["a"], {"b": 1}, []]
+)
+def test_a_tag_reads_back_with_the_type_of_its_value(value):
+    text = dump_yaml({"key": Replace(value)})
+    assert text.startswith("key: !replace")
+    assert load_manifest(text.replace("!replace", "", 1)) == {"key": value}
+
+
+def test_a_tag_is_written_as_authors_write_it():
+    assert dump_yaml({"imagePullPolicy": Replace("Always")}) == "imagePullPolicy: !replace Always\n"
+    assert dump_yaml({"env": [{"name": "A", "value": Replace("5")}]}) == "env:\n- name: A\n  value: !replace '5'\n"
