@@ -1,0 +1,131 @@
+"""The reference of a template for those who use it, in Markdown: parameters, files, and what it adds to a pod."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from injector.authoring.added import Brought, brought_by
+from injector.authoring.values import code, takes
+from injector.settings import Settings
+from injector.templates.template import UNSET, Parameter, Template
+
+#: What is before and behind the part of a README that is kept equal to the reference.
+BEGIN = "<!-- injector docs: begin -->"
+END = "<!-- injector docs: end -->"
+
+_DELIVERY = {
+    "configmap": "as a ConfigMap in the pod's namespace, mounted by the sidecar",
+    "annotation": "as annotations of the pod, mounted by the sidecar; nothing is created",
+}
+
+
+class SectionError(ValueError):
+    """A README has the marks of the section not at all, not both, or in the wrong order; the text says which."""
+
+
+def reference(template: Template, settings: Settings | None = None) -> str:
+    """The whole page: a heading with the name, the description, and `section`."""
+    return f"# {template.name}\n\n{template.description or 'No description.'}\n\n{section(template, settings)}"
+
+
+def section(template: Template, settings: Settings | None = None) -> str:
+    """What the page says below its description: sections with `##` headings, ending in one line end."""
+    settings = settings or Settings()
+    parts = [*_parameters(template, settings), *_files(template), *_pods(template), *_adds(brought_by(template))]
+    return "\n".join(parts).strip("\n") + "\n"
+
+
+def with_section(readme: str, template: Template, settings: Settings | None = None) -> str:
+    """A README with the section between its marks made anew; all else stays. Raises SectionError without the marks."""
+    begin, end = readme.find(BEGIN), readme.find(END)
+    if begin < 0 or end < begin:
+        raise SectionError(f"has no section to keep; put these two lines where it should be:\n{BEGIN}\n{END}")
+    if readme.count(BEGIN) > 1 or readme.count(END) > 1:
+        raise SectionError(f"has more than one section: {BEGIN} and {END} may be there once")
+    return f"{readme[:begin]}{BEGIN}\n\n{section(template, settings)}\n{readme[end:]}"
+
+
+def _parameters(template: Template, settings: Settings) -> Iterator[str]:
+    yield "## Parameters\n"
+    if not template.parameters:
+        yield "None.\n"
+        return
+    suffix = settings.parameter_suffix(template.name)
+    yield "Each is an annotation of the pod or of its namespace, or a value in the settings.\n"
+    rows = (
+        (code(p.name), code(f"{suffix}{p.name}"), takes(p.schema), _default(p), _described(p))
+        for p in template.parameters.values()
+    )
+    yield from _table(("parameter", "annotation", "takes", "default", "what it is"), rows)
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.default is UNSET:
+        return "required" if parameter.required else "none"
+    text = parameter.default if isinstance(parameter.default, str) else _json(parameter.default)
+    return code(text) if text else "empty"
+
+
+def _described(parameter: Parameter) -> str:
+    text = " ".join(parameter.description.split())
+    return f"Deprecated. {text}" if parameter.schema.get("deprecated") is True else text
+
+
+def _files(template: Template) -> Iterator[str]:
+    if not template.files:
+        return
+    yield "## Config files\n"
+    yield f"Delivered {_DELIVERY[template.delivery]}.\n"
+    rows = ((code(f.name), code(f.template), code(" ".join(f.validate))) for f in template.files.values())
+    yield from _table(("file", "made from", "validated by"), rows)
+
+
+def _pods(template: Template) -> Iterator[str]:
+    yield "## Which pods\n"
+    if template.selector is not None:
+        yield f"- Pods that it selects, when nobody names a template: {code(_json(template.selector))}. Others by name."
+    else:
+        yield "- Pods for which it is named: by annotation, or in the settings."
+    if template.namespaces is not None:
+        yield f"- Only in namespaces with {code(_json(template.namespaces))}."
+    word = "are served as well" if template.host_network == "inject" else "are not served"
+    yield f"- Pods with `hostNetwork: true` {word}."
+    if template.overridable:
+        fields = ", ".join(code(field) for field in sorted(template.overridable))
+        yield f"- In a `required` namespace a pod's own container of the sidecar's name may set {fields}."
+    yield ""
+
+
+def _adds(brought: Brought | None) -> Iterator[str]:
+    if brought is None:
+        return
+    yield "## What it adds\n"
+    if brought.refuses:
+        yield f"Nothing: to a pod with port 8080 it says: {brought.refuses}\n"
+        return
+    if not brought.anything:
+        yield "Nothing, to a pod with port 8080.\n"
+        return
+    yield "With the defaults, to a pod with port 8080:\n"
+    if brought.containers:
+        rows = (
+            (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))
+            for c in brought.containers
+        )
+        yield from _table(("container", "kind", "image", "ports", "requests", "limits"), rows)
+    for label, values in brought.lists:
+        yield f"- {label}: {', '.join(code(value) for value in values)}"
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") or " " for cell in row) + " |"
+    yield ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

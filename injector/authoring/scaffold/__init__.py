@@ -1,0 +1,70 @@
+"""A new template's files: those of a template that is there, under another name, with help for editors."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from injector.authoring.reference import BEGIN, with_section
+from injector.authoring.scaffold.renaming import LongNameError, renamed
+from injector.authoring.schemas import schema_of
+from injector.errors import InjectorError
+from injector.templates.load import gallery_path, load_template, read_folder
+from injector.templates.template import MANIFEST
+
+#: The template that a new one starts from when nobody says which: small, plain, and complete.
+STARTER = Path(__file__).parent / "starter"
+
+_SCHEMA_LINE = re.compile(r"\A# yaml-language-server: [^\n]*\n")
+
+
+class ScaffoldError(InjectorError):
+    """No template can be started so: the name is none, or what it is to be made from cannot be copied."""
+
+
+def legal_name(name: str) -> str:
+    """The nearest name that a template may have; empty where nothing is left of it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].rstrip("-")
+
+
+def sources_of(name: str | None) -> Path | None:
+    """The folder of a template by its name in the gallery, or by its path; None where there is none."""
+    if name is None:
+        return STARTER
+    for folder in (gallery_path() / name, Path(name)):
+        if (folder / MANIFEST).is_file():
+            return folder
+    return None
+
+
+def scaffold(name: str, original: Path) -> dict[str, str]:
+    """The files of a new template by their path within its folder: a copy of another's under this name.
+
+    Raises ScaffoldError where the name is too long for what is in the template, TemplateError where the copy does not
+    load.
+    """
+    files = read_folder(original)
+    cases = original / "tests"
+    if cases.is_dir():
+        files |= {f"tests/{file}": text for file, text in read_folder(cases).items()}
+    try:
+        files = renamed(files, original.resolve().name, name)
+    except LongNameError as error:
+        raise ScaffoldError(str(error)) from None
+    for path, text in files.items():
+        if path == MANIFEST:
+            files[path] = _with_schema(text, ".schemas/template.json")
+        elif path.startswith("tests/") and path.endswith((".yaml", ".yml")) and ".golden." not in path:
+            files[path] = _with_schema(text, "../.schemas/case.json")
+    template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
+    if BEGIN in files.get("README.md", ""):
+        files["README.md"] = with_section(files["README.md"], template)
+    for kind in ("template", "case"):
+        files[f".schemas/{kind}.json"] = json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
+    return files
+
+
+def _with_schema(text: str, path: str) -> str:
+    """A YAML file with the line at its top by which editors find its schema."""
+    return f"# yaml-language-server: $schema={path}\n{_SCHEMA_LINE.sub('', text)}"

@@ -1,0 +1,25 @@
+"""JSON Schemas (draft 2020-12) of the files that people write, for editors: help on every key, and mistakes underlined.
+
+What a loader takes, its schema takes. A schema cannot say everything that a loader refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from injector.authoring.schemas.case import case_schema
+from injector.authoring.schemas.settings import settings_schema
+from injector.authoring.schemas.template import template_schema
+
+#: The schemas by what they are for.
+SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
+    "template": template_schema,
+    "case": case_schema,
+    "settings": settings_schema,
+}
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The schema of template.yaml (`template`), of a case file (`case`) or of a settings file (`settings`)."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[kind]()}

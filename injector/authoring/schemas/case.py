@@ -1,0 +1,48 @@
+"""The JSON Schema of a case file: the shape and the help are those of the structs that cases are read into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from injector.authoring.cases.case import CaseFile
+from injector.authoring.schemas.parts import Schema
+from injector.authoring.schemas.settings import settings_schema
+from injector.reasons import Reason
+
+
+def case_schema() -> Schema:
+    """The schema of a file in the folder `tests` of a template.
+
+    An editor has to be told of the tag `!absent`; its value may be anything.
+    """
+    made = msgspec.json.schema(CaseFile)
+    defs: dict[str, Any] = {name: _given(schema) for name, schema in made["$defs"].items()}
+    case, expect = defs["Case"]["properties"], defs["Expect"]["properties"]
+    case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
+    case["kubernetes"]["pattern"] = r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"
+    expect["reason"]["enum"] = [str(reason) for reason in Reason]
+    for name, words in (
+        ("namespace", "The namespace that the pod is created in."),
+        ("expect", "What has to come out."),
+    ):
+        case[name].setdefault("description", words)
+    file = defs.pop("CaseFile")
+    file["properties"]["cases"]["description"] = "The cases, each with a name of its own."
+    return {**file, "title": "Cases of a template", "$defs": defs}
+
+
+def _given(schema: Any) -> Any:
+    """The schema without null: a key that is there has a value. Nor is `null` anybody's default, then."""
+    if isinstance(schema, list):
+        return [_given(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _given(part) for key, part in schema.items() if not (key == "default" and part is None)}
+    choices = made.get("anyOf")
+    if isinstance(choices, list) and {"type": "null"} in choices:
+        rest = [part for part in choices if part != {"type": "null"}]
+        del made["anyOf"]
+        made = {**rest[0], **made} if len(rest) == 1 else {**made, "anyOf": rest}
+    return made

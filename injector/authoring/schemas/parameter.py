@@ -1,0 +1,111 @@
+"""The JSON Schema of a parameter's declaration, itself a JSON Schema: keywords with help, types, formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from injector.authoring.schemas.parts import Schema
+from injector.templates.formats import FORMATS
+from injector.templates.schema import TYPES
+
+_SCHEMA: Schema = {"$ref": "#/$defs/schema"}
+_SCHEMAS: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_NUMBER: Schema = {"type": "number"}
+
+
+def _keywords() -> dict[str, Schema]:
+    """What each keyword takes, by the vocabularies of JSON Schema (draft 2020-12), and what it is for."""
+    return {
+        "title": {"type": "string", "description": "A short name for people."},
+        "description": {
+            "type": "string",
+            "description": "What it is, in one sentence: docs and the linter ask for it.",
+        },
+        "format": {
+            "enum": list(FORMATS),
+            "markdownDescription": "\n".join(f"- `{name}`: {form.words}" for name, form in FORMATS.items()),
+            "description": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
+        },
+        "default": {"description": "Its value where nobody gives one. Without a default it is null."},
+        "examples": {"type": "array", "description": "Values; a template is tried with these where one is required."},
+        "enum": {"type": "array", "description": "The values that it may have."},
+        "const": {"description": "The one value that it may have."},
+        "deprecated": {"type": "boolean", "description": "Whether nobody should set it any more."},
+        "minimum": {**_NUMBER, "description": "Least number."},
+        "maximum": {**_NUMBER, "description": "Greatest number."},
+        "exclusiveMinimum": {**_NUMBER, "description": "It has to be above this."},
+        "exclusiveMaximum": {**_NUMBER, "description": "It has to be below this."},
+        "multipleOf": {"type": "number", "exclusiveMinimum": 0, "description": "It has to be a multiple of this."},
+        "minLength": {**_COUNT, "description": "Least number of characters."},
+        "maxLength": {**_COUNT, "description": "Greatest number of characters."},
+        "pattern": {"type": "string", "description": "A regular expression; write ^ and $ for the whole string."},
+        "items": {**_SCHEMA, "description": "What each item of a list takes."},
+        "minItems": {**_COUNT, "description": "Least number of items."},
+        "maxItems": {**_COUNT, "description": "Greatest number of items."},
+        "uniqueItems": {"type": "boolean", "description": "Whether no two items may be the same."},
+        "properties": {
+            "type": "object",
+            "additionalProperties": _SCHEMA,
+            "description": "What each key of an object takes.",
+        },
+        "additionalProperties": {**_SCHEMA, "description": "What keys take that properties does not name, or false."},
+        "propertyNames": {**_SCHEMA, "description": "What the keys of an object have to be like."},
+        "minProperties": {**_COUNT, "description": "Least number of keys."},
+        "maxProperties": {**_COUNT, "description": "Greatest number of keys."},
+        "anyOf": {**_SCHEMAS, "description": "It has to fit one of these, or more."},
+        "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
+        "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
+        "not": {**_SCHEMA, "description": "It must not fit this."},
+    }
+
+
+def keyword_schema() -> Schema:
+    """Of a schema within a parameter's: any JSON Schema, of which keywords that are known here have help."""
+    types = [*TYPES, "null"]
+    properties: dict[str, Any] = {
+        "type": {
+            "description": "What it is.",
+            "anyOf": [
+                {"enum": types},
+                {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
+            ],
+        },
+        **_keywords(),
+        "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
+    }
+    return {"type": ["object", "boolean"], "properties": properties}
+
+
+def parameter_schema() -> Schema:
+    """Of a parameter: a type is needed, keywords that are not known here are refused, the default has to fit."""
+    properties: dict[str, Any] = {
+        "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
+        **_keywords(),
+        "required": {
+            "type": ["boolean", "array"],
+            "items": {"type": "string"},
+            "description": "true: a missing value is an error that names the annotation to set. Of an object also: "
+            "keys that have to be there.",
+        },
+    }
+    return {
+        "type": "object",
+        "description": "A parameter: a JSON Schema with a description.",
+        "required": ["type"],
+        "properties": properties,
+        "additionalProperties": False,
+        "allOf": [
+            *(
+                {
+                    "if": {"required": ["type"], "properties": {"type": {"const": kind}}},
+                    "then": {"properties": {"default": {"type": [kind, "null"]}}},
+                }
+                for kind in TYPES
+            ),
+            {
+                "if": {"required": ["required"], "properties": {"required": {"const": True}}},
+                "then": {"properties": {"default": {"type": "null"}}},
+            },
+        ],
+    }

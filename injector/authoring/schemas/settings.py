@@ -1,0 +1,79 @@
+"""The JSON Schema of a settings file: the shape is that of `Settings`, the help is that of docs/settings.md."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+import msgspec
+
+from injector.authoring.schemas.parts import Schema, or_null, selector
+from injector.settings import Settings
+
+#: What each setting does; sections stand before what is in them.
+HELP: Final = {
+    "prefix": "what the injector's annotations and labels begin with",
+    "namespaceLabel": "the namespace label that switches injection on, and its values",
+    "namespaceLabel.key": "the namespace label that switches injection on",
+    "namespaceLabel.enabled": (
+        "its value for: inject; where that cannot be done, the pod starts without its sidecar"
+    ),
+    "namespaceLabel.required": "its value for: inject; where that cannot be done, the pod is refused",
+    "namespaceLabel.disabled": "its value for: never",
+    "yesValues": "values of a pod's `inject` that mean yes, in any case",
+    "noValues": "values that mean no; no value can be in both lists",
+    "podDefault": "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well",
+    "ignoredNamespaces": "namespaces that are left alone, whatever their label; the injector's own is added",
+    "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
+    "alwaysSelector": (
+        "label selector of pods that are injected wherever they are, unless they or their namespace say no"
+    ),
+    "exemptSelector": "label selector of pods that even a `required` namespace lets through as they are",
+    "templates": "templates for a pod when nobody names one and no template's own selector matches",
+    "parameters": "values of parameters: template, parameter, value; annotations count before them",
+    "nativeSidecars": (
+        "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
+    ),
+    "clusterDomain": "what templates see as `cluster.domain`",
+    "server": "where `injector serve` listens, its certificate, and its bounds; holds from the next start",
+    "server.address": "address that `serve` listens on; empty: all",
+    "server.port": "HTTPS port",
+    "server.metricsPort": "plain port of `/healthz`, `/readyz`, `/metrics`",
+    "server.certificate": "certificate, PEM, with its chain",
+    "server.key": "its key, PEM, not encrypted",
+    "server.mutatePaths": "paths of the mutating webhook",
+    "server.validatePaths": "paths of the validating guard",
+    "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
+    "server.idleSeconds": "seconds after which an idle connection is closed",
+    "server.bodySeconds": "seconds that a request's body may take to arrive",
+    "server.maxBodyBytes": "largest review; a larger one is answered 413",
+    "server.maxHeaderBytes": "largest request header",
+    "server.cacheBytes": "memory for answers to pods seen before",
+}  # fmt: skip
+
+#: That of the loader, in the words of ECMA 262.
+_PREFIX = r"^(?=.{1,180}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$"
+
+
+def settings_schema() -> Schema:
+    """The schema of a settings file; one that is empty holds the defaults."""
+    made = msgspec.json.schema(Settings)
+    sections = made["$defs"]
+    return or_null({"title": "Settings of the injector", **_section(sections["Settings"], "", sections)})
+
+
+def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
+    properties: dict[str, Any] = {}
+    for key, made in section["properties"].items():
+        where = f"{path}{key}"
+        if "$ref" in made:
+            inner = _section(sections[made["$ref"].rpartition("/")[2]], f"{where}.", sections)
+            properties[key] = {**inner, "description": HELP[where]}
+        elif key.endswith("Selector"):
+            properties[key] = {**selector(HELP[where]), "default": None}
+        else:
+            properties[key] = {**copy.deepcopy(made), "description": HELP[where]}
+    if not path:
+        properties["prefix"]["pattern"] = _PREFIX
+        properties["parameters"]["additionalProperties"]["description"] = "Values of one template's parameters."
+    return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -1,0 +1,92 @@
+"""`injector new`: a folder with a template that works, for its author to change."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import click
+
+from injector.authoring.scaffold import ScaffoldError, legal_name, scaffold, sources_of
+from injector.templates.load import gallery_path, read_gallery
+from injector.templates.spelling import hint, shortened
+
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--from", "original", metavar="TEMPLATE", help="One of the gallery, or a folder, to copy under this name."
+)
+@click.option(
+    "--dir",
+    "parent",
+    metavar="DIR",
+    default=".",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the folder is made. Default: here.",
+)
+def new(name: str, original: str | None, parent: Path) -> int:
+    """Start a template: make the folder NAME with all that a sidecar needs.
+
+    Without --from it is a small web server with one config file, to be changed into what you need. It lints clean, and
+    tests/first.yaml holds its first cases. Editors that know JSON Schema help in its YAML files, offline.
+    """
+    if not _NAME.fullmatch(name):
+        near = legal_name(name)
+        raise click.UsageError(
+            f"{shortened(name)} is no name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
+            + (f"; write {near}" if near else "")
+        )
+    source = sources_of(original)
+    if source is None:
+        known = hint(str(original), read_gallery(gallery_path()), "the gallery has")
+        raise click.UsageError(f"--from {original}: no such template{known}")
+    folder = parent / name
+    _refuse_taken(folder)
+    files = scaffold(name, source)
+    _write(folder, files)
+    _report(folder, [file for file in files if not file.startswith(".")])
+    return 0
+
+
+def _refuse_taken(folder: Path) -> None:
+    """Nothing is ever overwritten. Raises ScaffoldError."""
+    try:
+        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+            raise ScaffoldError(f"{folder} is there already and is not empty; choose another name, or another --dir")
+    except OSError as error:
+        raise ScaffoldError(f"{folder}: {error.strerror}") from None
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """All files, or none: what was written before one failed is taken away again."""
+    was_there = folder.exists()
+    try:
+        for path, text in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+    except OSError as error:
+        if not was_there:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise ScaffoldError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _report(folder: Path, files: list[str]) -> None:
+    """What was made, and what to do now."""
+    # A folder's name alone would be looked for in the gallery.
+    path = str(folder) if "/" in str(folder) else f"./{folder}"
+    click.echo(f"Made {path}: {', '.join(sorted(files))}.")
+    steps = (
+        (f"injector render {path}", "what it adds to a pod; --watch shows it while you write"),
+        (f"injector lint {path}", "mistakes, before a pod meets them"),
+        (f"injector test {path}", "its cases, in tests/"),
+    )
+    width = max(len(command) for command, _ in steps)
+    click.echo("Next:")
+    for command, what in steps:
+        click.echo(f"  {command:{width}}   {what}")
