@@ -1,0 +1,142 @@
+"""Where cases run: the template under test and those that go with it, loaded once, and a snapshot for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.cases.branches import marked
+from injector.authoring.cases.suite import Checked
+from injector.errors import InjectorError, TemplateError
+from injector.inject import inject
+from injector.injection import Injection
+from injector.pods.context import Cluster
+from injector.pods.delivery import file_annotation
+from injector.pods.workloads import workload_of_object
+from injector.settings import Settings, parse_settings
+from injector.templates.catalog import Catalog
+from injector.templates.load import gallery_path, load_template, read_folder
+from injector.templates.problem import Problem
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.spelling import hint
+from injector.templates.template import MANIFEST, Template
+
+
+class CaseError(InjectorError):
+    """A case cannot be run. `problem` is the one to tell."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of a case: the injection, and the snapshot that made it."""
+
+    injection: Injection
+    snapshot: Snapshot
+    config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
+
+
+class Bench:
+    """Runs the cases of one template. Others come from the folder that holds it, and then from the gallery."""
+
+    def __init__(self, folder: Path, path: str) -> None:
+        """Load the template. Raises TemplateError."""
+        self._folder = folder.resolve()
+        self.template, self.branches = marked(load_template(self._folder.name, read_folder(folder), origin=path))
+        self._templates = {self.template.name: self.template}
+
+    def run(self, checked: Checked) -> Outcome:
+        """What inject() makes of a case. Raises CaseError for a case that names what there is not."""
+        case = checked.case
+        settings = self._settings(checked)
+        names = case.templates or [self.template.name]
+        known = {name: self._template(checked, index, name) for index, name in enumerate(names)}
+        overrides = self._overrides(checked, known)
+        snapshot = _snapshot(settings, Catalog(known.values()), checked)
+        given = checked.given
+        injection = inject(
+            given.pod,
+            given.namespace(case.namespace, checked.named, settings),
+            snapshot,
+            names=names,
+            overrides=overrides,
+            workload=None if given.pod is given.obj else workload_of_object(given.obj),
+        )
+        return Outcome(injection, snapshot, config_files(injection, settings))
+
+    def _settings(self, checked: Checked) -> Settings:
+        try:
+            return parse_settings(checked.case.settings or None, "settings")
+        except InjectorError as error:
+            raise CaseError(checked.problem("case", str(error), "settings", key=True)) from None
+
+    def _template(self, checked: Checked, index: int, name: str) -> Template:
+        found = self._templates.get(name)
+        if found is not None:
+            return found
+        parents = (self._folder.parent, gallery_path())
+        folder = next((p / name for p in parents if (p / name / MANIFEST).is_file() and "/" not in name), None)
+        if folder is None:
+            known = {f.parent.name for p in parents for f in p.glob(f"*/{MANIFEST}")}
+            message = f"no template {name}{hint(name, known)}"
+            raise CaseError(checked.problem("case", message, "templates", index))
+        try:
+            template = load_template(name, read_folder(folder), origin=str(folder))
+        except TemplateError as error:
+            raise CaseError(Problem.of(error)) from None
+        return self._templates.setdefault(name, template)
+
+    def _overrides(self, checked: Checked, known: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
+        """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
+        found: dict[str, dict[str, Any]] = {}
+        for key, value in checked.case.params.items():
+            owner, _, name = key.rpartition(".")
+            owner = owner or self.template.name
+            template = known.get(owner)
+            if template is None:
+                message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
+                raise CaseError(checked.problem("case", message, "params", key, key=True))
+            if name not in template.parameters:
+                message = f"{owner} has no parameter {name}{hint(name, template.parameters)}"
+                raise CaseError(checked.problem("case", message, "params", key, key=True))
+            found.setdefault(owner, {})[name] = value
+        return found
+
+
+def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:
+    """A snapshot of templates that are loaded, for the settings and the cluster of a case."""
+    cluster = Cluster(checked.version or Cluster().version, settings.cluster_domain)
+    for name in settings.parameters:
+        if catalog.get(name) is None:
+            message = (
+                f"settings: parameters.{name}: this case has no such template{hint(name, catalog.names, 'it has')}"
+            )
+            raise CaseError(checked.problem("case", message, "settings", "parameters", name, key=True))
+    # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
+    before = Snapshot(Settings(), catalog, cluster, "")
+    try:
+        made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before, trial=False)
+    except SnapshotError as error:
+        raise CaseError(checked.problem("case", str(error.errors[0]), "settings", key=True)) from None
+    return replace(made, previous=None)
+
+
+def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:
+    """The config files that came out, by template and name: of ConfigMaps, or of annotations."""
+    found: dict[str, dict[str, str]] = {}
+    for applied in injection.applied:
+        name = applied.template.name
+        texts = {file: text for generated in applied.files for file, text in generated.data.items()}
+        annotations = (applied.overlay.get("metadata") or {}).get("annotations") or {}
+        for file in applied.template.files:
+            key = file_annotation(name, file, settings)
+            if file not in texts and isinstance(annotations.get(key), str):
+                texts[file] = annotations[key]
+        if texts:
+            found[name] = texts
+    return found

@@ -1,0 +1,174 @@
+"""Branches of a template: every body of an `if` or a `for`, and each side of an inline `if`, with a mark put in.
+
+The marks are put into the syntax tree after it has been checked; they write nothing and cost the render nothing. So the
+template that runs is the one that is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.environment import Environment as JinjaEnvironment
+
+from injector.errors import Place
+from injector.templates.holes import Text
+from injector.templates.places import first_offset, normal, place_at
+from injector.templates.program import Program
+from injector.templates.template import Template
+
+#: What a mark is called in the compiled template. Authors cannot write a name with a colon.
+_BODY, _VALUE = "check:reached", "check:reached_value"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Branch:
+    """One way through a template's file; `what` is for people: `else`, `for`, `inline if`.
+
+    `offset` is where it begins, in characters of the file with `\\n` for line ends.
+    """
+
+    file: str
+    offset: int
+    what: str
+
+
+class Branches:
+    """The branches of a template, and those that renders have been through. May be used from several threads."""
+
+    def __init__(self, template: Template) -> None:
+        self._template = template
+        self.all: dict[int, Branch] = {}
+        self.reached: set[Branch] = set()
+
+    @property
+    def missed(self) -> list[Branch]:
+        """What no render has been through, in the order of the files."""
+        return sorted(set(self.all.values()) - self.reached)
+
+    def place(self, branch: Branch) -> Place:
+        """Where a branch begins."""
+        return place_at(branch.file, normal(self._template.sources[branch.file]), branch.offset)
+
+    def add(self, branch: Branch) -> int:
+        """A number for a branch. A file that is compiled more than once has the same branch under several."""
+        self.all[len(self.all)] = branch
+        return len(self.all) - 1
+
+    def reach(self, number: int) -> Text:
+        """Note a branch; writes nothing."""
+        self.reached.add(self.all[number])
+        return Text("")
+
+    def reach_value(self, value: Any, number: int) -> Any:
+        """Note a branch and hand on its value."""
+        self.reached.add(self.all[number])
+        return value
+
+
+def marked(template: Template) -> tuple[Template, Branches]:
+    """The same template with its branches marked, and what the marks tell."""
+    branches = Branches(template)
+    variables = [p.variable for p in template.parameters.values()]
+    program = _Marked(template, variables, branches)
+    return replace(template, program=program), branches
+
+
+class _Marked(Program):
+    """A program that tells which branches it goes through."""
+
+    def __init__(self, template: Template, parameters: list[str], branches: Branches) -> None:
+        self._branches = branches
+        roots = list(template.program.roots)
+        super().__init__(template.name, template.sources, roots, parameters, template.origin)
+
+    def _parse(self, environment: Any, loader: Any, source: str) -> nodes.Template:
+        tree = super()._parse(environment, loader, source)
+        environment.filters |= {_BODY: self._branches.reach, _VALUE: self._branches.reach_value}
+        elses = _elses(environment, normal(self._sources[source]))
+        _Marker(source, self._branches, elses).mark(tree)
+        return tree
+
+
+class _Marker:
+    """Puts marks into one tree. A node's `lineno` is the offset + 1 of where it begins, see `templates.places`."""
+
+    def __init__(self, source: str, branches: Branches, elses: list[int]) -> None:
+        self._source = source
+        self._branches = branches
+        self._elses = iter(elses)
+
+    def mark(self, node: nodes.Node) -> None:
+        """Mark what is below a node, in the order in which it stands there."""
+        if isinstance(node, nodes.If):
+            self._if(node)
+            return
+        else_ = next(self._elses, 0) if isinstance(node, nodes.For) else 0
+        for child in list(node.iter_child_nodes()):
+            self.mark(child)
+        if isinstance(node, nodes.For):
+            self._into(node.body, node.lineno, "for")
+            if node.else_:
+                self._into(node.else_, else_ or node.lineno, "else of for")
+        elif isinstance(node, nodes.Macro):
+            self._into(node.body, node.lineno, f"macro {node.name}")
+        elif isinstance(node, nodes.CondExpr):
+            node.expr1 = self._value(node.expr1, "inline if")
+            if node.expr2 is not None:
+                node.expr2 = self._value(node.expr2, "else of inline if")
+
+    def _if(self, node: nodes.If) -> None:
+        else_ = next(self._elses, 0) or node.lineno
+        parts = (node, *node.elif_)
+        for part in parts:
+            for child in (part.test, *part.body):
+                self.mark(child)
+        for child in node.else_:
+            self.mark(child)
+        for part in parts:
+            self._into(part.body, part.lineno, "if" if part is node else "elif")
+        if node.else_:
+            self._into(node.else_, else_, "else")
+
+    def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
+        number = self._branches.add(Branch(self._source, code - 1, what))
+        mark = nodes.Filter(nodes.Const(number), _BODY, [], [], None, None, lineno=code)
+        body.insert(0, nodes.Output([mark], lineno=code))
+
+    def _value(self, node: nodes.Expr, what: str) -> nodes.Expr:
+        code = first_offset(node)
+        number = self._branches.add(Branch(self._source, code - 1, what))
+        return nodes.Filter(node, _VALUE, [nodes.Const(number)], [], None, None, lineno=node.lineno)
+
+
+def _elses(environment: JinjaEnvironment, text: str) -> list[int]:
+    """For each `if` and `for` statement in the order they begin: the offset + 1 of its `else`, 0 where it has none.
+
+    The syntax tree does not keep it.
+    """
+    found: list[int] = []
+    open_: list[int] = []
+    for offset, word in _statements(environment, text):
+        if word in ("if", "for"):
+            open_.append(len(found))
+            found.append(0)
+        elif word == "else" and open_:
+            found[open_[-1]] = offset
+        elif word in ("endif", "endfor") and open_:
+            open_.pop()
+    return found
+
+
+def _statements(environment: JinjaEnvironment, text: str) -> Iterator[tuple[int, str]]:
+    """Offset + 1 and first word of each `{% ... %}`."""
+    begun = False
+    for offset, kind, value in environment.lex(text):
+        if kind == "block_begin":
+            begun = True
+        elif begun and kind == "name":
+            begun = False
+            yield offset, value
+        elif kind != "whitespace":
+            begun = False

@@ -1,0 +1,108 @@
+"""A case file as a document: its values, and the place of each, so that every problem names its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from injector.errors import Place
+from injector.templates.problem import Problem
+from injector.templates.yaml import Builder, Node, YAMLError, compose
+
+#: Keys and list indices that lead to a value.
+Steps = tuple[str | int, ...]
+
+_NODES = 100_000
+_ABSENT = "!absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """`!absent`: what must not be there. `value` is what stands behind the tag: part of an element, or nothing."""
+
+    value: Any = None
+
+
+class _Builder(Builder):
+    """Knows the one tag of case files."""
+
+    def tagged(self, node: Node, built: Any) -> Any:
+        """`!absent`, alone or with what must not be there."""
+        return Absent(built) if node.tag == _ABSENT else super().tagged(node, built)
+
+
+class Document:
+    """The one YAML document of a file. `path` is the template's folder as people gave it, `name` the file within."""
+
+    def __init__(self, path: str, name: str, text: str) -> None:
+        self.path = path
+        self.name = name
+        self.problem: Problem | None = None  #: what keeps it from being read at all
+        self.value: Any = None
+        self._lines = text.split("\n")
+        self._node: Node | None = None
+        try:
+            self._node = compose(text)
+            self.value = None if self._node is None else _Builder(_NODES).value(self._node)
+        except YAMLError as error:
+            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+            message = f"not YAML: {getattr(error, 'problem', None) or error}"
+            self.problem = Problem("case", message, path, self._at(mark))
+
+    @property
+    def file(self) -> str:
+        """The file as people call it."""
+        return f"{self.path.rstrip('/')}/{self.name}"
+
+    def place(self, steps: Steps = (), *, key: bool = False) -> Place:
+        """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
+        node, mark = self._node, self._node.start_mark if self._node is not None else None
+        for number, step in enumerate(steps, 1):
+            found = _step(node, step)
+            if found is None:
+                break
+            key_mark, node = found
+            last = number == len(steps)
+            mark = key_mark if (last and key) or node.start_mark.line != key_mark.line else node.start_mark
+        return self._at(mark)
+
+    def refuse(self, steps: Steps, message: str, *, help: str = "", key: bool = False) -> Problem:  # noqa: A002
+        """The problem that something in this file is not a case."""
+        return Problem("case", message, self.path, self.place(steps, key=key), help=help)
+
+    def _at(self, mark: Any) -> Place:
+        if mark is None:
+            return Place(self.name, 1, 1, self._lines[0])
+        text = self._lines[mark.line] if mark.line < len(self._lines) else ""
+        return Place(self.name, mark.line + 1, mark.column + 1, text.rstrip("\r"))
+
+
+def read_document(folder: Path, path: str, name: str) -> Document:
+    """A file of a template's folder. A file that cannot be read has a problem and no value."""
+    try:
+        return Document(path, name, (folder / name).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        message = f"is not UTF-8 text (byte {error.start})"
+    document = Document(path, name, "")
+    document.problem = Problem("case", message, path, Place(name))
+    return document
+
+
+def _step(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
+    """The mark of a key or item below a node, and the node of its value; `<<` is followed."""
+    if isinstance(node, yaml.MappingNode):
+        merged: list[Node] = []
+        for key, value in node.value:
+            if key.value == step:
+                return key.start_mark, value
+            if key.value == "<<":
+                merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
+        return next((found for other in merged if (found := _step(other, step)) is not None), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    return None

@@ -1,0 +1,112 @@
+"""The pod of a case: given in the case, in a manifest beside it, or an ordinary Deployment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from injector.authoring.cases.case import GivenNamespace
+from injector.pods.context import Namespace, Object
+from injector.pods.workloads import pod_template
+from injector.settings import Settings
+from injector.templates.yaml import YAMLError, load_manifest
+
+#: Whom a template is tested for when a case names no pod: an ordinary Deployment, that of `injector render`.
+SAMPLE: Object = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 8080}]}]},
+        }
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The object with a pod, and the others of its manifest: its Namespace, quotas and limit ranges count."""
+
+    obj: Object
+    others: tuple[Object, ...] = ()
+
+    @property
+    def pod(self) -> Object:
+        """The pod, or the pod template."""
+        pod = pod_template(self.obj)
+        assert pod is not None  # noqa: S101 - `given` takes no other
+        return pod
+
+    def namespace(self, said: GivenNamespace, named: bool, settings: Settings) -> Namespace:
+        """The namespace that the pod is created in. `named` is whether the case says which."""
+        metadata = _mapping(self.obj.get("metadata"))
+        name = said.name if named else str(metadata.get("namespace") or said.name)
+        core = [o for o in self.others if o.get("apiVersion") == "v1"]
+        own = next((_mapping(o.get("metadata")) for o in core if o.get("kind") == "Namespace" and _name(o) == name), {})
+        labels = said.labels if said.labels is not None else own.get("labels")
+        label = settings.namespace_label
+        return Namespace(
+            name=name,
+            labels={label.key: label.enabled} if labels is None else dict(labels),
+            annotations={**_mapping(own.get("annotations")), **said.annotations},
+            quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
+            limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
+        )
+
+
+def given(objects: list[Object]) -> Given:
+    """The one object with a pod among some. Raises ValueError where there is none, or more."""
+    found = [o for o in objects if pod_template(o) is not None]
+    if len(found) == 1:
+        return Given(found[0], tuple(o for o in objects if o is not found[0]))
+    if len(found) > 1:
+        raise ValueError(f"{len(found)} objects with a pod; one is what a case is about")
+    raise ValueError("no pod in it; it takes a Pod, or an object with a pod template such as a Deployment")
+
+
+def read_objects(file: Path) -> list[Object]:
+    """The objects of a manifest, also those of a List. Raises ValueError saying what is wrong and in which line."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+    objects: list[Object] = []
+    try:
+        for first, part in _documents(text):
+            try:
+                value = load_manifest(part)
+            except YAMLError as error:
+                mark = getattr(error, "problem_mark", None)
+                line = f"line {first + mark.line + 1}: " if mark is not None else ""
+                raise ValueError(f"{line}{getattr(error, 'problem', None) or error}") from None
+            items = value.get("items") if isinstance(value, dict) and str(value.get("kind")).endswith("List") else None
+            objects += [o for o in (items if isinstance(items, list) else [value]) if isinstance(o, dict)]
+    except YAMLError as error:  # met while looking for the documents' ends
+        mark = getattr(error, "problem_mark", None)
+        raise ValueError(f"{f'line {mark.line + 1}: ' if mark else ''}{getattr(error, 'problem', None)}") from None
+    return objects
+
+
+def _documents(text: str) -> list[tuple[int, str]]:
+    """The texts of a stream's documents, each with the number of lines before it."""
+    events = yaml.parse(text, Loader=yaml.CSafeLoader)
+    marks = [e.start_mark for e in events if isinstance(e, yaml.DocumentStartEvent)]
+    lines = text.split("\n")
+    bounds = [*(mark.line for mark in marks if mark is not None), len(lines)]
+    return [(a, "\n".join(lines[a:b])) for a, b in pairwise(bounds)]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(obj: Object) -> str:
+    return str(_mapping(obj.get("metadata")).get("name"))

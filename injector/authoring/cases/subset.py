@@ -1,0 +1,175 @@
+"""Whether a value holds everything that is expected of it; each difference at its place, in words for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from injector.authoring.cases.document import Absent, Steps
+from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
+from injector.templates.spelling import nearest, shortened
+
+#: Characters of a value that a difference shows.
+_SHOWN = 160
+#: Where else a container may be: what people write is not always where the injector puts it.
+_OTHER = {
+    "containers": ("initContainers", "as a native sidecar"),
+    "initContainers": ("containers", "as a plain container"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is not as expected. `steps` lead to the expectation, `where` is the place as people write it."""
+
+    steps: Steps
+    where: str
+    message: str
+
+
+def differences(expected: Any, found: Any, *, pod: bool) -> Iterator[Difference]:
+    """Where `found` lacks something of `expected`.
+
+    Mappings: every key expected is there. Lists of a pod (`pod`) with a merge key: every element expected is there, by
+    its key; in other documents the same by `name`. Other lists: as long, and each element by its position.
+    """
+    yield from _Comparison(pod).compare(expected, found, (), "", "", {})
+
+
+class _Comparison:
+    def __init__(self, pod: bool) -> None:
+        self._pod = pod
+
+    def compare(
+        self, expected: Any, found: Any, steps: Steps, where: str, field: str, parent: dict[str, Any]
+    ) -> Iterator[Difference]:
+        if isinstance(expected, Absent):
+            yield Difference(steps, where, f"must not be there, and is {shown(found)}")
+        elif isinstance(expected, dict) and isinstance(found, dict):
+            yield from self._mappings(expected, found, steps, where)
+        elif isinstance(expected, list) and isinstance(found, list):
+            yield from self._lists(expected, found, steps, where, field, parent)
+        elif not equal(expected, found):
+            yield Difference(steps, where, f"expected {shown(expected, found)}, found {shown(found, expected)}")
+
+    def _mappings(
+        self, expected: dict[str, Any], found: dict[str, Any], steps: Steps, where: str
+    ) -> Iterator[Difference]:
+        for key, value in expected.items():
+            here = _within(where, key)
+            if key in found:
+                yield from self.compare(value, found[key], (*steps, key), here, key, found)
+            elif not isinstance(value, Absent):
+                near = nearest(str(key), [k for k in found if k not in expected])
+                rest = f"; there is {near}" if near else ""
+                yield Difference((*steps, key), here, f"expected {shown(value)}, and it is not there{rest}")
+
+    def _lists(
+        self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: str, parent: dict[str, Any]
+    ) -> Iterator[Difference]:
+        keys = self._keys(field, expected, found)
+        if not expected or (keys is None and not (self._pod and field in UNIONS)):
+            yield from self._whole(expected, found, steps, where)
+            return
+        for index, wanted in enumerate(expected):
+            at = (*steps, index)
+            absent = isinstance(wanted, Absent)
+            value = wanted.value if isinstance(wanted, Absent) else wanted
+            if keys is None:
+                same = [item for item in found if not list(self.compare(value, item, at, where, "", {}))]
+                if absent and same:
+                    yield Difference(at, where, f"{shown(value)} must not be among them, and is")
+                elif not absent and not same:
+                    yield Difference(at, where, f"expected {shown(value)} among them; there are {shown(found)}")
+                continue
+            name = _name(value, keys)
+            if name is None:
+                yield Difference(
+                    at, where, f"an element is found by its {' and '.join(keys)}, and {shown(value)} has none"
+                )
+                continue
+            here = f"{where}[{name}]"
+            match = [item for item in found if _name(item, keys) == name]
+            if not match and not absent:
+                yield Difference(at, here, self._lost(name, keys, found, field, parent))
+            elif match and absent and not _rest(value, keys):
+                yield Difference(at, here, "must not be there, and is")
+            elif match and absent:
+                if not list(self.compare(value, match[0], at, here, "", {})):
+                    yield Difference(at, here, f"must not be there with {shown(_rest(value, keys))}, and is")
+            elif match:
+                yield from self.compare(value, match[-1], at, here, "", {})
+
+    def _keys(self, field: str, expected: list[Any], found: list[Any]) -> tuple[str, ...] | None:
+        """What names an element of this list."""
+        if self._pod:
+            return KEYS.get(field)
+        values = [e.value if isinstance(e, Absent) else e for e in expected]
+        named = values and all(isinstance(i, dict) and isinstance(i.get("name"), str) for i in (*values, *found))
+        return ("name",) if named else None
+
+    def _whole(self, expected: list[Any], found: list[Any], steps: Steps, where: str) -> Iterator[Difference]:
+        if len(expected) != len(found) or not all(isinstance(i, dict) for i in (*expected, *found)):
+            if not equal(expected, found):
+                yield Difference(steps, where, f"expected {shown(expected)}, found {shown(found)}")
+            return
+        for index, (wanted, item) in enumerate(zip(expected, found, strict=True)):
+            yield from self.compare(wanted, item, (*steps, index), f"{where}[{index}]", "", {})
+
+    def _lost(self, name: str, keys: tuple[str, ...], found: list[Any], field: str, parent: dict[str, Any]) -> str:
+        """What to say about an element that is not there."""
+        names = [n for item in found if (n := _name(item, keys)) is not None]
+        other, how = _OTHER.get(field, ("", "")) if self._pod else ("", "")
+        if other and any(_name(item, keys) == name for item in parent.get(other) or []):
+            return f"is not there; it is in {other}, {how}"
+        near = nearest(name, names)
+        rest = f"did you mean {near}?" if near else f"there are: {', '.join(names)}" if names else "there are none"
+        return f"is not there; {rest}"
+
+
+def equal(expected: Any, found: Any) -> bool:
+    """Whether two values are the same in JSON: 1 is 1.0, and true is not 1."""
+    if isinstance(expected, bool) or isinstance(found, bool):
+        return expected is found
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() == found.keys() and all(equal(v, found[k]) for k, v in expected.items())
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(equal, expected, found))
+    return type(expected) is not Absent and bool(expected == found)
+
+
+def shown(value: Any, other: Any = None) -> str:
+    """A value on one line; with its type where that is all that tells it from the other."""
+    if isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = shortened(value, _SHOWN)
+    if (
+        other is not None
+        and str(value) == str(other).lower().replace("true", "true")
+        and type(value) is not type(other)
+    ):
+        return f"{text} (a {'string' if isinstance(value, str) else 'number'})"
+    return text
+
+
+def _within(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)
+
+
+def _name(item: Any, keys: tuple[str, ...]) -> str | None:
+    """The name of an element; None where it has not all of it."""
+    if not isinstance(item, dict):
+        return None
+    parts = [item.get(key, KEY_DEFAULTS.get(key)) for key in keys]
+    return None if any(part is None or isinstance(part, Absent) for part in parts) else ",".join(map(str, parts))
+
+
+def _rest(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in keys}

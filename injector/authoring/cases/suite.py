@@ -1,0 +1,242 @@
+"""The cases of a template: its folder `tests`, read and checked before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.cases.case import Case, Expect
+from injector.authoring.cases.decode import decode
+from injector.authoring.cases.document import Absent, Document, Steps, read_document
+from injector.authoring.cases.manifests import SAMPLE, Given, given, read_objects
+from injector.reasons import Reason
+from injector.templates.problem import Problem
+from injector.templates.spelling import hint, shortened
+from injector.templates.template import FILE
+
+#: The folder of a template that holds its cases, and how golden files end.
+TESTS = "tests"
+GOLDEN = ".golden.yaml"
+
+_VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A case that makes sense: it has a pod to go in. `number` is its place in its file, from 0."""
+
+    case: Case
+    document: Document
+    number: int
+    given: Given
+    named: bool  #: whether it says the namespace's name itself
+
+    @property
+    def label(self) -> str:
+        """What people and `-k` call it: `envoy/tests/basic.yaml: a Deployment gets it`."""
+        return f"{self.document.file}: {self.case.name}"
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """Version of the API server, None for the default."""
+        return _version(self.case.kubernetes) if self.case.kubernetes else None
+
+    def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Problem:  # noqa: A002
+        """The problem that an expectation, or something else of this case, is not met."""
+        at: Steps = ("cases", self.number, *steps)
+        return Problem(rule, message, self.document.path, self.document.place(at, key=key), help=help)
+
+
+@dataclass(slots=True)
+class Suite:
+    """A template's folder, its cases, and what is wrong with its case files."""
+
+    folder: Path
+    path: str  #: the folder as people gave it
+    cases: list[Checked] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The template's name."""
+        return self.folder.resolve().name
+
+    @property
+    def golden_files(self) -> dict[str, Checked]:
+        """The golden files that cases name, by name."""
+        return {c.case.expect.golden: c for c in self.cases if c.case.expect.golden}
+
+    def unused_golden_files(self) -> list[str]:
+        """Golden files that no case names, as people call them. Not known while case files are wrong."""
+        if self.problems:
+            return []
+        used = self.golden_files
+        found = sorted((self.folder / TESTS).glob(f"*{GOLDEN}"))
+        return [f"{self.path.rstrip('/')}/{TESTS}/{f.name}" for f in found if f.name not in used]
+
+
+def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
+    """The cases of a template's folder, of `only` one file of `tests` if that is given."""
+    suite = Suite(folder, path)
+    documents = []
+    tests = folder / TESTS
+    for file in sorted(tests.iterdir()) if tests.is_dir() else ():
+        hidden = file.name.startswith(".") or not file.is_file()
+        if not hidden and file.suffix in (".yaml", ".yml") and not file.name.endswith(GOLDEN):
+            documents.append(read_document(folder, path, f"{TESTS}/{file.name}"))
+    manifests: set[str] = set()
+    strangers: list[Document] = []
+    for document in documents:
+        if document.problem is None and isinstance(document.value, dict) and "cases" in document.value:
+            names = [c.get("file") for c in _list(document.value["cases"]) if isinstance(c, dict)]
+            manifests |= {f"{TESTS}/{name}" for name in names if isinstance(name, str)}
+    for document in documents:
+        if isinstance(document.value, dict) and "cases" in document.value:
+            if only is None or document.name == f"{TESTS}/{only}":
+                _read_cases(document, suite)
+        elif document.name not in manifests and (only is None or document.name == f"{TESTS}/{only}"):
+            strangers.append(document)
+    for document in strangers:
+        suite.problems.append(document.problem or _stranger(document))
+    suite.problems += _shared_golden_files(suite.cases)
+    return suite
+
+
+def _stranger(document: Document) -> Problem:
+    if document.value is None:
+        return document.refuse((), "the file is empty; write `cases:` with at least one case")
+    keys = document.value if isinstance(document.value, dict) else ()
+    near = hint("cases", list(keys), "there are") if "?" in hint("cases", list(keys)) else ""
+    message = f"there is no `cases:` in it, and no case names it as its `file:`{near}"
+    return document.refuse((), message)
+
+
+def _read_cases(document: Document, suite: Suite) -> None:
+    for key in document.value:
+        if key != "cases":
+            message = f"unknown key {shortened(key)}{hint(key, ['cases'], 'the keys are')}"
+            suite.problems.append(document.refuse((key,), message, key=True))
+    items = document.value["cases"]
+    if not isinstance(items, list) or not items:
+        message = "cases has to be a list of cases, each with `name:` and `expect:`"
+        suite.problems.append(document.refuse(("cases",), message, key=True))
+        return
+    names: dict[str, int] = {}
+    for number, item in enumerate(items):
+        steps: Steps = ("cases", number)
+        case, problems = decode(Case, item, document, steps)
+        if case is not None:
+            problems = list(_mistakes(case, item, document, steps))
+            if case.name in names:
+                line = document.place(("cases", names[case.name], "name")).line
+                problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
+            names.setdefault(case.name, number)
+        pod = None if case is None or problems else _given(case, document, steps, suite, problems)
+        suite.problems += problems
+        if case is not None and pod is not None:
+            namespace = item.get("namespace")
+            named = isinstance(namespace, dict) and "name" in namespace
+            suite.cases.append(Checked(case, document, number, pod, named))
+
+
+def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems: list[Problem]) -> Given | None:
+    """What goes in; None, and a problem, where that is not to be had."""
+    if case.file is not None:
+        try:
+            return given(read_objects(suite.folder / TESTS / case.file))
+        except ValueError as error:
+            problems.append(document.refuse((*steps, "file"), f"{case.file}: {error}"))
+            return None
+    if case.pod is None:
+        return Given(SAMPLE)
+    pod = case.pod if "kind" in case.pod else _with_kind(case.pod)
+    try:
+        return given([pod])
+    except ValueError as error:
+        problems.append(document.refuse((*steps, "pod"), f"pod: {error}", key=True))
+        return None
+
+
+def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod without a kind is a Pod where its spec is one's."""
+    spec = pod.get("spec")
+    return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
+
+
+def _mistakes(case: Case, item: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
+    """What the shape of a case does not show."""
+    if not case.name.strip():
+        yield document.refuse((*steps, "name"), "the name is empty; say what the case shows")
+    if case.pod is not None and case.file is not None:
+        yield document.refuse((*steps, "file"), "`pod` and `file` both say what goes in; leave one out", key=True)
+    for field_ in ("pod", "params", "settings"):
+        for inner in _absent(item.get(field_), ()):
+            message = "!absent is for what has to come out: `expect.pod` and `expect.files`"
+            yield document.refuse((*steps, field_, *inner), message)
+    for field_ in ("pod", "files"):
+        for inner in _nulls(item["expect"].get(field_), ()):
+            message = f"{inner[-1] if inner else field_} is empty, which nothing is after injection"
+            help_ = "write !absent for what must not be there"
+            yield document.refuse((*steps, "expect", field_, *inner), message, help=help_, key=True)
+    version = case.kubernetes
+    if version is not None and _version(version) is None:
+        yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
+    if case.templates is not None and not case.templates:
+        yield document.refuse((*steps, "templates"), "templates is empty; name at least one or leave it out")
+    yield from _expect_mistakes(case.expect, document, (*steps, "expect"))
+
+
+def _expect_mistakes(expect: Expect, document: Document, steps: Steps) -> Iterator[Problem]:
+    labels = [reason.label for reason in Reason]
+    if expect.reason is not None and expect.reason not in labels:
+        message = f"there is no reason {shortened(expect.reason)}{hint(expect.reason, labels, 'the reasons are')}"
+        yield document.refuse((*steps, "reason"), message)
+    if expect.code is not None:
+        if not 400 <= expect.code <= 599:
+            yield document.refuse((*steps, "code"), f"code is {expect.code}; it has to be from 400 to 599")
+        if expect.decision != "refused":
+            message = f"a code is that of a denial, and the decision is {expect.decision}, not refused"
+            yield document.refuse((*steps, "code"), message, key=True)
+    if expect.golden is not None and not (FILE.match(expect.golden) and expect.golden.endswith(GOLDEN)):
+        message = f"{shortened(expect.golden)} is no name of a file beside this one that ends in {GOLDEN}"
+        yield document.refuse((*steps, "golden"), message)
+
+
+def _shared_golden_files(cases: list[Checked]) -> Iterator[Problem]:
+    first: dict[str, Checked] = {}
+    for checked in cases:
+        name = checked.case.expect.golden
+        if name and first.setdefault(name, checked) is not checked:
+            yield checked.problem(
+                "case", f"{name} is the golden file of “{first[name].case.name}” already", "expect", "golden"
+            )
+
+
+def _absent(value: Any, steps: Steps) -> Iterator[Steps]:
+    if isinstance(value, Absent):
+        yield steps
+    for step, item in _items(value):
+        yield from _absent(item, (*steps, step))
+
+
+def _nulls(value: Any, steps: Steps) -> Iterator[Steps]:
+    if value is None and steps:
+        yield steps
+    for step, item in _items(value):
+        yield from _nulls(item, (*steps, step))
+
+
+def _items(value: Any) -> Any:
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    found = _VERSION.match(text)
+    return (int(found[1]), int(found[2])) if found else None
