@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ APP_FILES = {"app": {"app.py": APP.read_text()}}
 
 
 @cache
-def snapshot(template: str, native: bool = True) -> Snapshot:
-    """A snapshot with one template of the gallery."""
-    settings = Settings(templates=(template,), native_sidecars="always" if native else "never")
-    return build_snapshot(settings, {template: read_folder(GALLERY / template)}, Cluster(), trial=False)
+def snapshot(*templates: str, native: bool = True) -> Snapshot:
+    """A snapshot with templates of the gallery, in this order."""
+    settings = Settings(templates=templates, native_sidecars="always" if native else "never")
+    sources = {template: read_folder(GALLERY / template) for template in templates}
+    return build_snapshot(settings, sources, Cluster(), trial=False)
 
 
 def app_pod(**fields: Any) -> Object:
@@ -60,13 +62,17 @@ def injected(
     native: bool = True,
     workload: Workload | None = None,
     bare: bool = False,
+    also: Mapping[str, dict[str, Any]] | None = None,
 ) -> Injection:
-    """What the injector makes of a pod with a template and parameters. A bare one has no workload."""
+    """What the injector makes of a pod with a template and parameters. A bare one has no workload.
+
+    `also` are parameters of other templates, which come after this one.
+    """
     return inject(
         pod or app_pod(),
         namespace,
-        snapshot(template, native),
-        overrides={template: parameters or {}},
+        snapshot(template, *(also or {}), native=native),
+        overrides={template: parameters or {}, **(also or {})},
         workload=None if bare else workload or Workload("Deployment", "web"),
     )
 

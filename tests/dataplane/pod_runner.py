@@ -35,7 +35,7 @@ from tests.parts import find, require
 Object = dict[str, Any]
 
 _CONTAINER = Path(__file__).with_name("container.py")
-_PARTS = ("envoy", "nginx")
+_PARTS = ("envoy", "nginx", "prometheus-nginx-exporter")
 _LIMIT = 30.0
 
 

@@ -27,7 +27,7 @@ _CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "ku
 
 _HOW_TO_GET = {
     **dict.fromkeys((CONTROL_PLANE, *_CONTROL_PLANE_FILES), "run tests/parts/build-control-plane"),
-    **dict.fromkeys(("nginx", "ip"), "run tests/parts/get-programs"),
+    **dict.fromkeys(("nginx", "ip", "prometheus-nginx-exporter"), "run tests/parts/get-programs"),
     **{
         f"{ip}tables{what}": "run tests/parts/get-programs"
         for ip in ("ip", "ip6")
