@@ -121,6 +121,8 @@ class _Merger:
             return self.elements([], value, field, here)
         if type(value) is dict and field in ("spec", "metadata"):
             return self.mapping({}, value, here)
+        if type(value) is dict and field == "resources":  # `limits: {}` is what holes without a value leave behind
+            return self.mapping({}, value, here) or None
         return self.untagged(value, here)
 
     def value(self, have: Any, wanted: Any, field: str, here: str) -> Any:

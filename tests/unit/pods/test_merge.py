@@ -228,6 +228,9 @@ def test_kind_and_other_top_level_fields_are_not_the_templates():
             {"resources": {"limits": {"cpu": "3"}}},
             None,
         ),
+        # empty limits say nothing
+        ({}, {"resources": {"requests": {"cpu": "1"}, "limits": {}}}, {"resources": {"requests": {"cpu": "1"}}}),
+        ({}, {"resources": {"requests": {}, "limits": {}}}, None),
         # null counts as absent
         ({"resources": None}, {"resources": {"limits": {"cpu": "1"}}}, {"resources": {"limits": {"cpu": "1"}}}),
         # !replace overwrites, and null takes away
@@ -307,7 +310,7 @@ def test_what_a_pods_own_budget_and_system_rule_out_is_left_out():
     spec = result.pod["spec"]
     assert spec["securityContext"] == {"runAsNonRoot": True}
     assert "hostPID" not in spec
-    assert spec["containers"][1]["resources"] == {"requests": {"ephemeral-storage": "1Gi"}, "limits": {}}
+    assert spec["containers"][1]["resources"] == {"requests": {"ephemeral-storage": "1Gi"}}
     assert spec["containers"][1]["securityContext"] == {"windowsOptions": {}}
     assert (
         "spec.containers[new].resources.requests.cpu: left out, the pod's own spec.resources cover it"
