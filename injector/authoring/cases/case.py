@@ -21,8 +21,9 @@ _DECISIONS: dict[Effect, Decision] = {
 
 
 def decision_of(injection: Injection) -> Decision:
-    """What became of a pod: `unchanged` is a pod that has every part of its sidecar already."""
-    return "unchanged" if injection.reason is Reason.ALREADY_INJECTED else _DECISIONS[injection.effect]
+    """What became of a pod: `unchanged` is one that has every part of its sidecar already, or that gets none."""
+    unchanged = (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
+    return "unchanged" if injection.reason in unchanged else _DECISIONS[injection.effect]
 
 
 def about(words: str) -> Any:
