@@ -23,6 +23,14 @@ _KINDS = {
 _MAPS = ("affinity", "dnsConfig", "nodeSelector", "os", "overhead", "resources", "securityContext")
 
 
+class OverlayError(ValueError):
+    """An overlay that could not be merged into any pod; `path` leads to the field that is wrong."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 def string_map(pod: Object, field: str) -> dict[str, str]:
     """`metadata.labels` or `metadata.annotations` of a pod, or an empty map; entries that are not strings left out."""
     metadata = pod.get("metadata")
@@ -81,33 +89,41 @@ def _kind(value: Any) -> str:
 def check_overlay(overlay: Overlay) -> None:
     """Refuse what could not be merged into any pod.
 
-    Raises ValueError naming the field and what belongs there. Lists that are merged element by element, metadata and
+    Raises OverlayError naming the field and what belongs there. Lists that are merged element by element, metadata and
     spec cannot be replaced as a whole: `!replace` stands at single elements and fields.
     """
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
-            raise ValueError(f"{field} stands outside of `spec:`, where it does not count; put it below it")
-    _need(overlay, "", ("metadata", "spec"), dict)
-    _need(overlay.get("metadata") or {}, "metadata.", ("annotations", "labels"), dict)
+            raise OverlayError(f"{field} stands outside of `spec:`, where it does not count; put it below it", (field,))
+    _need(overlay, (), ("metadata", "spec"), dict)
+    _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
     if "template" in spec:
-        raise ValueError("spec.template is a workload's; an overlay is a partial pod, with `spec.containers`")
-    _need(spec, "spec.", _MERGED_LISTS, list)
+        raise OverlayError(
+            "spec.template is a workload's; an overlay is a partial pod, with `spec.containers`", ("spec", "template")
+        )
+    _need(spec, ("spec",), _MERGED_LISTS, list)
     bare = {field: bare_value(value) for field, value in spec.items()}
-    _need(bare, "spec.", _MAPS, dict)
-    _need(bare, "spec.", _OBJECT_LISTS, list)
+    _need(bare, ("spec",), _MAPS, dict)
+    _need(bare, ("spec",), _OBJECT_LISTS, list)
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
-            _need({field: bare_value(item)}, "spec.", (field,), dict, f"[{position}]")
+            _need_one(bare_value(item), ("spec", field, position), dict)
 
 
-def _need(owner: Overlay, where: str, fields: tuple[str, ...], kind: type, step: str = "") -> None:
+def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: type) -> None:
     for field in fields:
         value = owner.get(field)
-        if value is not None and type(value) is not kind:
-            found = "replaced as a whole" if type(value) is Replace else _kind(value)
-            what = "a mapping" if kind is dict else "a list"
-            raise ValueError(f"{where}{field}{step} is {found}; it has to be {what}")
+        if value is not None:
+            _need_one(value, (*path, field), kind)
+
+
+def _need_one(value: Any, path: tuple[str | int, ...], kind: type) -> None:
+    if type(value) is not kind:
+        found = "replaced as a whole" if type(value) is Replace else _kind(value)
+        what = "a mapping" if kind is dict else "a list"
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
+        raise OverlayError(f"{where} is {found}; it has to be {what}", path)
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

@@ -7,7 +7,9 @@ macros and the functions here; operators check the size of their result before t
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Undefined
@@ -15,6 +17,7 @@ from jinja2.environment import TemplateModule
 from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import missing
 
 from injector.errors import InjectionError
 from injector.reasons import Reason
@@ -22,6 +25,8 @@ from injector.templates.faults import FaultError
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
 from injector.templates.operands import INTERNAL, operand, weigh
+from injector.templates.places import PlacedLexer
+from injector.templates.spelling import nearest
 from injector.templates.structure import as_text
 
 _LOOP = frozenset(
@@ -34,7 +39,7 @@ _LARGEST = 2**64
 _RANGE = 10_000
 
 
-class Missing(StrictUndefined):
+class Missing(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
     """Something that is not there: fine to ask about (`is defined`, `| default(...)`), an error to use.
 
     What would be within it is missing too, so `object.spec.securityContext.runAsUser | default(0)` needs no guards.
@@ -44,6 +49,17 @@ class Missing(StrictUndefined):
         if name.startswith("__"):
             raise AttributeError(name)
         return self
+
+    @property
+    def _undefined_message(self) -> str:
+        name, owner = self._undefined_name, self._undefined_obj
+        if self._undefined_hint:
+            return self._undefined_hint
+        if owner is missing:
+            return f"{name} has no value here; it is set on another way through the template"
+        near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None
+        rest = f"did you mean {near}?" if near else "use `| default(...)` or `is defined`"
+        return f"there is nothing named {str(name)[:60]!r} here; {rest}"
 
 
 class VerdictError(InjectionError):
@@ -129,7 +145,7 @@ class Environment(ImmutableSandboxedEnvironment):
                 return vars(obj)[attribute]
         elif kind is LoopContext and attribute in _LOOP:
             return getattr(obj, attribute)
-        return self._missing(attribute)
+        return Missing(obj=obj, name=attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """`obj[argument]`."""
@@ -147,7 +163,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return self.getattr(obj, argument)
         elif isinstance(obj, Undefined):
             return obj
-        return self._missing(argument)
+        return Missing(obj=obj, name=str(argument)[:60])
 
     def call(self, context: JinjaContext, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`obj(...)`."""
@@ -190,8 +206,16 @@ class Environment(ImmutableSandboxedEnvironment):
             raise FaultError("a number does not fit into 64 bits")
         return result
 
-    def _missing(self, name: Any) -> Missing:
-        return Missing(f"there is nothing named {str(name)[:60]!r} here; use `| default(...)` or `is defined`")
+    @cached_property
+    def lexer(self) -> PlacedLexer:
+        """The lexer: with offsets where Jinja has lines."""
+        return PlacedLexer(self)
+
+    def handle_exception(self, source: str | None = None) -> NoReturn:
+        """Raise what is being handled as it is; Jinja's own would make a text of as many line ends as its line."""
+        error = sys.exc_info()[1]
+        assert error is not None  # noqa: S101
+        raise error
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

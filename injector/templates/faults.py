@@ -4,14 +4,14 @@ from __future__ import annotations
 
 
 class FaultError(Exception):
-    """A render that cannot go on. `line` is the 0-based line in the rendered text, where that is known."""
+    """A render that cannot go on. `offset` is where in the rendered text, if that is known."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.line: int | None = None
+        self.offset: int | None = None
 
-    def at(self, line: int) -> FaultError:
-        """The same fault, on a line."""
-        if self.line is None:
-            self.line = line
+    def at(self, offset: int) -> FaultError:
+        """The same fault, at an offset."""
+        if self.offset is None:
+            self.offset = offset
         return self

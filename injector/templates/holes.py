@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Undefined, pass_context
 
 from injector.templates.faults import FaultError
-from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text
+from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text, untagged
 from injector.templates.text import Quoted, check_harmless
 
 #: How much work one render may do, in units of roughly a microsecond.
@@ -25,14 +25,19 @@ _PLACEHOLDERS = tuple(f"{OPEN}{n}{CLOSE}" for n in range(512))
 
 
 class Run:
-    """One render: the values of its holes so far, what it warned of, and what it may still do."""
+    """One render: the values of its holes so far, what it warned of, and what it may still do.
 
-    __slots__ = ("size", "values", "warnings", "work")
+    `limit` is how many characters it may come to. A `tagged` one carries tags in the author's text, and has more room.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("limit", "size", "tagged", "values", "warnings", "work")
+
+    def __init__(self, limit: int = OUTPUT, *, tagged: bool = False) -> None:
+        self.limit = limit
+        self.tagged = tagged
         self.values: list[Any] = []
         self.warnings: list[str] = []
-        self.work = WORK
+        self.work = WORK * 8 if tagged else WORK
         self.size = 0
 
     def charge(self, units: int) -> None:
@@ -44,7 +49,7 @@ class Run:
     def grow(self, characters: int) -> None:
         """Count output. Raises FaultError when there is too much."""
         self.size += characters
-        if self.size > OUTPUT:
+        if self.size > self.limit:
             raise FaultError(f"the output is larger than {OUTPUT} characters")
 
 
@@ -66,7 +71,7 @@ def plain_text(text: Text) -> str:
     if OPEN not in text:
         return str(text)
     run = current.get()
-    pieces = HOLE.split(text)
+    pieces = HOLE.split(untagged(text) if run.tagged else text)
     pieces[1::2] = [as_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))
     return "".join(pieces)
@@ -74,9 +79,10 @@ def plain_text(text: Text) -> str:
 
 def check_length(length: int) -> None:
     """Charge for a string or a list that is about to be made. Raises FaultError when it is too long."""
-    if length > OUTPUT:
+    run = current.get()
+    if length > run.limit:
         raise FaultError(f"a value is larger than {OUTPUT} characters")
-    current.get().charge(length >> 4)
+    run.charge(length >> 4)
 
 
 def plain(value: Any, run: Run) -> Any:
@@ -130,7 +136,7 @@ def typed(context: object, value: Any) -> str:
     values = run.values
     if kind is str:
         run.size += len(value)
-        if run.size > OUTPUT:
+        if run.size > run.limit:
             raise FaultError(f"the output is larger than {OUTPUT} characters")
     else:
         value = plain(value, run)
@@ -160,7 +166,7 @@ def document(pieces: Iterable[str], run: Run) -> str:
     length = 0
     for piece in pieces:
         length += len(piece)
-        if length > OUTPUT:
+        if length > run.limit:
             raise FaultError(f"the output is larger than {OUTPUT} characters")
         parts.append(piece)
     run.grow(length)

@@ -52,7 +52,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         overridable=frozenset(manifest.strings(("overridable",), ())),
         applies_to=manifest.applies_to(),
         origin=origin,
-        program=Program(name, kept, roots, [p.variable for p in parameters.values()]),
+        program=Program(name, kept, roots, [p.variable for p in parameters.values()], origin),
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import yaml
 
 from injector.errors import Place, TemplateError
 from injector.pods.selectors import check_selector
+from injector.templates.places import normal, place_at
 from injector.templates.schema import make_parameter
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter
-from injector.templates.yaml import Builder, Node, compose
+from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
+from injector.templates.yaml import Builder, Node, compose, index
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KEYS = (
@@ -28,13 +29,13 @@ class Manifest:
     def __init__(self, name: str, sources: Mapping[str, str]) -> None:
         self._name = name
         self._sources = sources
-        self._lines = sources[MANIFEST].split("\n")
+        self._text = normal(sources[MANIFEST])
         try:
-            self._node = compose(sources[MANIFEST])
+            self._node = compose(self._text)
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
-            place = self._place(mark.line, mark.column) if mark else Place(MANIFEST)
+            place = place_at(MANIFEST, self._text, index(self._text, mark)) if mark else Place(MANIFEST)
             problem = getattr(error, "problem", None) or str(error)
             raise TemplateError(name, f"not YAML: {problem}", place) from None
         if not isinstance(data, dict):
@@ -46,17 +47,7 @@ class Manifest:
 
     def refuse(self, path: tuple[Any, ...], message: str) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
-        node, mark = self._node, None
-        for step in path:
-            found = _step(node, step)
-            if found is None:
-                break
-            mark, node = found
-        if mark is None and node is not None:
-            mark = node.start_mark
-        raise TemplateError(
-            self._name, message, self._place(mark.line, mark.column) if mark else Place(MANIFEST)
-        ) from None
+        raise TemplateError(self._name, message, _place(self._text, self._node, path, key=True)) from None
 
     def text(self, key: str) -> str:
         """A string, empty where there is none."""
@@ -163,9 +154,26 @@ class Manifest:
             self.refuse(("for",), 'so far a template is for the creation of pods: apiGroups "", pods, CREATE')
         return found
 
-    def _place(self, line: int, column: int) -> Place:
-        text = self._lines[line].strip() if line < len(self._lines) else ""
-        return Place(MANIFEST, line + 1, column + 1, text)
+
+def manifest_place(template: Template, path: Sequence[str | int], *, key: bool = True) -> Place:
+    """The place of a key (or of its value) of template.yaml, as in ("parameters", "app-port", "default").
+
+    Of the nearest parent where there is no such key.
+    """
+    text = normal(template.sources[MANIFEST])
+    return _place(text, compose(text), path, key=key)
+
+
+def _place(text: str, node: Node | None, path: Sequence[Any], *, key: bool) -> Place:
+    mark = None
+    for step in path:
+        found = _step(node, step)
+        if found is None:
+            break
+        mark, node = found
+    if node is not None and (mark is None or not key):
+        mark = node.start_mark
+    return place_at(MANIFEST, text, index(text, mark)) if mark is not None else Place(MANIFEST)
 
 
 def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
@@ -174,6 +182,11 @@ def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
         for key, value in node.value:
             if key.value == step:
                 return key.start_mark, value
+        for key, value in node.value:
+            if key.value == "<<":
+                for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if found := _step(other, step):
+                        return found
     elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None

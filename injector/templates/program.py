@@ -15,14 +15,12 @@ from injector.errors import Place, TemplateError
 from injector.templates import syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.memo import Memo
+from injector.templates.places import begin_with_first, normal, place_at, word_at
 from injector.templates.spelling import hint
-from injector.templates.structure import CLOSE, OPEN, Structure
+from injector.templates.structure import CLOSE, OPEN, TAG, Structure
+from injector.templates.tagging import Tagged, Tags
 
-#: What stands around a line's tag: see `Program.lines`.
-LINE_OPEN, LINE_CLOSE = "\ufdd2", "\ufdd3"
-_TAG = re.compile(f"{LINE_OPEN}([^{LINE_CLOSE}]*)#([0-9]+){LINE_CLOSE}")
-_TAGS = re.compile(f"(?:[ \t]*{LINE_OPEN}[^{LINE_CLOSE}]*{LINE_CLOSE})*")
-_RESERVED = (OPEN, CLOSE, LINE_OPEN, LINE_CLOSE)
+_RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: How Go templates, which Helm uses, look where Jinja cannot read them.
 _GO = re.compile(r"\{\{-?\s*(?:[.$]|include\b|template\b|toYaml\b|if\b|range\b|end\b|with\b)")
@@ -58,42 +56,49 @@ class Root:
 class Program:
     """All roots of a template."""
 
-    def __init__(self, name: str, sources: Mapping[str, str], roots: Iterable[str], parameters: Iterable[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        sources: Mapping[str, str],
+        roots: Iterable[str],
+        parameters: Iterable[str],
+        origin: str = "",
+    ) -> None:
         """Check and compile. `parameters` are their names in templates. Raises TemplateError with its place."""
         self._name = name
-        self._sources = sources
+        self._origin = origin
+        self._sources = {file: normal(text) for file, text in sources.items()}
         self._parameters = frozenset(parameters)
         self._environments: dict[bool, tuple[Environment, _Loader]] = {}
-        self._tracing: dict[bool, Environment] = {}
-        for file, text in sources.items():
-            for line, content in enumerate(text.split("\n"), 1):
-                if any(character in content for character in _RESERVED):
-                    self._refuse("the characters U+FDD0 to U+FDD3 are for the injector's own use", file, line)
+        self._tagging: dict[bool, tuple[Environment, Tags]] = {}
+        for file, text in self._sources.items():
+            found = _RESERVED.search(text)
+            if found:
+                self._refuse("the characters U+FDD0 to U+FDD2 are for the injector's own use", file, found.start() + 1)
         self.roots = {source: self._root(source) for source in roots}
 
-    def lines(self, root: Root, variables: Mapping[str, Any]) -> list[tuple[str, int]]:
-        """The file and 1-based line that each line of the rendered text came from, by rendering it once more, tagged.
+    def tagged(self, root: Root, variables: Mapping[str, Any]) -> Tagged:
+        """The root rendered once more, so that it is known where each character came from. Raises what that raises."""
+        if root.document not in self._tagging:
+            tags = Tags()
 
-        Call within a render of its own (`holes.current`).
-        """
-        environment = self._tracing.get(root.document)
-        if environment is None:
+            def parse(environment: Environment, loader: _Loader, source: str) -> nodes.Template:
+                tree = self._parse(environment, loader, source)
+                tags.tag(tree, source, self._sources[source])
+                return tree
+
             environment = Environment(document=root.document)
-            environment.loader = _Loader(self._parse_tagged)
-            self._tracing[root.document] = environment
-        template = environment.get_template(root.source)
-        text = "".join(template.root_render_func(template.new_context(dict(variables))))
-        places = [(root.source, 1)]
-        for line in text.split("\n"):
-            # several tags stand where pieces meet; the last of those at the start is what the line's text begins with
-            tags = _TAG.findall(_TAGS.match(line)[0])  # type: ignore[index]
-            places.append((tags[-1][0], int(tags[-1][1])) if tags else places[-1])
-        return places[1:]
+            environment.loader = _Loader(parse)
+            self._tagging[root.document] = environment, tags
+        environment, tags = self._tagging[root.document]
+        return Tagged(environment.get_template(root.source), tags, variables)
 
-    def place(self, file: str, line: int) -> Place:
-        """A place with its line's text."""
-        lines = self._sources.get(file, "").split("\n")
-        return Place(file, line, 0, lines[line - 1].strip() if 0 < line <= len(lines) else "")
+    def place(self, file: str, offset: int | None, word: str = "") -> Place:
+        """The place of an offset in a file, or of a word in the expression there; of the file where it is None."""
+        if offset is None or file not in self._sources:
+            return Place(file)
+        text = self._sources[file]
+        return place_at(file, text, word_at(text, offset, word) if word else offset)
 
     # ------------------------------------------------------------------------------------------- compiling
 
@@ -113,13 +118,18 @@ class Program:
             facts = loader.facts[file]
             # a file that others include sees what those have set
             others = shared if file != source else facts.lasting
-            for name, line in syntax.undeclared(loader.undeclared[file], facts, others):
+            for name, code in syntax.undeclared(loader.undeclared[file], facts, others):
                 known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
-                self._refuse(self._undefined(name, known, self.place(file, line).text), file, line)
-            for parameter, line in facts.params.items():
+                self._refuse(self._undefined(name, known, self.place(file, code - 1).text), file, code, "name")
+            for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
                     rest = hint(parameter, self._parameters, "template.yaml declares")
-                    self._refuse(f"params.{parameter} is no parameter of this template{rest}", file, line)
+                    text = f"params.{parameter} is no parameter of this template{rest}"
+                    self._refuse(text, file, code, "name", word=parameter)
+            for (other, name), code in facts.imports.items():
+                if name not in loader.facts[other].lasting:
+                    rest = hint(name, loader.facts[other].lasting, "it has")
+                    self._refuse(f"{other} has no macro {name}{rest}", file, code, "name", word=name)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
             reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
@@ -142,25 +152,21 @@ class Program:
         except TemplateSyntaxError as error:
             self._refuse(self._explained(source, error), error.name or source, error.lineno)
         except syntax.ForbiddenError as error:
-            self._refuse(str(error), source, error.line)
+            self._refuse(str(error), source, error.code, error.rule, word=error.word)
         except (RecursionError, MemoryError):
-            self._refuse("expressions are nested too deep", source, 0)
+            self._refuse("expressions are nested too deep", source, 0, "limit")
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)
+        begin_with_first(tree)
         files = frozenset(f for f in self._sources if f.endswith(".j2"))
         loader.facts[source] = syntax.check(tree, document=environment.document, files=files)
         loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
 
-    def _parse_tagged(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
-        tree = self._parse(environment, loader, source)
-        syntax.tag_lines(tree, lambda line: f"{LINE_OPEN}{source}#{line}{LINE_CLOSE}")
-        return tree
-
     def _explained(self, source: str, error: TemplateSyntaxError) -> str:
         message = error.message or "this is no Jinja"
-        text = self.place(source, error.lineno).text
+        text = self.place(source, error.lineno - 1).text
         if any(
             start in text.replace(" ", "") for start in ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{{include", "{{-include")
         ):
@@ -176,8 +182,10 @@ class Program:
                 return f"params.{dashed} is read as a subtraction; write params.{parameter}"
         return f"{name} is not defined{hint(name, known)}"
 
-    def _refuse(self, message: str, file: str, line: int) -> NoReturn:
-        raise TemplateError(self._name, message, self.place(file, line)) from None
+    def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
+        raise TemplateError(
+            self._name, message, self.place(file, code - 1 if code else None, word), rule=rule, origin=self._origin
+        ) from None
 
 
 class _Loader(BaseLoader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -12,10 +13,10 @@ import msgspec
 import yaml
 from jinja2 import UndefinedError
 
-from injector.errors import InjectionError
+from injector.errors import InjectionError, Place, TemplateError
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.remembered import Remembered
-from injector.pods.shape import check_overlay
+from injector.pods.shape import OverlayError, check_overlay
 from injector.reasons import Reason
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
@@ -24,7 +25,9 @@ from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.reads import read
 from injector.templates.structure import Structure
+from injector.templates.tagging import Tagged
 from injector.templates.template import OVERLAY, Template
+from injector.templates.yaml import index
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -54,22 +57,30 @@ class Rendered:
 
 
 class RenderError(InjectionError):
-    """A template failed to render: TEMPLATE_FAILED. `file` and 1-based `line` say where, 0 if that is not known.
+    """A template failed to render: TEMPLATE_FAILED, `template/file:line:column: why`. `message` is the why.
 
+    `rule` is the kind of mistake, see `injector.errors.TemplateError`; `origin` where the template came from.
     `undefined` says that it used something that is not there.
     """
 
-    def __init__(self, message: str, file: str, line: int, *, undefined: bool) -> None:
-        super().__init__(Reason.TEMPLATE_FAILED, message)
-        self.file = file
-        self.line = line
+    def __init__(self, template: Template, message: str, place: Place, *, rule: str, undefined: bool = False) -> None:
+        super().__init__(Reason.TEMPLATE_FAILED, f"{template.name}/{place}: {message}")
+        self.message = message
+        self.place = place
+        self.rule = rule
         self.undefined = undefined
+        self.template = template.name
+        self.origin = template.origin or template.name
+
+    def as_template_error(self) -> TemplateError:
+        """The same as a mistake of the template, for its author."""
+        return TemplateError(self.template, self.message, self.place, rule=self.rule, origin=self.origin)
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
     """The partial pod that a template renders, and its warnings.
 
-    Raises InjectionError: DENIED and NOT_SERVED as the template says, TEMPLATE_FAILED with `template/file:line: why`.
+    Raises InjectionError: DENIED and NOT_SERVED as the template says, TEMPLATE_FAILED (RenderError).
     """
     root = template.program.roots[OVERLAY]
     rendered: Rendered = _remembered(template, root, context, _overlay)
@@ -78,13 +89,29 @@ def render_overlay(template: Template, context: Context) -> Rendered:
 
 def render_files(template: Template, context: Context) -> dict[str, str]:
     """The text of each config file by its name. Raises InjectionError as `render_overlay` does."""
-    roots = template.program.roots
-    return {
-        spec.name: _remembered(
-            template, roots[spec.template], context, _document if roots[spec.template].document else _text
-        )
-        for spec in template.files.values()
-    }
+    return {spec.name: _file(template, context, spec.template) for spec in template.files.values()}
+
+
+def check_source(template: Template, context: Context, source: str) -> None:
+    """Render one source and throw it away. Raises InjectionError as `render_overlay` does."""
+    if source == OVERLAY:
+        render_overlay(template, context)
+    else:
+        _file(template, context, source)
+
+
+def variables_of(root: Root, context: Context) -> dict[str, Any]:
+    """What a root sees of a context: the names that it reads."""
+    variables = {name: _VARIABLES[name](context) for name in root.names}
+    if "object" in variables:
+        variables["pod"] = variables["object"]
+    return variables
+
+
+def _file(template: Template, context: Context, source: str) -> str:
+    root = template.program.roots[source]
+    text: str = _remembered(template, root, context, _document if root.document else _text)
+    return text
 
 
 # ------------------------------------------------------------------------------------------------ one render
@@ -139,9 +166,7 @@ def _filled(job: _Job, *, replace: bool) -> Any:
 
 
 def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:
-    variables = {name: _VARIABLES[name](context) for name in root.names}
-    if "object" in variables:
-        variables["pod"] = variables["object"]
+    variables = variables_of(root, context)
     key = _key(root, variables)
     if key is not None:
         known = root.renders.get(key)
@@ -152,9 +177,10 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     try:
         result, size = make(job)
     except VerdictError as verdict:
-        file, line = _frame(verdict.__traceback__)
-        place = f"{template.name}/{file}:{line}" if file else template.name
-        raise InjectionError(verdict.reason, f"{verdict} ({place})") from None
+        file, offset = _frame(verdict.__traceback__)
+        place = template.program.place(file, offset)
+        where = f"{template.name}/{file}:{place.line}" if file else template.name
+        raise InjectionError(verdict.reason, f"{verdict} ({where})") from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
         _failed(job, error)
     finally:
@@ -206,24 +232,38 @@ _VARIABLES: dict[str, Callable[[Context], Any]] = {
 
 
 def _failed(job: _Job, error: Exception) -> NoReturn:
-    """Turn any error into one with file and line."""
-    line = 0
-    file = ""
+    """Turn any error into one with its place."""
+    program, word, rule = job.template.program, "", "value"
+    found: tuple[str, int | None] | None
     if isinstance(error, yaml.YAMLError):
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        file, line = _traced(job, mark.line if mark is not None else None)
-        problem = getattr(error, "problem", None) or str(error)
-        message = f"not the YAML that was meant: {problem}"
-    elif isinstance(error, FaultError) and error.line is not None:
-        file, line = _traced(job, error.line)
+        rule = "yaml"
+        message, found = _yaml(job, error)
+    elif isinstance(error, FaultError) and error.offset is not None:
+        found = _author(job, lambda tagged: error.offset or 0)
         message = str(error)
+    elif isinstance(error, OverlayError):
+        found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
+        message, rule = str(error), "overlay"
     else:
-        file, line = _frame(error.__traceback__)
+        found = _frame(error.__traceback__)
         message = _words(error)
-    where = f"{job.template.name}/{file or job.root.source}" + (f":{line}" if line else "")
-    raise RenderError(
-        f"{where}: {message[:300]}", file or job.root.source, line, undefined=isinstance(error, UndefinedError)
-    ) from None
+        if isinstance(error, UndefinedError):
+            named = _NAMED.search(message)
+            word, rule = named[1] if named else "", "name"
+    file, offset = found or (job.root.source, None)
+    place = program.place(file or job.root.source, offset, word)
+    undefined = isinstance(error, UndefinedError)
+    raise RenderError(job.template, message[:300], place, rule=rule, undefined=undefined) from None
+
+
+_NAMED = re.compile(r"named '([^']+)'")
+
+
+def _yaml(job: _Job, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    found = _author(job, lambda tagged: index(tagged.text, mark)) if mark is not None else None
+    return f"not the YAML that was meant: {problem}", found
 
 
 def _words(error: Exception) -> str:
@@ -238,26 +278,21 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if not isinstance(error, TypeError | ValueError) else str(error)
 
 
-def _traced(job: _Job, line: int | None) -> tuple[str, int]:
-    """The author's file and line for a 0-based line of the rendered text."""
-    if line is None:
-        return job.root.source, 0
-    token = current.set(Run())
+def _author(job: _Job, where: Callable[[Tagged], int]) -> tuple[str, int] | None:
+    """The author's file and offset for a place in the rendered text."""
     try:
-        places = job.template.program.lines(job.root, job.variables)
+        tagged = job.template.program.tagged(job.root, job.variables)
+        return tagged.source(where(tagged))
     except Exception:  # the first error is the one to tell
-        return job.root.source, 0
-    finally:
-        current.reset(token)
-    return places[min(line, len(places) - 1)]
+        return None
 
 
-def _frame(traceback: TracebackType | None) -> tuple[str, int]:
-    """The innermost file and line of the template in a traceback."""
-    place = ("", 0)
+def _frame(traceback: TracebackType | None) -> tuple[str, int | None]:
+    """The innermost file and offset of the template in a traceback."""
+    place: tuple[str, int | None] = ("", None)
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:
-            place = (compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno))
+            place = (compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno) - 1)
         traceback = traceback.tb_next
     return place

@@ -20,6 +20,9 @@ from injector.templates.yaml import Builder, Node, compose
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
+#: Marks a placeholder that stands for nothing but a place, see `tagging`.
+TAG = "\ufdd2"
+_TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
 #: How many values a template's document may have, aliases written out.
 NODES = 100_000
 #: How many characters one render may come to, values included.
@@ -45,16 +48,21 @@ def as_text(value: Any) -> str:
     )
 
 
+def untagged(text: str) -> str:
+    """A text without the tags of `tagging`."""
+    return _TAGGED.sub("", text)
+
+
 class Plan:
-    """A part of a document that holds holes; `line` is its 0-based line in the rendered text."""
+    """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
-    __slots__ = ("line",)
+    __slots__ = ("offset",)
 
-    def __init__(self, line: int) -> None:
-        self.line = line
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
 
     def fill(self, values: Sequence[Any]) -> Any:
-        """The part with values in its holes. Raises FaultError naming the line."""
+        """The part with values in its holes. Raises FaultError with the offset."""
         raise NotImplementedError
 
 
@@ -63,8 +71,8 @@ class Whole(Plan):
 
     __slots__ = ("index",)
 
-    def __init__(self, index: int, line: int) -> None:
-        super().__init__(line)
+    def __init__(self, index: int, offset: int) -> None:
+        super().__init__(offset)
         self.index = index
 
     def fill(self, values: Sequence[Any]) -> Any:
@@ -77,8 +85,8 @@ class Mixed(Plan):
 
     __slots__ = ("indices", "texts")
 
-    def __init__(self, texts: Sequence[str], indices: Sequence[int], line: int) -> None:
-        super().__init__(line)
+    def __init__(self, texts: Sequence[str], indices: Sequence[int], offset: int) -> None:
+        super().__init__(offset)
         self.texts = texts
         self.indices = indices
 
@@ -90,7 +98,7 @@ class Mixed(Plan):
                 pieces.append(as_text(values[index]))
                 pieces.append(text)
         except FaultError as fault:
-            raise fault.at(self.line) from None
+            raise fault.at(self.offset) from None
         return "".join(pieces)
 
 
@@ -99,8 +107,8 @@ class Mapping(Plan):
 
     __slots__ = ("entries",)
 
-    def __init__(self, entries: list[tuple[str | Mixed, Any, bool]], line: int) -> None:
-        super().__init__(line)
+    def __init__(self, entries: list[tuple[str | Mixed, Any, bool]], offset: int) -> None:
+        super().__init__(offset)
         self.entries = entries
 
     def fill(self, values: Sequence[Any]) -> dict[str, Any]:
@@ -114,7 +122,7 @@ class Mapping(Plan):
             if isinstance(key, Mixed):
                 name = key.fill(values)
                 if name in result or any(name == other for other, _, _ in self.entries):
-                    raise FaultError(f'the key "{name[:60]}" is there twice').at(key.line)
+                    raise FaultError(f'the key "{name[:60]}" is there twice').at(key.offset)
                 result[name] = value
             else:
                 result[key] = value
@@ -126,8 +134,8 @@ class Items(Plan):
 
     __slots__ = ("items",)
 
-    def __init__(self, items: list[Any], line: int) -> None:
-        super().__init__(line)
+    def __init__(self, items: list[Any], offset: int) -> None:
+        super().__init__(offset)
         self.items = items
 
     def fill(self, values: Sequence[Any]) -> Any:
@@ -136,7 +144,7 @@ class Items(Plan):
         if None in result:
             for item, value in zip(self.items, result, strict=True):
                 if value is None and item is not None:
-                    raise FaultError("a list's item is null; leave it out with {% if %}").at(item.line)
+                    raise FaultError("a list's item is null; leave it out with {% if %}").at(item.offset)
         return result
 
 
@@ -145,8 +153,8 @@ class Replacing(Plan):
 
     __slots__ = ("plan",)
 
-    def __init__(self, plan: Plan, line: int) -> None:
-        super().__init__(line)
+    def __init__(self, plan: Plan, offset: int) -> None:
+        super().__init__(offset)
         self.plan = plan
 
     def fill(self, values: Sequence[Any]) -> Any:
@@ -199,10 +207,10 @@ class _Builder(Builder):
             raise yaml.MarkedYAMLError(problem="a placeholder is broken", problem_mark=node.start_mark)
         texts, indices = pieces[::2], [int(piece) for piece in pieces[1::2]]
         self.used.update(indices)
-        line = node.start_mark.line
+        offset = node.start_mark.index
         if plain and texts == ["", ""]:
-            return Whole(indices[0], line)
-        return Mixed(texts, indices, line)
+            return Whole(indices[0], offset)
+        return Mixed(texts, indices, offset)
 
     def key(self, node: Node) -> Any:
         if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
@@ -213,14 +221,14 @@ class _Builder(Builder):
         if node.tag != "!replace" or not self._replace:
             return super().tagged(node, built)
         if isinstance(built, Plan):
-            return Replacing(built, node.start_mark.line)
+            return Replacing(built, node.start_mark.index)
         return Replace(built)
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         entries = [(k, v, isinstance(v, Plan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, Plan) for k, _, holes in entries):
-            return Mapping(entries, node.start_mark.line)
+            return Mapping(entries, node.start_mark.index)
         return {k: v for k, v, _ in entries}
 
     def make_sequence(self, items: list[Any], node: Node) -> Any:
-        return Items(items, node.start_mark.line) if any(isinstance(i, Plan) for i in items) else items
+        return Items(items, node.start_mark.index) if any(isinstance(i, Plan) for i in items) else items

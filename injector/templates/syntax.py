@@ -1,7 +1,7 @@
 """What authors may write: every node of a template's syntax tree is looked at before it is compiled.
 
-What is on no list is refused with file and line. Where Jinja's own code has no hook (loops, comparisons, `~`, slices,
-methods), a call of a checked function is put in its place.
+What is on no list is refused with its place: `code` is what `places` hands Jinja for a line. Where Jinja's own code
+has no hook (loops, comparisons, `~`, slices, methods), a call of a checked function is put in its place.
 """
 
 # ruff: noqa: N802 - Jinja's visitor finds methods by the names of nodes
@@ -19,6 +19,7 @@ from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.habits import HABITS, REFUSED
 from injector.templates.operands import METHODS
+from injector.templates.places import first_offset
 from injector.templates.reads import chain, item_reads
 from injector.templates.spelling import hint
 
@@ -38,24 +39,27 @@ _PATH_ROOTS = NAMES - {"containers", "ports", "native"}
 
 
 class ForbiddenError(Exception):
-    """Something that authors may not write, on a line."""
+    """Something that authors may not write. `word` is what to point at in the expression that begins at `code`."""
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, code: int, *, rule: str = "syntax", word: str = "") -> None:
         super().__init__(message)
-        self.line = line
+        self.code = code
+        self.rule = rule
+        self.word = word
 
 
 @dataclass(slots=True)
 class Facts:
     """What a file was found to use."""
 
-    includes: dict[str, int] = field(default_factory=dict)  #: other files, with the line
+    includes: dict[str, int] = field(default_factory=dict)  #: other files, with their code
+    imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
     assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
     lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
     reads: set[tuple[str, ...]] = field(default_factory=set)  #: paths into the template's names
-    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with the line
-    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with the line
-    warns: int = 0  #: a line that calls warn()
+    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
+    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
+    warns: int = 0  #: the code of a call of warn()
 
 
 def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
@@ -75,8 +79,9 @@ class _Checker(NodeTransformer):
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
-            line = node.lineno or next((n.lineno for n in node.find_all(nodes.Node) if n.lineno), 0)
-            raise ForbiddenError(REFUSED.get(name, f"{name.lower()} is not available in templates"), line)
+            raise ForbiddenError(
+                REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno or first_offset(node)
+            )
         return super().generic_visit(node, *args, **kwargs)
 
     # ---------------------------------------------------------------------------------------- names and paths
@@ -107,14 +112,14 @@ class _Checker(NodeTransformer):
         path = chain(node)
         if path is None or path[0] not in _PATH_ROOTS:
             return None
-        self._noted(path, {path}, node.lineno)
+        self._noted(path, {path}, first_offset(node))
         return node
 
-    def _noted(self, path: tuple[str, ...], reads: set[tuple[str, ...]], line: int) -> None:
+    def _noted(self, path: tuple[str, ...], reads: set[tuple[str, ...]], code: int) -> None:
         self.facts.reads |= reads
-        self.facts.names.setdefault(path[0], line)
+        self.facts.names.setdefault(path[0], code)
         if path[0] == "params" and len(path) > 1:
-            self.facts.params.setdefault(path[1], line)
+            self.facts.params.setdefault(path[1], code)
 
     # ------------------------------------------------------------------------------------------------- calls
 
@@ -127,7 +132,9 @@ class _Checker(NodeTransformer):
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
             if name not in METHODS:
-                raise ForbiddenError(f"no method {name}() here{hint(name, METHODS)}", node.lineno)
+                raise ForbiddenError(
+                    f"no method {name}() here{hint(name, METHODS)}", first_offset(node), rule="name", word=name
+                )
             arguments = [target.node, nodes.Const(name), *node.args]
             called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
             called.kwargs = [self.visit(k) for k in node.kwargs]
@@ -160,7 +167,7 @@ class _Checker(NodeTransformer):
         if name not in known:
             habit = HABITS.get(name, "").replace("{name}", name)
             rest = f"; {habit}" if habit else hint(name, known)
-            raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno)
+            raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno, rule="name", word=name)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
             self._named_by_argument(node)
 
@@ -173,7 +180,11 @@ class _Checker(NodeTransformer):
         what, known = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
         if not isinstance(argument, nodes.Const) or argument.value not in known:
             name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
-            raise ForbiddenError(f"{node.name}: no {what} named {name} here{hint(name, known)}", node.lineno)
+            raise ForbiddenError(
+                f"{node.name}: no {what} named {name} here{hint(name, known)}",
+                argument.lineno or node.lineno,
+                rule="name",
+            )
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
@@ -200,7 +211,7 @@ class _Checker(NodeTransformer):
             over, node.iter = node.iter, nodes.Const(None)
             self.generic_visit(node)
             node.iter = over
-            self._noted(base, reads, node.lineno)
+            self._noted(base, reads, first_offset(over))
         node.iter = self._checked("each", [node.iter, nodes.Const(units)], node.lineno)
         return node
 
@@ -230,9 +241,9 @@ class _Checker(NodeTransformer):
         self.generic_visit(node)
         return node if node.ctx == "store" else self._checked("weigh", [node], node.lineno)
 
-    def _checked(self, name: str, arguments: list[Any], line: int) -> nodes.Filter:
+    def _checked(self, name: str, arguments: list[Any], code: int) -> nodes.Filter:
         first, *rest = arguments
-        return nodes.Filter(first, f"check:{name}", rest, [], None, None, lineno=line)
+        return nodes.Filter(first, f"check:{name}", rest, [], None, None, lineno=code)
 
     # ------------------------------------------------------------------------------------------ other files
 
@@ -250,7 +261,11 @@ class _Checker(NodeTransformer):
         node.with_context = True
         for name in node.names:
             self._assign(name if isinstance(name, str) else name[1], node.lineno)
-        return self._file(node)
+        self._file(node)
+        for name in node.names:
+            own = name if isinstance(name, str) else name[0]
+            self.facts.imports[node.template.value, own] = node.lineno  # type: ignore[attr-defined]
+        return node
 
     def visit_Template(self, node: nodes.Template) -> nodes.Node:
         return self._spending(node)
@@ -266,17 +281,21 @@ class _Checker(NodeTransformer):
         self._assign(node.name, node.lineno)
         return self._spending(node)
 
-    def _assign(self, name: str, line: int) -> None:
-        self.visit_Name(nodes.Name(name, "store", lineno=line))
+    def _assign(self, name: str, code: int) -> None:
+        self.visit_Name(nodes.Name(name, "store", lineno=code))
         self.facts.lasting.add(name)
 
     def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
         if not isinstance(name, str):
-            raise ForbiddenError("the name of another file has to stand there as a string", node.lineno)
+            raise ForbiddenError(
+                "the name of another file has to stand there as a string", node.template.lineno, rule="file"
+            )
         if name not in self._files:
-            raise ForbiddenError(f'no file "{name}" in this template{hint(name, self._files)}', node.lineno)
-        self.facts.includes.setdefault(name, node.lineno)
+            raise ForbiddenError(
+                f'no file "{name}" in this template{hint(name, self._files)}', node.template.lineno, rule="file"
+            )
+        self.facts.includes.setdefault(name, node.template.lineno)
         return node
 
 
@@ -285,13 +304,7 @@ def _size(body: list[nodes.Node]) -> int:
     return sum(1 for part in body for _ in part.find_all(nodes.Expr)) // 8
 
 
-def tag_lines(tree: nodes.Template, tag: Any) -> None:
-    """Put `tag(line)` before every line that the author wrote, so that a rendered line can be traced back."""
-    for data in tree.find_all(nodes.TemplateData):
-        data.data = "\n".join(tag(data.lineno + n) + line for n, line in enumerate(data.data.split("\n")))
-
-
 def undeclared(names: set[str], facts: Facts, shared: set[str]) -> Iterator[tuple[str, int]]:
-    """Names that nothing defines, of those that Jinja found undeclared, with a line where each is read."""
-    for name in sorted(names - NAMES - set(FUNCTIONS) - shared):
-        yield name, facts.names.get(name, 0)
+    """Names that nothing defines, of those that Jinja found undeclared, with the code of where each is read."""
+    missing = names - NAMES - set(FUNCTIONS) - shared
+    yield from sorted(((name, facts.names.get(name, 0)) for name in missing), key=lambda found: found[1])

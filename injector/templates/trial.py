@@ -38,6 +38,7 @@ class Verdict(msgspec.Struct):
 
     name: str
     message: str = ""
+    rule: str = "limit"
     file: str = ""
     line: int = 0
     column: int = 0
@@ -46,7 +47,7 @@ class Verdict(msgspec.Struct):
     def error(self) -> TemplateError:
         """The verdict as an error."""
         place = Place(self.file, self.line, self.column, self.text) if self.file else None
-        return TemplateError(self.name, self.message, place)
+        return TemplateError(self.name, self.message, place, rule=self.rule)
 
 
 def try_templates(templates: Mapping[str, Mapping[str, str]]) -> dict[str, TemplateError]:
@@ -115,7 +116,7 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
         template = load_template(name, sources)
     except TemplateError as error:
         place = error.place or Place("")
-        return Verdict(name, error.message, place.file, place.line, place.column, place.text)
+        return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text)
     failures: list[RenderError] = []
     rendered = 0
     for context in sample_contexts(template):
@@ -135,8 +136,9 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
 
 
 def _refused(name: str, error: RenderError) -> Verdict:
-    message = str(error).partition(": ")[2]
-    return Verdict(name, f"{message} (tried with a sample pod)", error.file, error.line)
+    place = error.place
+    message = f"{error.message} (tried with a sample pod)"
+    return Verdict(name, message, error.rule, place.file, place.line, place.column, place.text)
 
 
 def main() -> None:

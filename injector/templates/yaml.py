@@ -67,6 +67,11 @@ def compose(text: str) -> Node | None:
         raise ConstructorError(None, None, "the text holds half of a surrogate pair", None) from None
 
 
+def index(text: str, mark: Any) -> int:
+    """The offset of libyaml's mark in a text: it does not count a byte order mark at the start."""
+    return int(mark.index) + text.startswith("\ufeff")
+
+
 def load_manifest(text: str) -> Any:
     """The value of the one document of a text, None for an empty one; nulls are kept. Raises YAMLError with a mark."""
     node = compose(text)

@@ -193,7 +193,7 @@ def test_fails_cleanly(text: str) -> None:
     with pytest.raises(InjectionError) as caught:
         overlay(f"\n{text}", {"v": "x"})
     assert caught.value.reason is Reason.TEMPLATE_FAILED
-    assert str(caught.value).startswith("sample/overlay.yaml.j2:2: ")
+    assert str(caught.value).startswith("sample/overlay.yaml.j2:2:")
     assert "Traceback" not in str(caught.value)
 
 

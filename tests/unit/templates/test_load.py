@@ -157,9 +157,9 @@ def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
 
 def test_mistakes_in_other_files() -> None:
     base = manifest("files: {x.conf: {}}\nparameters: {p: {type: string}}")
-    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1: params\.q is no parameter"):
+    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1:11: error: params\.q is no parameter"):
         load_template("sample", {**base, "x.conf.j2": "{% import '_m.j2' as m %}", "_m.j2": "{{ params.q }}"})
-    with pytest.raises(TemplateError, match=r"sample/x\.conf\.j2:2: warn\(\) is for"):
+    with pytest.raises(TemplateError, match=r"sample/x\.conf\.j2:2:4: error: warn\(\) is for"):
         load_template("sample", {**base, "x.conf.j2": "\n{{ warn('x') }}"})
     # what an included file reads may come from the file that includes it
     load_template("sample", {**base, "x.conf.j2": "{% set y = 1 %}{% include '_m.j2' %}", "_m.j2": "{{ y }}"})
