@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -11,10 +11,8 @@ from injector.errors import Place
 from injector.templates.program import is_document
 from injector.templates.render import Context, render_files, render_overlay
 from injector.templates.template import OVERLAY, Template
+from injector.templates.trace import Trace, trace
 from injector.templates.yaml import load_manifest
-
-if TYPE_CHECKING:
-    from injector.templates.trace import Trace
 
 
 class RenderedSource:
@@ -57,6 +55,4 @@ class RenderedSource:
 
     @cached_property
     def _trace(self) -> Trace:
-        from injector.templates.trace import trace
-
         return trace(self._template, self._context, self.source)

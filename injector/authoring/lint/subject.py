@@ -13,6 +13,7 @@ from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 from injector.reasons import Effect, Reason
+from injector.templates.manifest import manifest_place
 from injector.templates.render import Context
 from injector.templates.template import Template
 
@@ -44,6 +45,7 @@ class Rendering:
     pod: Object  #: the pod before
     injection: Injection  #: what inject() made of it: `.applied`; or `.effect` and `.reason` where it is not injected
     after: Object  #: the pod after, also where a constraint refuses it
+    free: bool = False  #: whether what is given may be wrong beside other parameters, and the template right
 
     @property
     def injected(self) -> bool:
@@ -99,6 +101,8 @@ class Failure:
     reason: Reason
     message: str
     place: Place
+    parameter: str = ""  #: the parameter that is at an edge
+    free: bool = False  #: as in a Rendering
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,12 @@ class Subject:
         lines = self.sources.get(file, "").split("\n")
         return Place(file, line, column, lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else "")
 
-    def manifest(self, path: tuple[str | int, ...]) -> Place:
-        """The place of a key in template.yaml, such as ("parameters", "app-port", "default"); of its nearest parent
-        where it is not there.
-        """
-        from injector.templates.manifest import manifest_place
+    def manifest(self, path: Steps, key: bool = True) -> Place:
+        """The place of a key (or of its value) in template.yaml, such as ("parameters", "app-port", "default").
 
-        return manifest_place(self.template, path)
+        Of its nearest parent where it is not there.
+        """
+        return manifest_place(self.template, path, key=key)
 
     def search(self, file: str, text: str) -> Place:
         """The place at which a text first stands in a file; the file as a whole where it does not."""

@@ -1,0 +1,77 @@
+"""From a place in the pod after injection back to the overlay that put it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from injector.authoring.lint.subject import Rendering, Steps, plain_mapping
+from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned, step_of
+from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
+
+
+def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Steps | None:
+    """The path in the overlay of what stands at `path` in the pod after injection, as far as the overlay has it.
+
+    None where the overlay has nothing of it. Elements of lists are found by their merge keys, containers by their
+    names in whichever list: a sidecar that is native stands under initContainers in the pod.
+    """
+    if len(path) < 3 or path[0] != "spec" or path[1] not in CONTAINER_LISTS:
+        found = _descend(rendering.overlay.value, rendering.after, path)
+        return found if len(found) > 1 else None
+    container = _at(rendering.after, path[:3])
+    start = _container(rendering, plain_mapping(container).get("name"))
+    if start is None:
+        return None
+    ours, rest = _at(rendering.overlay.value, start), path[3:]
+    within = _descend(ours, container, rest)
+    if name_of(ours) == EVERY_CONTAINER and len(within) < len(rest):
+        return None  # what "*" does not set is the app's own
+    return start + within
+
+
+def _container(rendering: Rendering, name: Any) -> Steps | None:
+    """The overlay's container of a name, or else `"*"`."""
+    found = {value.get("name"): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
+    return found.get(name, found.get(EVERY_CONTAINER))
+
+
+def _descend(ours: Any, after: Any, path: Sequence[str | int]) -> Steps:
+    """How far a path within `after` leads within `ours`, in the indices that it has there."""
+    found: list[str | int] = []
+    field = ""
+    for step in path:
+        ours, own = bare_value(ours), step
+        after = _at(after, (step,))
+        if isinstance(step, int):
+            index = _index(ours, after, step, field)
+            if index is None:
+                break
+            own = index
+        elif not (isinstance(ours, dict) and step in ours):
+            break
+        else:
+            field = step
+        ours = ours[own]
+        found.append(own)
+    return tuple(found)
+
+
+def _index(ours: Any, item: Any, index: int, field: str) -> int | None:
+    """The index of the overlay's element that has an element's merge key; its own where the list has none."""
+    items = ours if isinstance(ours, list) else []
+    if not is_aligned(field):
+        return index if index < len(items) else None
+    wanted = step_of(item, field)
+    return next((n for n, own in enumerate(items) if step_of(plain(own), field) == wanted), None)
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    """What a path leads to; None where it leads nowhere."""
+    for step in path:
+        value = bare_value(value)
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and 0 <= step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,71 @@
+"""Comments that switch rules off: `# lint: disable=rule why` on a line, above one, or for a whole template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from injector.errors import Place
+from injector.templates.problem import Problem
+from injector.templates.template import MANIFEST
+
+#: The comments of YAML and most config files, of Jinja, of Markdown, and of languages like C.
+_COMMENT = re.compile(
+    r"(?P<before>^.*?)(?P<open>\{#-?|<!--|#|//|;)\s*lint:\s*disable\s*=\s*(?P<rules>[\w-]*(?:\s*,\s*[\w-]+)*)"
+    r"(?P<reason>.*?)\s*(?:-?#\}|-->)?\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Disable:
+    """One comment. `lines` are the 1-based lines that it is for; None is the whole template."""
+
+    place: Place
+    rules: tuple[str, ...]
+    reason: str
+    line: int | None
+
+    def covers(self, problem: Problem) -> bool:
+        """Whether it switches this problem off."""
+        if problem.rule not in self.rules:
+            return False
+        return self.line is None or (problem.place.file == self.place.file and problem.place.line == self.line)
+
+
+def disables(sources: Mapping[str, str]) -> Iterator[Disable]:
+    """The comments of a template's files, in order."""
+    for file, text in sources.items():
+        if "disable" not in text:
+            continue
+        lines = text.split("\n")
+        for number, line in enumerate(lines, 1):
+            found = _COMMENT.match(line)
+            if found is None or (file.endswith(".md") and found["open"] != "<!--"):
+                continue
+            rules = tuple(name.strip() for name in found["rules"].split(",") if name.strip())
+            place = Place(file, number, found.start("open") + 1, line.rstrip("\r"))
+            yield Disable(place, rules, found["reason"].strip(" \t:-"), _line(file, lines, number, found["before"]))
+
+
+def _line(file: str, lines: list[str], number: int, before: str) -> int | None:
+    """The line that a comment is for: its own, or, of one that stands alone, the next that is no such comment."""
+    if before.strip():
+        return number
+    if file == MANIFEST and not before:
+        return None
+    while number < len(lines) and _COMMENT.match(lines[number]):
+        number += 1
+    return number + 1
+
+
+def without_disabled(problems: list[Problem], comments: Collection[Disable]) -> tuple[list[Problem], set[Disable]]:
+    """The problems that no comment switches off, and the comments that switch something off."""
+    left: list[Problem] = []
+    used: set[Disable] = set()
+    for problem in problems:
+        covering = [comment for comment in comments if comment.covers(problem)]
+        used.update(covering)
+        if not covering:
+            left.append(problem)
+    return left, used

@@ -1,0 +1,177 @@
+"""A parameter at its edges: the values that its schema allows and that templates forget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from injector.templates.samples import sample_value
+from injector.templates.schema import make_parameter, value_of
+from injector.templates.template import UNSET, Parameter
+
+#: The length of the text that is tried where a schema sets none, and the most items of a list.
+_LONG = 1000
+_MANY = 100
+
+_FORMATS: Mapping[str, tuple[Any, ...]] = {
+    "quantity": ("1", "1Gi"),
+    "duration": ("1ms", "24h"),
+    "cidr": ("0.0.0.0/0", "fd00::/8"),
+    "port": (1, 65535),
+    "dns-label": ("a", "a" * 63),
+    "image": ("a:1", f"registry.example:5000/team/tool@sha256:{'0' * 64}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A value at an edge. `free`: whether it depends on other parameters (a limit on a request) or on nothing that the
+    schema says, so that a pod which is refused with it tells nothing about the template.
+    """
+
+    value: Any
+    free: bool = False
+
+
+def edges(parameter: Parameter) -> Iterator[Edge]:
+    """Values that the parameter takes, each once, none of them its default."""
+    seen = set()
+    if parameter.default is not UNSET:
+        seen.add(_key(parameter.default))
+    for candidate in _candidates(parameter.schema):
+        key = _key(candidate.value)
+        if key not in seen and _allowed(parameter, candidate.value):
+            seen.add(key)
+            yield candidate
+
+
+def _candidates(schema: Mapping[str, Any]) -> Iterator[Edge]:
+    for key in ("enum", "examples"):
+        for value in schema.get(key, ()):
+            yield Edge(value)
+    if "const" in schema:
+        yield Edge(schema["const"])
+    if "enum" not in schema:
+        kind = schema.get("type")
+        if kind in _KINDS:
+            yield from _KINDS[kind](schema)
+
+
+def _booleans(_schema: Mapping[str, Any]) -> Iterator[Edge]:
+    yield Edge(False)
+    yield Edge(True)
+
+
+def _numbers(schema: Mapping[str, Any]) -> Iterator[Edge]:
+    step = schema.get("multipleOf", 1)
+    for key, inwards in (("minimum", 0), ("maximum", 0), ("exclusiveMinimum", step), ("exclusiveMaximum", -step)):
+        if key in schema:
+            yield Edge(schema[key] + inwards)
+    yield from map(Edge, _FORMATS.get(str(schema.get("format")), ()))
+    if not any(key in schema for key in ("minimum", "exclusiveMinimum", "format")):
+        yield Edge(0, free=True)
+
+
+def _strings(schema: Mapping[str, Any]) -> Iterator[Edge]:
+    form = str(schema.get("format"))
+    if form in _FORMATS:
+        free = form == "quantity"
+        yield from (Edge(value, free) for value in _FORMATS[form])
+        return
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength")
+    yield Edge("a" * shortest, free="minLength" not in schema)
+    yield Edge("a" * (_LONG if longest is None else min(longest, 100_000)), free=longest is None)
+
+
+def _lists(schema: Mapping[str, Any]) -> Iterator[Edge]:
+    fewest, most = schema.get("minItems", 0), min(schema.get("maxItems", 1), _MANY)
+    items = schema.get("items")
+    inner = _parameter(items) if isinstance(items, Mapping) else None
+    for count in dict.fromkeys((fewest, 1, most)):
+        made = _distinct(inner, count) if inner is not None else [f"item{n}" for n in range(count)]
+        if made is not None:
+            yield Edge(made, free=count == 0 and "minItems" not in schema)
+    if inner is not None:
+        for edge in edges(inner):
+            yield Edge([edge.value], edge.free)
+
+
+def _objects(schema: Mapping[str, Any]) -> Iterator[Edge]:
+    yield Edge({}, free=True)
+    properties = schema.get("properties")
+    inner = {k: _parameter(v) for k, v in properties.items()} if isinstance(properties, Mapping) else {}
+    samples = {k: sample_value(p) for k, p in inner.items() if p is not None}
+    required = schema.get("required")
+    yield Edge({k: v for k, v in samples.items() if isinstance(required, list) and k in required and v is not UNSET})
+    whole = {k: v for k, v in samples.items() if v is not UNSET}
+    yield Edge(whole)
+    for name, part in inner.items():
+        for edge in edges(part) if part is not None else ():
+            yield Edge({**whole, name: edge.value}, edge.free)
+    if not inner:
+        yield Edge({"key": "value"}, free=True)
+
+
+_KINDS = {
+    "boolean": _booleans,
+    "integer": _numbers,
+    "number": _numbers,
+    "string": _strings,
+    "array": _lists,
+    "object": _objects,
+}
+
+
+def _parameter(schema: Any) -> Parameter | None:
+    """An inner schema as a parameter; None where it has no type, so that nothing is known of what it takes."""
+    try:
+        return make_parameter("item", schema)
+    except (ValueError, AttributeError):
+        return None
+
+
+def _distinct(inner: Parameter, count: int) -> list[Any] | None:
+    """So many values of a schema, none twice where that can be: two clusters of one name are nobody's edge."""
+    sample = sample_value(inner)
+    if sample is UNSET:
+        return [] if count == 0 else None
+    made = [sample]
+    for number in range(1, count):
+        made.append(_varied(inner, sample, number))
+    return made[:count]
+
+
+def _varied(inner: Parameter, sample: Any, number: int) -> Any:
+    if inner.schema.get("enum"):
+        choices = inner.schema["enum"]
+        return choices[number % len(choices)]
+    if isinstance(sample, bool):
+        return sample
+    if isinstance(sample, int | float):
+        other = sample + number if _allowed(inner, sample + number) else sample - number
+        return other if _allowed(inner, other) else sample
+    if isinstance(sample, str):
+        text = f"{sample}{number}"
+        return text if _allowed(inner, text) else sample
+    if isinstance(sample, dict):
+        properties = inner.schema.get("properties") or {}
+        parts = {k: _parameter(properties[k]) for k in sample if k in properties}
+        return {k: v if (p := parts.get(k)) is None else _varied(p, v, number) for k, v in sample.items()}
+    return sample
+
+
+def _allowed(parameter: Parameter, value: Any) -> bool:
+    try:
+        if isinstance(value, str) and parameter.type != "string":
+            return False
+        value_of(parameter, value)
+    except ValueError:
+        return False
+    return True
+
+
+def _key(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")

@@ -1,0 +1,161 @@
+"""Linting: templates in, problems out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from injector.authoring.lint.disable import Disable, disables, without_disabled
+from injector.authoring.lint.rendering import make_subject
+from injector.authoring.lint.rule import Rule, rules
+from injector.authoring.lint.subject import Subject
+from injector.errors import Place, TemplateError
+from injector.pods.context import Cluster
+from injector.templates.load import load_template, read_folder
+from injector.templates.problem import Problem
+from injector.templates.spelling import nearest
+from injector.templates.template import MANIFEST, OVERLAY
+
+#: The rule that is about comments which switch rules off; nothing switches it off.
+_DISABLE = "disable"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is looked for: the names of rules, none for all of them, and the API server's version."""
+
+    only: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+    kubernetes: tuple[int, int] = Cluster().version
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """The rules that count."""
+        return {
+            name: rule
+            for name, rule in rules().items()
+            if name not in self.disabled and (not self.only or name in self.only)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """A template, by its folder as people gave it, and what is wrong with it: by file, line, column."""
+
+    path: str
+    problems: tuple[Problem, ...]
+
+
+def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
+    """The folders of templates that paths stand for, each once and in order, and what is wrong with the paths.
+
+    A path is a template, a file of one, or a folder of templates.
+    """
+    found: dict[Path, str] = {}
+    problems: list[Problem] = []
+    for given in paths:
+        path = Path(given)
+        if path.is_file():
+            path = path.parent
+        try:
+            inner = [path] if _is_template(path) else sorted(p for p in path.iterdir() if _is_template(p))
+            if not inner:
+                problems.append(Problem("template", _nothing(path), given, Place("")))
+        except OSError as error:
+            message = f"the folder cannot be read: {error.strerror}"
+            problems.append(Problem("template", message, given, Place("")))
+            continue
+        for folder in inner:
+            found.setdefault(folder.resolve(), str(folder))
+    return list(found.values()), problems
+
+
+def _is_template(path: Path) -> bool:
+    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
+    return not path.name.startswith(".") and ((path / MANIFEST).is_file() or (path / OVERLAY).is_file())
+
+
+def _nothing(path: Path) -> str:
+    near = nearest(MANIFEST, [file.name for file in path.iterdir()])
+    missing = f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
+    return f"neither a template ({missing}) nor a folder of templates"
+
+
+def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
+    """Lint templates by their folders, in the order given. `told` hears of each as soon as it is done.
+
+    Raises SchemasMissingError where a rule needs Kubernetes' schemas and they are not there.
+    """
+    workers = min(len(paths), os.cpu_count() or 1)
+    if workers < 2:
+        results = []
+        for path in paths:
+            results.append(lint_template(path, options))
+            told(results[-1])
+        return results
+    rules()  # here, so that each worker has them from the start
+    done: dict[str, Linted] = {}
+    with ProcessPoolExecutor(workers) as pool:
+        futures = {pool.submit(lint_template, path, options): path for path in paths}
+        for future in as_completed(futures):
+            path = futures[future]
+            try:
+                done[path] = future.result()
+            except BrokenProcessPool:
+                message = "the linter was killed over this template or one beside it: lint them one by one"
+                done[path] = Linted(path, (Problem("template", message, path, Place("")),))
+            told(done[path])
+    return [done[path] for path in paths]
+
+
+def lint_template(path: str, options: Options) -> Linted:
+    """Everything that is wrong with the template of one folder. Raises SchemasMissingError."""
+    folder = Path(path)
+    name = folder.resolve().name
+    try:
+        sources = read_folder(folder)
+        template = load_template(name, sources, path)
+    except TemplateError as error:
+        return Linted(path, (replace(Problem.of(error), path=path),))
+    subject = make_subject(folder, path, template, sources, options.kubernetes)
+    return Linted(path, tuple(lint_subject(subject, options)))
+
+
+def lint_subject(subject: Subject, options: Options) -> list[Problem]:
+    """What the rules find, each problem once, less what comments switch off; by file, line and column."""
+    chosen = options.rules
+    problems = [problem for rule in chosen.values() for problem in _found(rule, subject)]
+    comments = list(disables(subject.sources))
+    kept, used = without_disabled([p for p in problems if p.rule != _DISABLE], comments)
+    kept += [p for p in problems if p.rule == _DISABLE]
+    if _DISABLE in chosen:
+        kept += _idle(subject, chosen, [comment for comment in comments if comment not in used])
+    return sorted(kept, key=_order)
+
+
+def _found(rule: Rule, subject: Subject) -> Iterator[Problem]:
+    """A rule's findings as problems. One that returns for other pods and parameters is told of once."""
+    seen = set()
+    for finding in rule.check(subject):
+        key = (finding.message, finding.place)
+        if key not in seen:
+            seen.add(key)
+            yield Problem(rule.name, finding.message, subject.path, finding.place, rule.severity, finding.help)
+
+
+def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Problem]:
+    """Comments that switch nothing off. Of rules that are not looked for here nothing is known."""
+    rule = chosen[_DISABLE]
+    for comment in comments:
+        if comment.rules and all(name in chosen for name in comment.rules):
+            message = f"{', '.join(comment.rules)} finds nothing here, so this comment switches nothing off"
+            yield Problem(rule.name, message, subject.path, comment.place, rule.severity, "take the comment out")
+
+
+def _order(problem: Problem) -> tuple[str, int, int, str, str]:
+    place = problem.place
+    return place.file, place.line, place.column, problem.rule, problem.message

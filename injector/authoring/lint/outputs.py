@@ -1,0 +1,75 @@
+"""Problems as text for people, as JSON, and as the workflow commands of GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from injector.authoring.lint.sarif import sarif, uri
+from injector.templates.problem import Problem
+
+#: A word and the name of a colour, to the word in it.
+Style = Callable[[str, str], str]
+
+
+def as_text(problems: Sequence[Problem], style: Style) -> str:
+    """One line for each problem, as compilers write it, the line of the file with a caret, and what to do."""
+    colours = {"error": "red", "warning": "yellow"}
+    parts = []
+    for problem in problems:
+        mark = f": {problem.severity}: "
+        line = str(problem).replace(mark, f": {style(problem.severity, colours[problem.severity])}: ", 1)
+        parts.append(f"{line}\n{problem.excerpt}".rstrip("\n") + "\n")
+    return "\n".join(parts)
+
+
+def as_json(problems: Sequence[Problem], templates: Sequence[str]) -> str:
+    """One object: the templates that were looked at, and the problems with every part of them."""
+    found = [
+        {
+            "rule": problem.rule,
+            "severity": problem.severity,
+            "message": problem.message,
+            "help": problem.help,
+            "template": problem.path,
+            "file": problem.place.file,
+            "line": problem.place.line,
+            "column": problem.place.column,
+            "text": problem.place.text,
+        }
+        for problem in problems
+    ]
+    return json.dumps({"templates": list(templates), "problems": found}, ensure_ascii=False, indent=2) + "\n"
+
+
+def as_sarif(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
+    """A SARIF log of one run."""
+    return json.dumps(sarif(problems), ensure_ascii=False, indent=2) + "\n"
+
+
+def as_github(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
+    """Workflow commands that become annotations of the lines in a pull request.
+
+    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+    """
+    lines = []
+    for problem in problems:
+        place = problem.place
+        properties = {
+            "file": uri(problem, quoted=False),
+            "line": place.line,
+            "col": place.column,
+            "title": problem.rule,
+        }
+        written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+        message = f"{problem.message} ({problem.help})" if problem.help else problem.message
+        lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

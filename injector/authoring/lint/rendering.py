@@ -1,0 +1,191 @@
+"""Making a `Subject`: the template is rendered for every sample pod, and with every parameter at its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from injector.authoring.lint.edges import Edge, edges
+from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.subject import Failure, Rendering, Subject
+from injector.errors import InjectionError, Place
+from injector.inject import inject
+from injector.making import Task, make
+from injector.pods.context import Cluster, Object, Request
+from injector.pods.decision import decide
+from injector.pods.delivery import config_map
+from injector.pods.overlay import plain
+from injector.pods.shape import string_map
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+from injector.templates.catalog import Catalog
+from injector.templates.parameters import resolve
+from injector.templates.render import Context, RenderError, render_files
+from injector.templates.samples import sample_value
+from injector.templates.snapshot import Snapshot
+from injector.templates.spelling import shortened
+from injector.templates.template import OVERLAY, UNSET, Parameter, Template
+
+#: What a template says of itself about a pod, or is told: no mistake of its.
+_ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
+
+
+def make_subject(
+    folder: Path,
+    path: str,
+    template: Template,
+    sources: Mapping[str, str],
+    kubernetes: tuple[int, int],
+) -> Subject:
+    """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
+    renderings: list[Rendering] = []
+    failures: list[Failure] = []
+    for made in _Renders(template, kubernetes).all():
+        if isinstance(made, Failure):
+            failures.append(made)
+        else:
+            renderings.append(made)
+    return Subject(
+        folder=folder,
+        path=path,
+        template=template,
+        sources=sources,
+        cases=_cases(folder),
+        kubernetes=kubernetes,
+        renderings=tuple(renderings),
+        failures=tuple(failures),
+    )
+
+
+def _cases(folder: Path) -> tuple[str, ...]:
+    tests = folder / "tests"
+    try:
+        found = sorted(file.name for file in tests.iterdir() if file.suffix == ".yaml")
+    except OSError:
+        return ()
+    return tuple(name for name in found if not name.endswith(".golden.yaml"))
+
+
+class _Renders:
+    """All renderings of one template."""
+
+    def __init__(self, template: Template, kubernetes: tuple[int, int]) -> None:
+        # where it may be used is for namespaces to say, and no matter here
+        self._template = replace(template, namespaces=None)
+        self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
+        catalog, cluster = Catalog([self._template]), Cluster(kubernetes)
+        self._snapshots = {
+            native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
+        }
+
+    def all(self) -> Iterator[Rendering | Failure]:
+        """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
+        unknown = [name for name, value in self._required.items() if value is UNSET]
+        for name in unknown:
+            message = f"parameter {name} is required, and no value that it takes is known; give it `examples`"
+            yield Failure("", {}, Reason.BAD_PARAMETER, message, Place("template.yaml"), name)
+        if unknown:
+            return
+        for sample in SAMPLE_PODS:
+            made = self._one(sample, None, Edge(UNSET))
+            if made is not None:
+                yield made
+        seen = set()
+        for parameter in self._template.parameters.values():
+            for edge in edges(parameter):
+                made = self._one(STANDARD, parameter, edge)
+                if isinstance(made, Rendering):
+                    what = _content(made)
+                    if what in seen:
+                        continue
+                    seen.add(what)
+                if made is not None:
+                    yield made
+
+    def _one(self, sample: SamplePod, parameter: Parameter | None, edge: Edge) -> Rendering | Failure | None:
+        """One render; None where the template does not serve this pod, which is an answer too."""
+        template, snapshot = self._template, self._snapshots[sample.native]
+        given = {} if parameter is None else {parameter.name: edge.value}
+        title = sample.title if parameter is None else f"{sample.title}, {parameter.name} = {shortened(edge.value, 60)}"
+        task = Task(
+            sample.namespace,
+            snapshot,
+            decide(sample.pod, sample.namespace, snapshot.settings, Request()),
+            [template.name],
+            {template.name: {**self._required, **given}},
+            sample.workload if sample.workload.owner else None,
+        )
+        injection = inject(
+            sample.pod,
+            sample.namespace,
+            snapshot,
+            names=task.names,
+            overrides=task.overrides,
+            workload=task.workload,
+        )
+        if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
+            return None
+        name = parameter.name if parameter else ""
+        try:
+            context = _context(sample, template, task)
+            overlay = RenderedSource(template, context)
+            files = {file: RenderedSource(template, context, file) for file in template.files}
+            after = injection.pod if injection.effect is Effect.INJECT else make(sample.pod, task).pod
+        except RenderError as error:
+            return Failure(title, given, error.reason, error.message, error.place, name)
+        except InjectionError as error:
+            if error.reason in _ANSWERS:
+                return None
+            return Failure(title, given, error.reason, str(error), Place(OVERLAY), name, free=edge.free)
+        return Rendering(
+            title=title,
+            context=context,
+            given=given,
+            overlay=overlay,
+            files=files,
+            pod=sample.pod,
+            injection=injection,
+            after=after,
+            free=edge.free,
+        )
+
+
+def _context(sample: SamplePod, template: Template, task: Task) -> Context:
+    """What the template sees of a sample pod, as an injection makes it."""
+    parameters = resolve(
+        template,
+        string_map(sample.pod, "annotations"),
+        sample.namespace.annotations,
+        task.settings,
+        task.overrides[template.name],
+    )
+    containers: Sequence[Object] = sample.pod["spec"]["containers"]
+    ports = [port for container in containers for port in container.get("ports", ())]
+    context = Context(
+        params=parameters.values,
+        object=sample.pod,
+        namespace=sample.namespace,
+        workload=sample.workload,
+        containers=containers,
+        ports=tuple(port["containerPort"] for port in ports if port.get("protocol", "TCP") == "TCP"),
+        cluster=task.snapshot.cluster,
+        native=task.native,
+    )
+    if not template.files:
+        return context
+    files = render_files(template, context)
+    generated = config_map(template.name, files, sample.namespace.name, sample.workload, task.settings)
+    return msgspec.structs.replace(context, configmap=generated.name)
+
+
+def _content(rendering: Rendering) -> bytes:
+    """What a rendering comes to but for its ConfigMap's name, so that equal ones are looked at once."""
+    name = rendering.context.configmap
+    parts: list[Any] = [rendering.overlay.warnings, sorted((n, f.text) for n, f in rendering.files.items())]
+    text = msgspec.json.encode([plain(rendering.overlay.value), parts])
+    return text.replace(name.encode(), b"") if name else text

@@ -1,0 +1,57 @@
+"""An image has a tag that says which version it is, or a digest.
+
+An image without a tag is `latest`. A value that is given for a parameter is its user's; defaults are looked at.
+
+Why: with `latest`, two pods of one Deployment run different versions, a node that restarts brings an upgrade nobody
+asked for, and a rollback changes nothing. It also makes kubelet ask the registry at each start (`imagePullPolicy` is
+Always by default for `latest`), so no pod starts while the registry is away.
+https://kubernetes.io/docs/concepts/containers/images/
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: registry.example:5000/tool
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: registry.example:5000/tool:1.2.3
+
+Proof: the API server takes any tag; which image a registry hands out under it is no matter of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Images without a version."""
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            image = container.get("image")
+            if not isinstance(image, str) or not image or image in rendering.given.values():
+                continue
+            what = _wrong(image)
+            if what:
+                yield Finding(
+                    f"image {image} {what}", rendering.overlay.place((*path, "image")), "name a version, or a digest"
+                )
+
+
+def _wrong(image: str) -> str:
+    name = image.rpartition("/")[2]
+    if "@" in name:
+        return ""
+    tag = name.partition(":")[2]
+    if not tag:
+        return "has no tag, which means latest"
+    return "has the tag latest, which is another image tomorrow" if tag == "latest" else ""

@@ -1,0 +1,47 @@
+"""No two parameters have names that differ by dashes only.
+
+Why: who mistypes one of them gets the other, or a hint to it: spelling hints leave dashes out, as people do.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    parameters:
+      time-out: {type: integer, minimum: 1, maximum: 60, default: 5, description: Seconds to connect.}
+      timeout: {type: integer, minimum: 1, maximum: 60, default: 5, description: Seconds to answer.}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/timeouts: "{{ params.time_out }} {{ params.timeout }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    parameters:
+      connect-timeout: {type: integer, minimum: 1, maximum: 60, default: 5, description: Seconds to connect.}
+      answer-timeout: {type: integer, minimum: 1, maximum: 60, default: 5, description: Seconds to answer.}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/timeouts: "{{ params.connect_timeout }} {{ params.answer_timeout }}"}
+
+Proof: both names are good annotation keys; it is people who mix them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Parameters called like one before them."""
+    known: dict[str, str] = {}
+    for name in subject.template.parameters:
+        other = known.setdefault(name.replace("-", ""), name)
+        if other != name:
+            yield Finding(
+                f"parameter {name} is called like {other}, but for dashes",
+                subject.manifest(("parameters", name)),
+                "rename one of the two",
+            )

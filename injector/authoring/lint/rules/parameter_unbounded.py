@@ -1,0 +1,87 @@
+"""A parameter's schema says what it takes: a format, a pattern, choices or bounds.
+
+Asked of texts (`format`, `pattern`, `enum`, `const` or `maxLength`), of numbers (a lower and an upper bound, `format:
+port`, `enum` or `const`), of lists (`items` and `maxItems`), of objects (`properties`, or a schema for
+`additionalProperties` or `propertyNames`), and of what is within lists and objects.
+
+Why: what the schema allows, somebody will set: a negative timeout, a port of 70000, a name with a blank. With bounds
+the pod's author reads what is allowed, at once, in place of a sidecar that does not start.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    parameters:
+      user: {type: integer, default: 1000, description: Its user.}
+      name: {type: string, default: tool, description: Its name.}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/user: "{{ params.user }} {{ params.name }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    parameters:
+      user: {type: integer, minimum: 1, maximum: 65535, default: 1000, description: Its user.}
+      name: {type: string, format: dns-label, default: tool, description: Its name.}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/user: "{{ params.user }} {{ params.name }}"}
+
+Proof: the schema is the injector's own; the API server never sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from injector.authoring.lint.subject import Finding, Steps, Subject
+
+SEVERITY = "warning"
+
+_EXACT = ("enum", "const")
+_COMBINED = ("anyOf", "oneOf", "allOf", "not")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Parameters, and parts of them, that take anything."""
+    for name, parameter in subject.template.parameters.items():
+        for path, missing in _open(parameter.schema, ()):
+            where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"
+            yield Finding(f"{where} takes anything: {missing}", subject.manifest(("parameters", name, *path)))
+
+
+def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
+    """The parts of a schema without bounds, by path, each with what is missing."""
+    if any(key in schema for key in (*_EXACT, *_COMBINED)):
+        return
+    kind = schema.get("type")
+    if kind == "string" and not any(key in schema for key in ("format", "pattern", "maxLength")):
+        yield path, "give it a format, a pattern, an enum or a maxLength"
+    elif kind in ("integer", "number") and schema.get("format") is None:
+        lower = any(key in schema for key in ("minimum", "exclusiveMinimum"))
+        upper = any(key in schema for key in ("maximum", "exclusiveMaximum"))
+        if not (lower and upper):
+            yield path, f"give it a {'maximum' if lower else 'minimum' if upper else 'minimum and a maximum'}"
+    elif kind == "array":
+        items = schema.get("items")
+        if "maxItems" not in schema:
+            yield path, "give it maxItems"
+        if not isinstance(items, Mapping):
+            yield path, "give it items"
+        else:
+            yield from _open(items, (*path, "items"))
+    elif kind == "object":
+        yield from _of_object(schema, path)
+
+
+def _of_object(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
+    properties, others = schema.get("properties"), schema.get("additionalProperties")
+    if not properties and not isinstance(others, Mapping) and "propertyNames" not in schema:
+        yield path, "give it properties, or a schema for additionalProperties"
+    if isinstance(properties, Mapping):
+        for name, inner in properties.items():
+            if isinstance(inner, Mapping):
+                yield from _open(inner, (*path, "properties", name))
+    if isinstance(others, Mapping):
+        yield from _open(others, (*path, "additionalProperties"))

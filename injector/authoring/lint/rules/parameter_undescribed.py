@@ -1,0 +1,48 @@
+"""Every parameter, and the template, has a description.
+
+Why: descriptions are what `injector docs` prints and what a person sees who has to choose a value; a name alone does
+not say the unit, nor what happens at 0.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    parameters:
+      delay-seconds: {type: integer, minimum: 0, maximum: 60, default: 5}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/delay: "{{ params.delay_seconds }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    parameters:
+      delay-seconds: {type: integer, minimum: 0, maximum: 60, default: 5, description: Seconds to stop.}
+    # overlay.yaml.j2
+    metadata:
+      annotations: {example.com/delay: "{{ params.delay_seconds }}"}
+
+Proof: descriptions are for people; no program misses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """What has no description."""
+    if not subject.template.description:
+        yield Finding(
+            "the template has no description", subject.manifest(("description",)), "say in one sentence what it is for"
+        )
+    for name, parameter in subject.template.parameters.items():
+        if not parameter.description.strip():
+            yield Finding(
+                f"parameter {name} has no description",
+                subject.manifest(("parameters", name)),
+                "say what it does, in which unit, and what 0 or nothing means",
+            )

@@ -1,0 +1,56 @@
+"""Every container says what it needs: requests of CPU and memory.
+
+A container of the overlay has no `resources.requests` for cpu or memory, and no limit, which would be the request
+too.
+
+Why: in a namespace with a ResourceQuota on requests the API server refuses each pod that has such a container, and
+the app does not start because of its sidecar. A HorizontalPodAutoscaler counts no utilisation for pods of which one
+container has no request. Without requests the sidecar is also the first to be starved.
+https://kubernetes.io/docs/concepts/policy/resource-quotas/
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        resources:
+          limits: {memory: 64Mi}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        resources:
+          requests: {cpu: 10m, memory: 32Mi}
+          limits: {memory: 64Mi}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Containers without a request of cpu or memory."""
+    for rendering in subject.renderings:
+        pod_level = plain_mapping(plain_mapping(rendering.after.get("spec")).get("resources"))
+        if pod_level:
+            continue  # the pod as a whole has its budget
+        for path, container in rendering.containers():
+            resources = plain_mapping(container.get("resources"))
+            said = {**plain_mapping(resources.get("limits")), **plain_mapping(resources.get("requests"))}
+            missing = [name for name in ("cpu", "memory") if name not in said]
+            if missing:
+                place = rendering.overlay.place((*path, "resources"), key=True)
+                yield Finding(
+                    f"container {container.get('name')} has no request of {' and '.join(missing)}",
+                    place,
+                    "add resources: {requests: {cpu: ..., memory: ...}}, from parameters",
+                )

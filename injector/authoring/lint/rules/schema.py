@@ -1,0 +1,61 @@
+"""The pod after injection is what Kubernetes' own schema allows.
+
+What is rendered is merged into each sample pod, and the result is held against the schema of `--kubernetes-version`:
+unknown and misspelt fields, values of a wrong type, fields that are missing.
+
+Why: the API server drops a field that it does not know without a word, so a misspelt `readinesProbe` is no probe; it
+answers 400 to a value of a wrong type and 422 to a missing field, so the pod does not start. A common one is a number
+as the value of an environment variable, which has to be a string: `value: "{{ params.port }}"`, in quotes.
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        readinesProbe:
+          httpGet: {path: /ready, port: {{ params.port }}}
+        env:
+        - {name: PORT, value: {{ params.port }}}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        readinessProbe:
+          httpGet: {path: /ready, port: {{ params.port }}}
+        env:
+        - {name: PORT, value: "{{ params.port }}"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.back import overlay_path
+from injector.authoring.lint.kubernetes import SchemaError, schema_errors
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.errors import Place
+from injector.templates.template import OVERLAY
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """What Kubernetes' schema has against the pods after injection."""
+    told = set()
+    for rendering in subject.renderings:
+        for error in schema_errors(rendering.after, subject.kubernetes):
+            if (error.path, error.message) not in told:  # finding the author's place takes a render of its own
+                told.add((error.path, error.message))
+                yield Finding(error.message, _place(rendering, error), f"seen for {rendering.title}")
+
+
+def _place(rendering: Rendering, error: SchemaError) -> Place:
+    path = overlay_path(rendering, error.path)
+    if path is None:
+        return rendering.overlay.place(("spec",), key=True) if rendering.overlay.value else Place(OVERLAY)
+    return rendering.overlay.place(path, key=bool(error.field) or not path)

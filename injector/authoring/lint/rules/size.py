@@ -1,0 +1,95 @@
+"""What is rendered is well below what Kubernetes stores.
+
+All config files of a pod are one ConfigMap, of at most 1 MiB; by annotation, all annotations of a pod have 256 KiB
+together. Three quarters of either is too much for parameters at their edges.
+
+Why: the API server refuses a ConfigMap or a pod that is larger, and the pod that meets the limit is the one whose
+team set the longest list. https://kubernetes.io/docs/concepts/configuration/configmap/
+
+Bad:
+    # template.yaml
+    description: A tool.
+    delivery: annotation
+    files:
+      tool.conf: {}
+    # tool.conf.j2
+    {% for number in range(9000) %}
+    server 10.0.0.1 weight=100 {{ number }};
+    {% endfor %}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    delivery: annotation
+    files:
+      tool.conf: {}
+    # tool.conf.j2
+    {% for number in range(90) %}
+    server 10.0.0.1 weight=100 {{ number }};
+    {% endfor %}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+
+SEVERITY = "warning"
+
+#: Bytes of a ConfigMap (Kubernetes documentation, "ConfigMaps") and of all annotations of an object (its validation).
+_CONFIG_MAP = 1024 * 1024
+_ANNOTATIONS = 256 * 1024
+_SHARE = 0.75
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """The largest rendering that comes near a limit, by files and by annotations."""
+    if not subject.renderings:
+        return
+    largest = max(subject.renderings, key=_files)
+    size = _files(largest)
+    if size > _SHARE * _CONFIG_MAP:
+        name = max(largest.files, key=lambda file: len(largest.files[file].text))
+        yield Finding(
+            f"the config files come to {size // 1024} KiB; a ConfigMap has {_CONFIG_MAP // 1024}",
+            subject.manifest(("files", name)),
+            f"seen for {largest.title}: bound its parameters, or write less",
+        )
+    heaviest = max(subject.renderings, key=_annotations)
+    size = _annotations(heaviest)
+    if size > _SHARE * _ANNOTATIONS:
+        yield Finding(
+            f"the pod's annotations come to {size // 1024} KiB; all of a pod's have {_ANNOTATIONS // 1024}",
+            subject.manifest(("delivery",)) if subject.template.files else heaviest.overlay.place(("metadata",)),
+            f"seen for {heaviest.title}: pods without a controller get their files by annotation in any case",
+        )
+
+
+def _files(rendering: Rendering) -> int:
+    return sum(len(file.text.encode()) for file in rendering.files.values())
+
+
+def _annotations(rendering: Rendering) -> int:
+    found = (rendering.after.get("metadata") or {}).get("annotations") or {}
+    return sum(len(f"{key}{value}".encode()) for key, value in found.items())

@@ -1,0 +1,68 @@
+"""What is taken from the generated ConfigMap is a file that the template makes.
+
+Looked at are the `items` of volumes, the `subPath` of mounts and the variables that name a file of it.
+
+Why: a pod whose volume lists a file that is not in its ConfigMap stays in ContainerCreating for ever; a `subPath` of
+that kind gets an empty folder in the place of the file.
+https://kubernetes.io/docs/concepts/storage/volumes/#configmap
+
+Bad:
+    # template.yaml
+    description: A tool.
+    files:
+      tool.yaml: {}
+    # tool.yaml.j2
+    level: info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool/tool.yml, subPath: tool.yml, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    files:
+      tool.yaml: {}
+    # tool.yaml.j2
+    level: info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool/tool.yml, subPath: tool.yaml, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Proof: it is the kubelet that looks for the file, and a control plane without nodes has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.configmap import references
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """References to files that the template does not make."""
+    known = subject.template.files
+    for rendering in subject.renderings if known else ():
+        for reference in references(rendering):
+            if reference.file is not None and reference.file not in known:
+                yield Finding(
+                    f"the template makes no file {reference.file}{hint(reference.file, known)}",
+                    rendering.overlay.place(reference.path),
+                )

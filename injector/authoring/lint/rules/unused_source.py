@@ -1,0 +1,56 @@
+"""Every file of the folder is used.
+
+A `*.j2` file that `files:` does not name and that no other file includes or imports.
+
+Why: it is nearly always a config file that was forgotten in `files:`, and so never reaches the pod; or what is left
+of one, which the next author will edit in vain.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    # overlay.yaml.j2
+    spec: {priorityClassName: sidecars}
+    # tool.conf.j2
+    level info;
+
+Good:
+    # template.yaml
+    description: A tool.
+    files:
+      tool.conf: {}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+    # tool.conf.j2
+    level info;
+
+Proof: a file that is not used reaches no program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.reading import sources_used
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Sources that nothing renders."""
+    used = sources_used(subject)
+    for file in subject.sources:
+        if file.endswith(".j2") and file not in used:
+            yield Finding(
+                f"nothing renders or includes {file}",
+                subject.line_place(file, 1, 1),
+                f"name it under files: in template.yaml ({file.removesuffix('.j2')}: {{}}), or take it out",
+            )

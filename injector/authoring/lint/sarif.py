@@ -1,0 +1,80 @@
+"""Problems as SARIF 2.1.0, which code scanning and editors read. https://docs.oasis-open.org/sarif/sarif/v2.1.0/"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from injector import __version__
+from injector.authoring.lint.explain import as_markdown
+from injector.authoring.lint.rule import rules
+from injector.templates.problem import Problem
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+
+def sarif(problems: Sequence[Problem]) -> dict[str, Any]:
+    """A log of one run: every rule with its documentation, and a result for each problem."""
+    others = sorted({problem.rule for problem in problems} - set(rules()))
+    names = [*rules(), *others]
+    return {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "injector lint",
+                        "semanticVersion": __version__,
+                        "rules": [*map(_rule, rules()), *({"id": name} for name in others)],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(problem, names) for problem in problems],
+            }
+        ],
+    }
+
+
+def uri(problem: Problem, *, quoted: bool = True) -> str:
+    """The file that a problem is in: relative to the working folder where it lies below it, otherwise as given."""
+    path = Path(problem.path) / problem.place.file
+    try:
+        path = path.absolute().relative_to(Path.cwd())
+    except ValueError:
+        path = path.absolute()
+        return path.as_uri() if quoted else str(path)
+    return quote(path.as_posix()) if quoted else path.as_posix()
+
+
+def _rule(name: str) -> dict[str, Any]:
+    rule = rules()[name]
+    documentation = rule.documentation
+    return {
+        "id": name,
+        "shortDescription": {"text": documentation.summary},
+        "fullDescription": {"text": documentation.text or documentation.summary},
+        "help": {"text": rule.docstring, "markdown": as_markdown(rule)},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
+    place = problem.place
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem)}}
+    if place.line:
+        physical["region"] = {"startLine": place.line}
+        if place.column:
+            physical["region"]["startColumn"] = place.column
+        if place.text:
+            physical["region"]["snippet"] = {"text": place.text}
+    text = f"{problem.message}\n{problem.help}" if problem.help else problem.message
+    return {
+        "ruleId": problem.rule,
+        "ruleIndex": names.index(problem.rule),
+        "level": problem.severity,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": physical}],
+    }

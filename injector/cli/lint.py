@@ -1,0 +1,122 @@
+"""`injector lint`: mistakes in templates, found without a cluster and before a pod does."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+import click
+
+from injector.authoring.lint.engine import Linted, Options, find_templates
+from injector.authoring.lint.engine import lint as lint_templates
+from injector.authoring.lint.explain import explanation
+from injector.authoring.lint.kubernetes import SchemasMissingError, check_version, versions
+from injector.authoring.lint.outputs import as_github, as_json, as_sarif, as_text
+from injector.authoring.lint.rule import Rule, rules
+from injector.cli.sources import VERSION_OPTION
+from injector.pods.context import Cluster
+from injector.templates.spelling import hint
+
+_OUTPUTS = {"json": as_json, "sarif": as_sarif, "github": as_github}
+#: The rules that need Kubernetes' schemas.
+_NEEDS_SCHEMAS = "schema"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules and stop.")
+@click.option("--explain", "explained", metavar="RULE", help="Print what a rule asks and why, and stop.")
+@click.option("--only", multiple=True, metavar="RULE", help="Look for this rule alone. Repeatable.")
+@click.option("--disable", "disabled", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
+@click.option("--strict", is_flag=True, help="Warnings count: exit with 1 for them too.")
+@click.option(
+    "--output",
+    type=click.Choice(["text", *_OUTPUTS]),
+    default="text",
+    show_default=True,
+    help="How problems are written; github is annotations of a pull request.",
+)
+@VERSION_OPTION
+def lint(
+    paths: tuple[str, ...],
+    list_rules: bool,
+    explained: str | None,
+    only: tuple[str, ...],
+    disabled: tuple[str, ...],
+    strict: bool,
+    output: str,
+    version: tuple[int, int] | None,
+) -> int:
+    """Find mistakes in templates before a pod does.
+
+    PATH is a template or a folder of templates; default: where you are. A comment `# lint: disable=RULE why` switches a
+    rule off for a line. Exits with 1 when there are errors.
+    """
+    if list_rules:
+        for name, rule in rules().items():
+            click.echo(f"{name:24} {rule.severity:8} {rule.documentation.summary}")
+        return 0
+    if explained is not None:
+        click.echo(explanation(_rule(explained), lambda text: click.style(text, bold=True)), nl=False)
+        return 0
+    options = Options(_names(only), _names(disabled), version or Cluster().version)
+    if _NEEDS_SCHEMAS in options.rules:
+        versions()
+        try:
+            check_version(options.kubernetes)
+        except SchemasMissingError as error:
+            raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
+    templates, problems = find_templates(paths or (".",))
+    for linted in lint_templates(templates, options, _Progress(len(templates))):
+        problems += linted.problems
+    if output == "text":
+        click.echo(as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True)), nl=False)
+    else:
+        click.echo(_OUTPUTS[output](problems, templates), nl=False)
+    counts = Counter[str](problem.severity for problem in problems)
+    click.echo(_summary(len(templates), counts), err=True)
+    return 1 if counts["error"] or (strict and problems) else 0
+
+
+class _Progress:
+    """Tells a person how far it is, on one line of a terminal; nobody else."""
+
+    def __init__(self, templates: int) -> None:
+        self._templates = templates
+        self._done = 0
+        self._shown = templates > 1 and sys.stderr.isatty()
+        self._show("")
+
+    def __call__(self, linted: Linted) -> None:
+        self._done += 1
+        self._show("" if self._done == self._templates else linted.path)
+
+    def _show(self, path: str) -> None:
+        if self._shown:
+            text = f"{self._done}/{self._templates} {path}" if self._done < self._templates else ""
+            click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+
+
+def _summary(templates: int, counts: Counter[str]) -> str:
+    """`12 templates, no problems` or `12 templates, 1 error, 3 warnings`."""
+    parts = [_counted(templates, "template")]
+    parts += [_counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    return ", ".join(parts if len(parts) > 1 else [*parts, "no problems"])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _names(given: Sequence[str]) -> frozenset[str]:
+    """Names of rules, also several behind one option. Raises click.UsageError for one that there is not."""
+    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    return frozenset(_rule(name).name for name in names)
+
+
+def _rule(name: str) -> Rule:
+    known = rules()
+    if name not in known:
+        raise click.UsageError(f"there is no rule {name}{hint(name, known)}")
+    return known[name]
