@@ -1,0 +1,73 @@
+"""What several rules ask about rendered values and about the author's text behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.subject import Rendering, Steps, Subject
+from injector.errors import InjectionError, Place
+from injector.pods.context import Object, Workload
+from injector.pods.overlay import bare_value
+from injector.templates.render import Context
+
+#: How a hole begins, after the quote that may stand before it.
+_HOLE = "{{"
+
+
+def leaves(value: Any, path: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Path and value of everything below that is neither mapping nor list; tags are looked through."""
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, part in bare.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(bare, list):
+        for index, part in enumerate(bare):
+            yield from leaves(part, (*path, index))
+    else:
+        yield path, bare
+
+
+def is_written(place: Place) -> bool:
+    """Whether the author wrote the value at this place, and no hole fills it."""
+    return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
+
+
+def usual(subject: Subject) -> Iterator[Rendering]:
+    """The renderings with the parameters as they are when nobody gives any."""
+    return (r for r in subject.renderings if r.given == subject.renderings[0].given)
+
+
+def sidecar_names(overlay: RenderedSource) -> list[tuple[Steps, Object]]:
+    """Path and value of the containers that would run beside the app, `"*"` left out."""
+    spec = bare_value(overlay.value.get("spec")) or {}
+    found: list[tuple[Steps, Object]] = []
+    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+        container = bare_value(item)
+        if isinstance(container, dict) and container.get("name") != "*":
+            found.append((("spec", "containers", index), container))
+    return found
+
+
+def rendered_for(
+    subject: Subject, context: Context, *, kind: str = "", native: bool | None = None, grace: int | None = None
+) -> RenderedSource | None:
+    """The overlay for a changed context: a workload of another kind, native sidecars or not, another grace period.
+
+    None where the template does not serve that, or fails: then another rule says so.
+    """
+    changes: dict[str, Any] = {}
+    if kind:
+        changes["workload"] = Workload(kind, context.workload.name or "sample", None)
+    if native is not None:
+        changes["native"] = native
+    if grace is not None:
+        spec = {**(context.object.get("spec") or {}), "terminationGracePeriodSeconds": grace}
+        changes["object"] = {**context.object, "spec": spec}
+    try:
+        return RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
+    except InjectionError:
+        return None

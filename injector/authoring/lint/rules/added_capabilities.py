@@ -1,0 +1,48 @@
+"""A container asks for a capability that Pod Security refuses.
+
+Level `baseline` allows a short list, NET_ADMIN and NET_RAW not among them; `restricted` allows NET_BIND_SERVICE alone.
+So the pod does not start in namespaces of those levels, with its sidecar or, where it is required, at all. Where the
+capability is the template's point, disable this rule on its line and say which level it needs.
+
+Source: Kubernetes docs, "Pod Security Standards", Capabilities.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          allowPrivilegeEscalation: false
+          capabilities: {drop: [ALL], add: [NET_ADMIN]}
+          seccompProfile: {type: RuntimeDefault}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          allowPrivilegeEscalation: false
+          capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}
+          seccompProfile: {type: RuntimeDefault}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._pod_security import findings
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each capability."""
+    yield from findings(subject, "add")

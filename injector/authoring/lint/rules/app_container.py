@@ -1,0 +1,103 @@
+"""The overlay reaches into the app's containers further than it seems.
+
+Three accidents. A container called `app` or `web`: a pod that has one of that name gets no sidecar, its own container
+is patched. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own, and
+its image's command is no longer run. `"*"` with a variable such as PATH or HOME: what the image says itself is not in
+the pod, so it is overwritten.
+
+Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": what the pod
+says takes the place of the image's.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      - name: "*"
+        args: [--log-folder, /logs]
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      - name: "*"
+        env:
+        - {name: LOG_FOLDER, value: /logs}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.pods.constraints.parts import mappings
+
+SEVERITY = "warning"
+
+_NAMES = frozenset(
+    {
+        "api",
+        "app",
+        "application",
+        "backend",
+        "container",
+        "frontend",
+        "job",
+        "main",
+        "server",
+        "service",
+        "web",
+        "worker",
+    }
+)
+_FIELDS = (
+    "image",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "startupProbe",
+    "readinessProbe",
+    "livenessProbe",
+    "lifecycle",
+    "restartPolicy",
+    "stdin",
+    "tty",
+)
+_VARIABLES = frozenset(
+    {"HOME", "HOST", "HOSTNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PORT", "PWD", "SHELL", "USER"}
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each name, field and variable."""
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            if container.get("name") in _NAMES:
+                yield Finding(
+                    f"apps have containers called {container['name']} too: a pod's own would be taken for this one",
+                    rendering.overlay.place((*path, "name")),
+                    f"call it {subject.template.name}",
+                )
+        yield from _everywhere(rendering)
+
+
+def _everywhere(rendering: Rendering) -> Iterator[Finding]:
+    for path, container in rendering.everywhere():
+        for field in _FIELDS:
+            if field in container:
+                yield Finding(
+                    f'"*" gives {field} to every container of the app that has none',
+                    rendering.overlay.place((*path, field), key=True),
+                    "leave it out, or name the container that is meant",
+                )
+        for index, variable in enumerate(mappings(container.get("env"))):
+            if variable.get("name") in _VARIABLES:
+                yield Finding(
+                    f'"*" overwrites what the app\'s image says in {variable["name"]}',
+                    rendering.overlay.place((*path, "env", index, "name")),
+                    "use a variable of the template's own",
+                )

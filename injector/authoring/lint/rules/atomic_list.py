@@ -1,0 +1,70 @@
+"""A list that does not merge stands where the pod may have its own.
+
+Lists without a merge key belong whole to one side: a pod that has one keeps it, and nothing of the overlay's gets in;
+with `!replace`, nothing of the pod's is left. At a sidecar of the template's own that does no harm, at the pod and at
+`"*"` it does. Volumes, variables, ports, tolerations and others of the merge table do merge.
+
+Source: Kubernetes API reference, the list types (`x-kubernetes-list-type: atomic`).
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      - name: "*"
+        securityContext:
+          capabilities: {drop: [NET_RAW]}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          capabilities: {drop: [NET_RAW]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each list."""
+    for rendering in subject.renderings:
+        for path, replaced in _shared(rendering):
+            loser = "a pod's own is lost" if replaced else "a pod that has its own keeps it, and gets none of this"
+            yield Finding(
+                f"{path[-2]}.{path[-1]} does not merge: {loser}",
+                rendering.overlay.place(path, key=True),
+                "leave it to the pod's author, or disable this rule with the reason why no pod has its own",
+            )
+
+
+def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:
+    """The lists that the overlay shares with the app, and whether `!replace` stands there."""
+    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    for field, value in spec.items():
+        if field not in (*CONTAINER_LISTS, "volumes"):
+            yield from _lists(value, ("spec", field), field)
+    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+        if name_of(item) == EVERY_CONTAINER:
+            yield from _lists(item, ("spec", "containers", index), "")
+
+
+def _lists(value: Any, path: Steps, field: str) -> Iterator[tuple[Steps, bool]]:
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, part in bare.items():
+            yield from _lists(part, (*path, key), str(key))
+    elif isinstance(bare, list) and not is_aligned(field):
+        yield path, isinstance(value, Replace)

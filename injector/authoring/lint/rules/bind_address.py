@@ -1,0 +1,127 @@
+"""A program listens on the loopback address alone where kubelet probes it.
+
+Kubelet's probes come from outside of the pod, to the pod's own address. A port that is bound to 127.0.0.1 refuses them:
+the startup probe never succeeds, and what follows is never started. `--mode validate` and `-t` see nothing wrong in it.
+
+Source: Kubernetes docs, "Pod Lifecycle", Probes: HTTP and TCP probes go to the pod's IP address.
+
+Bad:
+    # template.yaml
+    description: nginx beside the app.
+    parameters:
+      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18081, description: Its port.}
+    files:
+      nginx.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}
+    # nginx.conf.j2
+    events {}
+    http {
+        server { listen 127.0.0.1:{{ params.port }}; }
+    }
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/nginx:1.2
+        ports:
+        - {name: proxy-health, containerPort: {{ params.port }}}
+        startupProbe:
+          tcpSocket: {port: {{ params.port }}}
+        volumeMounts:
+        - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
+      volumes:
+      - name: proxy-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: nginx beside the app.
+    parameters:
+      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18081, description: Its port.}
+    files:
+      nginx.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}
+    # nginx.conf.j2
+    events {}
+    http {
+        server { listen {{ params.port }}; }
+    }
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/nginx:1.2
+        ports:
+        - {name: proxy-health, containerPort: {{ params.port }}}
+        startupProbe:
+          tcpSocket: {port: {{ params.port }}}
+        volumeMounts:
+        - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
+      volumes:
+      - name: proxy-config
+        configMap: {name: "{{ files.configmap }}"}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._envoy import bindings
+from injector.authoring.lint.rules._probes import asked_ports, port_numbers
+from injector.authoring.lint.rules._values import leaves, usual
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.errors import Place
+
+SEVERITY = "error"
+
+#: nginx's and HAProxy's directives, and options such as `--http-address=127.0.0.1:4180`.
+_LISTENS = re.compile(
+    r"(?:\blisten|\bbind|address|\blisten[-_a-z]*|\baddr)\b[\"']?\s*[:= ]\s*[\"']?(?:https?://)?"
+    r"(?P<host>\[[0-9a-fA-F:]*\]|[A-Za-z0-9.*-]+)?:?(?P<port>[0-9]{1,5})\b",
+    re.IGNORECASE,
+)
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each place where a port that kubelet asks is bound to the loopback address and nowhere else."""
+    for rendering in usual(subject):
+        asked = {number for _, container in rendering.containers() for number in _asked(container)}
+        for port in asked:
+            bound = [(host, place) for host, number, place in _bindings(rendering, subject) if number == port]
+            if bound and all(host in _LOOPBACK for host, _ in bound):
+                yield Finding(
+                    f"port {port} is bound to {bound[0][0]} alone, where kubelet's probes do not come",
+                    bound[0][1],
+                    "bind it to every address, or probe by exec",
+                )
+
+
+def _asked(container: dict[str, object]) -> Iterator[int]:
+    names = port_numbers(container)
+    for _, port in asked_ports(container):
+        number = names.get(port) if isinstance(port, str) else port
+        if number is not None:
+            yield number
+
+
+def _bindings(rendering: Rendering, subject: Subject) -> Iterator[tuple[str, int, Place]]:
+    """Host, port and place of all that the files and the arguments bind; "" is every address."""
+    for rendered in rendering.files.values():
+        if isinstance(rendered.value, str):
+            for number, line in enumerate(rendered.value.split("\n"), 1):
+                for found in _LISTENS.finditer(line):
+                    yield found["host"] or "", int(found["port"]), _source(rendered.source, number, found, subject)
+        else:
+            for host, port, path in bindings(rendered.value):
+                yield host, port, rendered.place(path)
+    for path, container in rendering.sidecars():
+        for field in ("command", "args", "env"):
+            for where, word in leaves(container.get(field), (*path, field)):
+                for found in _LISTENS.finditer(word) if isinstance(word, str) else ():
+                    yield found["host"] or "", int(found["port"]), rendering.overlay.place(where)
+
+
+def _source(file: str, line: int, found: re.Match[str], subject: Subject) -> Place:
+    """The author's line of a text file: the same text up to the port, wherever tags have moved it."""
+    start = found[0][: found.start("port") - found.start()]
+    return subject.search(file, start) if start in subject.sources.get(file, "") else subject.line_place(file, line)

@@ -1,0 +1,67 @@
+"""The overlay fills in a field that is never empty in a cluster.
+
+The API server writes its defaults into a pod before any webhook sees it: `terminationGracePeriodSeconds: 30`,
+`restartPolicy: Always`, an `imagePullPolicy` in every container. What the pod has, stays; so the overlay's value counts
+in manifests on your own machine and never in the cluster. Say `!replace` where it has to hold, or leave it out.
+
+Source: Kubernetes API reference, PodSpec and Container, defaults; docs, "Dynamic Admission Control".
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      terminationGracePeriodSeconds: 60
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      terminationGracePeriodSeconds: !replace 60
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+
+SEVERITY = "warning"
+
+_OF_PODS = (
+    "dnsPolicy",
+    "enableServiceLinks",
+    "preemptionPolicy",
+    "restartPolicy",
+    "schedulerName",
+    "serviceAccountName",
+    "terminationGracePeriodSeconds",
+)
+_OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each such field without `!replace`."""
+    for rendering in subject.renderings:
+        for path in _filled(rendering):
+            yield Finding(
+                f"{path[-1]} is never empty in a cluster: what the API server fills in stays, and this is lost",
+                rendering.overlay.place(path, key=True),
+                "write `!replace` before the value, or leave the field out",
+            )
+
+
+def _filled(rendering: Rendering) -> Iterator[Steps]:
+    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    for field in _OF_PODS:
+        if field in spec and not isinstance(spec[field], Replace):
+            yield "spec", field
+    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+        if name_of(item) == EVERY_CONTAINER and isinstance(item, dict):
+            for field in _OF_CONTAINERS:
+                if field in item and not isinstance(item[field], Replace):
+                    yield "spec", "containers", index, field

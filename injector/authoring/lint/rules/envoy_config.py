@@ -1,0 +1,169 @@
+"""Envoy's configuration is valid and does not work: what `envoy --mode validate` does not see.
+
+It accepts a tcp_proxy to a cluster that is not there (each connection is closed), an HTTP connection manager whose last
+filter is no router (it does not start, or answers nothing), two listeners of one name (the second is ignored), and a
+cluster of type ORIGINAL_DST behind a listener without the original_dst filter (Envoy calls itself).
+
+Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Original destination".
+
+Bad:
+    # template.yaml
+    description: Envoy beside the app.
+    parameters:
+      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 15020, description: Its port.}
+    files:
+      envoy.yaml: {validate: [envoy, --mode, validate, -c, "{path}"]}
+    # envoy.yaml.j2
+    static_resources:
+      listeners:
+      - name: inbound
+        address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
+        filter_chains:
+        - filters:
+          - name: envoy.filters.network.tcp_proxy
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
+              stat_prefix: inbound
+              cluster: the-app
+      clusters:
+      - name: app
+        type: STATIC
+        load_assignment:
+          cluster_name: app
+          endpoints:
+          - lb_endpoints:
+            - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/envoy:1.2
+        volumeMounts:
+        - {name: proxy-config, mountPath: /etc/envoy, readOnly: true}
+      volumes:
+      - name: proxy-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: Envoy beside the app.
+    parameters:
+      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 15020, description: Its port.}
+    files:
+      envoy.yaml: {validate: [envoy, --mode, validate, -c, "{path}"]}
+    # envoy.yaml.j2
+    static_resources:
+      listeners:
+      - name: inbound
+        address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
+        filter_chains:
+        - filters:
+          - name: envoy.filters.network.tcp_proxy
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
+              stat_prefix: inbound
+              cluster: app
+      clusters:
+      - name: app
+        type: STATIC
+        load_assignment:
+          cluster_name: app
+          endpoints:
+          - lb_endpoints:
+            - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/envoy:1.2
+        volumeMounts:
+        - {name: proxy-config, mountPath: /etc/envoy, readOnly: true}
+      volumes:
+      - name: proxy-config
+        configMap: {name: "{{ files.configmap }}"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.rules._envoy import clusters, filters, is_type, listeners
+from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.context import Object
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+_Placed = tuple[RenderedSource, Steps, Object]
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each of these mistakes, over all files of a rendering that hold listeners."""
+    for rendering in subject.renderings:
+        found: list[_Placed] = [
+            (file, path, listener) for file in rendering.files.values() for path, listener in listeners(file.value)
+        ]
+        if found:
+            yield from _names(found)
+            yield from _filters(rendering, found)
+
+
+def _names(found: list[_Placed]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for file, path, listener in found:
+        name = text(listener.get("name"))
+        if name and name in seen:
+            yield Finding(
+                f"two listeners are called {name}: Envoy ignores the second",
+                file.place((*path, "name")),
+                "rename one",
+            )
+        seen.add(name)
+
+
+def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
+    bootstraps = [file.value for file in rendering.files.values()]
+    known = {text(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
+    told_more = any(mapping(mapping(config).get("dynamic_resources")).get("cds_config") for config in bootstraps)
+    for file, path, listener in found:
+        restored = listener.get("use_original_dst") is True or any(
+            is_type(mapping(item.get("typed_config")), "OriginalDst")
+            for item in mappings(listener.get("listener_filters"))
+        )
+        for where, config in filters(listener):
+            at = (*path, *where)
+            if is_type(config, "HttpConnectionManager"):
+                chain = mappings(config.get("http_filters"))
+                if not chain or not is_type(mapping(chain[-1].get("typed_config")), "Router"):
+                    yield Finding(
+                        "the last HTTP filter is no router, so no request is answered",
+                        file.place((*at, "http_filters"), key=True),
+                        "end http_filters with envoy.filters.http.router",
+                    )
+            for target_path, target in _targets(config):
+                cluster = known.get(target)
+                place = file.place((*at, *target_path))
+                if cluster is None and not told_more:
+                    yield Finding(
+                        f"there is no cluster {target}{hint(target, known)}", place, "name one of the clusters"
+                    )
+                elif cluster is not None and cluster.get("type") == "ORIGINAL_DST" and not restored:
+                    yield Finding(
+                        f"cluster {target} goes where the caller wanted to, and this listener does not know where",
+                        place,
+                        "add the listener filter envoy.filters.listener.original_dst",
+                    )
+
+
+def _targets(config: Object) -> Iterator[tuple[Steps, str]]:
+    """Path within a network filter and name of each cluster that it sends to."""
+    if isinstance(config.get("cluster"), str):
+        yield ("cluster",), config["cluster"]
+    for host_index, host in enumerate(mappings(mapping(config.get("route_config")).get("virtual_hosts"))):
+        for index, route in enumerate(mappings(host.get("routes"))):
+            target = mapping(route.get("route")).get("cluster")
+            if isinstance(target, str):
+                path: Steps = ("route_config", "virtual_hosts", host_index, "routes", index, "route", "cluster")
+                yield path, target

@@ -1,0 +1,54 @@
+"""A container's port is a number that nobody can change.
+
+Every port is some app's. Where the pod declares the same, its injection fails, and with a number in the overlay there
+is nothing that its author could set to get the sidecar after all. Make it a parameter, and use that in the config file
+as well.
+
+Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: 12020}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import is_written, usual
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each port that is written as a number."""
+    for rendering in usual(subject):
+        for path, container in rendering.sidecars():
+            for index, port in enumerate(container.get("ports") or []):
+                if isinstance(port, dict) and isinstance(port.get("containerPort"), int):
+                    place = rendering.overlay.place((*path, "ports", index, "containerPort"))
+                    if is_written(place):
+                        yield Finding(
+                            f"port {port['containerPort']} is fixed: a pod that has it too cannot get this sidecar",
+                            place,
+                            "make it a parameter with this default, format: port",
+                        )

@@ -1,0 +1,56 @@
+"""A preStop hook sleeps longer than some pods may take to end.
+
+The API server refuses a pod whose `preStop.sleep` is above its `terminationGracePeriodSeconds`; so such pods, those of
+tests and batches with a period of a second or 0 among them, get no sidecar. Take the smaller of the two.
+
+Source: Kubernetes docs, "Container Lifecycle Hooks", Sleep action; API validation of SleepAction.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        lifecycle:
+          preStop: {sleep: {seconds: 10}}
+
+Good:
+    # overlay.yaml.j2
+    {% set delay = [10, pod.spec.terminationGracePeriodSeconds | default(30)] | min %}
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+    {% if delay > 0 %}
+        lifecycle:
+          preStop: {sleep: {seconds: {{ delay }}}}
+    {% endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
+from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.constraints.parts import mapping
+
+SEVERITY = "error"
+
+_SHORT = 1
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each hook that a pod with a grace period of a second cannot have."""
+    for rendering in usual(subject):
+        for native in (True, False):
+            overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
+            for path, container in sidecar_names(overlay) if overlay is not None else ():
+                sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
+                seconds = sleep.get("seconds")
+                if overlay is not None and isinstance(seconds, int) and seconds > _SHORT:
+                    yield Finding(
+                        f"pods whose terminationGracePeriodSeconds is below {seconds} are refused with this hook",
+                        overlay.place((*path, "lifecycle", "preStop", "sleep", "seconds")),
+                        "take [seconds, pod.spec.terminationGracePeriodSeconds | default(30)] | min",
+                    )

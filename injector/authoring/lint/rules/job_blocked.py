@@ -1,0 +1,55 @@
+"""A Job with this sidecar never ends, and nobody is told.
+
+A Job is done when all its containers are. A native sidecar does not count; a plain container does, and where the
+cluster has no native sidecars, or `nativeSidecars: never` is set, that is what a sidecar is. `native` tells you: warn,
+or fail(). A `restartPolicy` at the container other than Always keeps it plain in every cluster.
+
+Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+
+Good:
+    # overlay.yaml.j2
+    {% if not native and workload.kind in ["Job", "CronJob"] %}
+      {{ warn("the shipper does not end by itself here, so this Job will not complete") }}
+    {% endif %}
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each sidecar."""
+    for rendering in usual(subject):
+        plain = rendered_for(subject, rendering.context, kind="Deployment", native=False)
+        job = rendered_for(subject, rendering.context, kind="Job", native=False)
+        if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
+            for path, container in sidecar_names(job):
+                yield Finding(
+                    f"where {container.get('name')} is a plain container, a Job with it never ends, and nobody is told",
+                    job.place((*path, "name")),
+                    'warn() or fail() under {% if not native and workload.kind in ["Job", "CronJob"] %}',
+                )
+        for path, container in rendering.sidecars():
+            if container.get("restartPolicy", "Always") != "Always":
+                yield Finding(
+                    f"with this restartPolicy {container.get('name')} is never a native sidecar: no Job with it ends",
+                    rendering.overlay.place((*path, "restartPolicy")),
+                    "leave it out",
+                )

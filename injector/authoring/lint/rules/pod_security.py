@@ -1,0 +1,64 @@
+"""Something in the overlay keeps the pod out of namespaces with a Pod Security level.
+
+The finding names the lowest level that refuses it. Users, capabilities, privileges, host paths and host namespaces have
+rules of their own; this one tells of the rest: a missing `seccompProfile` or `drop: [ALL]`, host ports, SELinux and
+AppArmor options, sysctls, volume types, hosts of probes.
+
+Source: Kubernetes docs, "Pod Security Standards".
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          allowPrivilegeEscalation: false
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          allowPrivilegeEscalation: false
+          capabilities: {drop: [ALL]}
+          seccompProfile: {type: RuntimeDefault}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._pod_security import refusals
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+#: Fields that have a rule of their own.
+_OTHERS = frozenset(
+    {
+        "runAsUser",
+        "runAsNonRoot",
+        "add",
+        "allowPrivilegeEscalation",
+        "privileged",
+        "hostPath",
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+    }
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each thing that is refused."""
+    for rendering in subject.renderings:
+        for refusal in refusals(rendering, subject.kubernetes[1]):
+            if refusal.field not in _OTHERS:
+                yield refusal.finding(rendering)

@@ -1,0 +1,63 @@
+"""A container takes a port that apps take.
+
+The containers of a pod share one network: the second that binds a port does not start, or takes the traffic of the
+first. Where the app declares the port, the injection fails and says so; where it does not, the pod crashes. Take a
+default above 10000 that no program is known for.
+
+Source: Kubernetes docs, "Pods", Pod networking.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: 8080}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+#: What frameworks and servers listen on when nobody tells them otherwise.
+_LIKELY = frozenset(
+    (
+        1433, 1521, 1883, 3000, 3001, 3306, 4000, 4200, 4567, 5000, 5001, 5173, 5432, 5601, 5672, 6379, 7000, 8000,
+        8001, 8008, 8010, 8080, 8081, 8088, 8090, 8181, 8443, 8501, 8761, 8888, 9000, 9001, 9042, 9080, 9090, 9091,
+        9092, 9200, 9443, 10000, 11211, 15672, 27017, 50051,
+    )
+)  # fmt: skip
+_PRIVILEGED = 1024
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each port, written or a parameter's default."""
+    for rendering in usual(subject):
+        for path, container in rendering.sidecars():
+            for index, port in enumerate(container.get("ports") or []):
+                number = port.get("containerPort") if isinstance(port, dict) else None
+                if isinstance(number, int) and (number in _LIKELY or number < _PRIVILEGED):
+                    yield Finding(
+                        f"apps listen on port {number} too: such a pod would not get this sidecar, or not start",
+                        rendering.overlay.place((*path, "ports", index, "containerPort")),
+                        "take another default, and let a parameter change it",
+                    )

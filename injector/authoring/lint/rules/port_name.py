@@ -1,0 +1,64 @@
+"""A port has a name that apps give to theirs.
+
+A Service's `targetPort`, a NetworkPolicy and a PodMonitor may name a port. Where the app's port has no name, or is not
+declared, they find the sidecar's in its place: requests for the app end at the sidecar. Begin the name with the
+template's; it has 15 characters at most.
+
+Source: Kubernetes docs, "Service", Port definitions: the name of a port is looked up in all containers of the pod.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: http, containerPort: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+_LIKELY = """
+actuator admin amqp api app backend client container-port data db debug default dns frontend ftp gateway grpc grpc-
+web health healthz http http-alt http-api http-metrics http-web http1 http2 https internal jmx live liveness main
+management metrics monitoring mysql port postgres postgresql private probe probes prom prometheus public readiness
+redis rest rpc server service ssh ssl status tcp telemetry tls udp ui web webhook webhooks websocket ws
+"""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each port."""
+    for rendering in usual(subject):
+        for path, container in rendering.sidecars():
+            for index, port in enumerate(container.get("ports") or []):
+                name = port.get("name") if isinstance(port, dict) else None
+                if name in _LIKELY.split():
+                    yield Finding(
+                        f"apps have ports called {name} too: who looks for the app's by name may find this one",
+                        rendering.overlay.place((*path, "ports", index, "name")),
+                        "begin its name with the template's, 15 characters at most",
+                    )

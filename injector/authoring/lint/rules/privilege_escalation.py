@@ -1,0 +1,46 @@
+"""A container may gain privileges: it is privileged, or does not say `allowPrivilegeEscalation: false`.
+
+Without that line a program with the setuid bit runs as its owner. It is Kubernetes' default, and Pod Security level
+`restricted` refuses it; `privileged: true` is refused by `baseline` as well.
+
+Source: Kubernetes docs, "Pod Security Standards", Privilege Escalation and Privileged Containers.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          capabilities: {drop: [ALL]}
+          seccompProfile: {type: RuntimeDefault}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        securityContext:
+          runAsNonRoot: true
+          runAsUser: 1000
+          allowPrivilegeEscalation: false
+          capabilities: {drop: [ALL]}
+          seccompProfile: {type: RuntimeDefault}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._pod_security import findings
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each container."""
+    yield from findings(subject, "privileged", "allowPrivilegeEscalation", every=False)

@@ -1,0 +1,61 @@
+"""A probe or a hook names a port that its container does not have.
+
+A name is looked up among the container's own ports. The API server takes any; kubelet finds none, and the probe fails
+for ever: a native sidecar whose startupProbe fails holds back the app.
+
+Source: Kubernetes docs, "Configure Liveness, Readiness and Startup Probes": a named port is a ContainerPort's name.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        startupProbe:
+          httpGet: {path: /health, port: shipper-ready}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        startupProbe:
+          httpGet: {path: /health, port: shipper-health}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._probes import asked_ports, port_numbers
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each probe or hook."""
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            names = port_numbers(container)
+            for where, port in asked_ports(container):
+                if isinstance(port, str) and port not in names:
+                    yield Finding(
+                        f"{container.get('name')} has no port called {port}{hint(port, names, 'its ports are')}",
+                        rendering.overlay.place((*path, *where)),
+                        "name one of its ports, or give the number",
+                    )

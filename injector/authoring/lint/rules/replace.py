@@ -1,0 +1,83 @@
+"""A `!replace` takes away more than one value of the app, or what makes it that app.
+
+On a single value such as `imagePullPolicy` it is harmless: the old one is in the receipt. On a list or a mapping it
+takes away everything that the pod's author wrote there, variables that the app cannot run without among it; on an
+image, a command, a user or a service account it makes another program of it. Tag the one value that is meant.
+
+Source: the author's guide, "Merge".
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      - name: "*"
+        env: !replace
+        - {name: LOG_FOLDER, value: /logs}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      - name: "*"
+        env:
+        - {name: LOG_FOLDER, value: !replace /logs}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from injector.authoring.lint.subject import Finding, Steps, Subject, plain_mapping
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+
+SEVERITY = "warning"
+
+_IDENTITY = frozenset(
+    {
+        "hostNetwork",
+        "hostPID",
+        "hostname",
+        "image",
+        "name",
+        "nodeName",
+        "restartPolicy",
+        "runAsGroup",
+        "runAsUser",
+        "serviceAccountName",
+    }
+)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each such tag that stands where the app's values are."""
+    for rendering in subject.renderings:
+        overlay = plain_mapping(rendering.overlay.value)
+        for path, value in _tags({key: overlay[key] for key in ("metadata", "spec") if key in overlay}, ()):
+            if isinstance(value, dict | list):
+                message = f"!replace takes away all that the pod's author wrote in {path[-1]}"
+            elif path[-1] in _IDENTITY:
+                message = f"!replace of {path[-1]} makes another app of it"
+            else:
+                continue
+            place = rendering.overlay.place(path)
+            yield Finding(message, place, "tag the one value that has to change")
+
+
+def _tags(value: Any, path: Steps) -> Iterator[tuple[Steps, Any]]:
+    """Path and value of each tag; those in a sidecar of the template's own replace nothing of the app's."""
+    if isinstance(value, Replace):
+        yield path, value.value
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, part in bare.items():
+            yield from _tags(part, (*path, key))
+    elif isinstance(bare, list):
+        own = path in (("spec", "containers"), ("spec", "initContainers"))
+        for index, part in enumerate(bare):
+            if not (own and name_of(part) != EVERY_CONTAINER):
+                yield from _tags(part, (*path, index))

@@ -1,0 +1,105 @@
+"""A password or key goes through a parameter, a variable or a config file.
+
+Parameters are annotations; config files are ConfigMaps; the values of variables stand in the pod. Whoever may look at
+pods and ConfigMaps reads them (the role `view` lets one, and not at Secrets), and they are in etcd, in backups and in
+audit logs in plain text. Let a parameter name a Secret, and refer to it by `secretKeyRef` or mount it.
+
+Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        env:
+        - {name: API_TOKEN, value: "{{ params.api_token }}"}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      api-token: {type: string, maxLength: 100, default: changeme, description: Token of the log server.}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        env:
+        - name: API_TOKEN
+          valueFrom: {secretKeyRef: {name: "{{ params.secret_name }}", key: token}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      secret-name: {type: string, format: dns-label, default: shipper, description: Secret with the key token.}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.pods.constraints.parts import mappings
+from injector.templates.template import Parameter
+
+SEVERITY = "error"
+
+_WORDS = r"password|passwd|passphrase|token|(?:api|private|secret|access|signing|encryption)[-_]?key|credentials?"
+#: A name that ends with what it holds: `client-secret`, and not `secret-name` or `token-file`. A parameter that is
+#: just called `secret` mostly names one.
+_SECRET = re.compile(rf"(?:^|.*[-_])(?:{_WORDS}|(?<=[-_])secret)\Z", re.IGNORECASE)
+_HOLE = re.compile(r"\{\{.*?\}\}")
+_USE = re.compile(r"\bparams\.([A-Za-z0-9_]+)")
+_REFERENCE = re.compile(r"secretKeyRef|secretName|secretRef")
+#: What begins a key of a well-known kind.
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b")
+_HELP = "let a parameter name a Secret, and refer to it by secretKeyRef, or mount it"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each use of such a parameter, each such variable, and each key that is written out."""
+    secret = {p.variable: p.name for p in subject.template.parameters.values() if _is_secret(p)}
+    for file, text in subject.sources.items():
+        lines = text.split("\n") if file.endswith(".j2") else []
+        for number, line in enumerate(lines, 1):
+            if not any(_REFERENCE.search(near) for near in lines[max(0, number - 3) : number]):
+                for variable, column in _uses(line):
+                    if variable in secret:
+                        yield Finding(
+                            f"{secret[variable]} is a secret by its name, and all who may look at pods read it here",
+                            subject.line_place(file, number, column),
+                            _HELP,
+                        )
+            if key := _KEY.search(line):
+                yield Finding("a key is written out here", subject.line_place(file, number, key.start() + 1), _HELP)
+    for rendering in subject.renderings:
+        yield from _variables(rendering)
+
+
+def _is_secret(parameter: Parameter) -> bool:
+    """By its name; a switch or a number is none, and a DNS label names one."""
+    named = _SECRET.match(parameter.name) is not None
+    return named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
+
+
+def _uses(line: str) -> Iterator[tuple[str, int]]:
+    """The parameters in a line's holes, with their columns."""
+    for hole in _HOLE.finditer(line):
+        for use in _USE.finditer(hole[0]):
+            yield use[1], hole.start() + use.start() + 1
+
+
+def _variables(rendering: Rendering) -> Iterator[Finding]:
+    for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for index, variable in enumerate(mappings(container.get("env"))):
+            name, value = variable.get("name"), variable.get("value")
+            if isinstance(name, str) and _SECRET.match(name) and isinstance(value, str) and _is_text(value):
+                place = rendering.overlay.place((*path, "env", index, "value"))
+                if "params." not in place.text:  # told above
+                    yield Finding(f"{name} is a secret by its name, and its value stands in the pod", place, _HELP)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a value may be the secret itself: no path, and no reference to another variable."""
+    return bool(value) and not value.startswith(("/", "$("))

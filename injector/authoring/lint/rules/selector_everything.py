@@ -1,0 +1,47 @@
+"""The template's selector fits every pod.
+
+A template with a `selector` is given to the pods that it fits when nobody names one. An empty selector fits all of
+them: the sidecar comes into each pod of each namespace that is injected. Leave the key out where people are to name the
+template; where all are meant, that is the settings' `templates`, which an admin writes.
+
+Source: Kubernetes docs, "Labels and Selectors": an empty label selector matches all objects.
+
+Bad:
+    # template.yaml
+    description: Ships the app's logs.
+    selector: {}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+
+Good:
+    # template.yaml
+    description: Ships the app's logs.
+    selector: {matchLabels: {shipper.example.com/logs: "true"}}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """At most one finding."""
+    selector = subject.template.selector
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield Finding(
+            "an empty selector fits every pod: all that are injected get this template unless they name others",
+            subject.manifest(("selector",)),
+            "name a label, or leave the key out",
+        )

@@ -1,0 +1,74 @@
+"""A sidecar that carries the app's traffic stops at the same moment as the app.
+
+Native sidecars stop after the app. Plain containers are all told to stop at once: the sidecar is gone while the app
+still answers its last requests, and those are lost. A preStop hook that sleeps holds the signal back; `native` tells
+when it is needed. Ports for metrics, health and the like are not looked at.
+
+Source: Kubernetes docs, "Pod Lifecycle", Termination of Pods, and "Sidecar Containers".
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/proxy:1.2
+        ports:
+        - {name: proxy-http, containerPort: {{ params.listen_port }}}
+    # template.yaml
+    description: A proxy in front of the app.
+    parameters:
+      listen-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18080, description: Port.}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/proxy:1.2
+        ports:
+        - {name: proxy-http, containerPort: {{ params.listen_port }}}
+    {% set delay = [10, pod.spec.terminationGracePeriodSeconds | default(30)] | min %}
+    {% if not native and delay > 0 %}
+        lifecycle:
+          preStop: {sleep: {seconds: {{ delay }}}}
+    {% endif %}
+    # template.yaml
+    description: A proxy in front of the app.
+    parameters:
+      listen-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18080, description: Port.}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
+from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.context import Object
+
+SEVERITY = "warning"
+
+_ASIDE = re.compile(r"metric|stat|prom|health|ready|live|probe|admin|debug|info|monitor|telemetry", re.IGNORECASE)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each sidecar with a port for traffic and no preStop hook where it is a plain container."""
+    for rendering in usual(subject):
+        overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
+        for path, container in sidecar_names(overlay) if overlay is not None else ():
+            if (
+                overlay is not None
+                and _has_traffic(container)
+                and not mapping(container.get("lifecycle")).get("preStop")
+            ):
+                yield Finding(
+                    f"where {container.get('name')} is a plain container, it stops together with the app",
+                    overlay.place((*path, "name")),
+                    "give it a preStop hook that sleeps, under {% if not native %}",
+                )
+
+
+def _has_traffic(container: Object) -> bool:
+    return any(not _ASIDE.search(text(port.get("name"))) for port in mappings(container.get("ports")))

@@ -1,0 +1,59 @@
+"""A probe or a hook asks a port that its container does not declare.
+
+Ports that are declared are compared with the app's before a pod is injected. Of one that is not, nobody knows: where
+the app listens on it too, one of the two does not start; or kubelet asks the app and takes its answer for the
+sidecar's.
+
+Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        startupProbe:
+          httpGet: {path: /health, port: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        ports:
+        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        startupProbe:
+          httpGet: {path: /health, port: {{ params.health_port }}}
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._probes import asked_ports, declared
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each probe or hook."""
+    for rendering in usual(subject):
+        for path, container in rendering.containers():
+            for where, port in asked_ports(container):
+                if isinstance(port, int) and port not in declared(container):
+                    yield Finding(
+                        f"container {container.get('name')} does not declare port {port}, which kubelet asks",
+                        rendering.overlay.place((*path, *where)),
+                        "add it to the container's ports, so that a pod that has it too is told",
+                    )

@@ -1,0 +1,115 @@
+"""A text file takes a string as it is, and the parameter may hold more than letters.
+
+In a text file there is no structure that keeps a value in its place, so one that could change the file's syntax (a
+blank, a quote, a `;`) is refused when the pod is injected. The parameter's schema allows such values: whoever gives one
+gets no sidecar. Send it through the filter for the file's syntax, or bound the parameter by `format`, `enum` or
+`pattern`.
+
+Source: the author's guide, "Config files".
+
+Bad:
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+    files:
+      shipper.conf: {}
+    # shipper.conf.j2
+    title = {{ params.title }}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        volumeMounts:
+        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+      volumes:
+      - name: shipper-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+    files:
+      shipper.conf: {}
+    # shipper.conf.j2
+    title = {{ params.title | json_quote }}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        volumeMounts:
+        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+      volumes:
+      - name: shipper-config
+        configMap: {name: "{{ files.configmap }}"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jinja2 import nodes
+
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.environment import Environment
+from injector.templates.program import is_document
+from injector.templates.schema import value_of
+from injector.templates.spelling import shortened
+from injector.templates.template import Parameter
+
+SEVERITY = "warning"
+
+#: Characters that text files' syntaxes are made of; a schema that takes none of them within a word is bounded.
+_SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each hole with nothing but such a parameter in it."""
+    open_ = {p.variable: (p, bad) for p in subject.template.parameters.values() if (bad := _harmful(p)) is not None}
+    for file in _text_files(subject):
+        for variable, offset in _bare(subject.sources[file]):
+            if variable in open_:
+                parameter, example = open_[variable]
+                yield Finding(
+                    f"{parameter.name} may be {shortened(example)}, and then this file does not render",
+                    subject.template.program.place(file, offset),
+                    "write | nginx_quote, | json_quote, | ini_value or | shell_quote, or give it a format or a pattern",
+                )
+
+
+def _harmful(parameter: Parameter) -> str | None:
+    """A value that the parameter takes and a text file does not, or None."""
+    if parameter.type != "string":
+        return None
+    usual = parameter.default if isinstance(parameter.default, str) and parameter.default else "a"
+    enum = parameter.schema.get("enum")
+    words = [f"{usual}{c}b" for c in _SYNTAX] + [f"a{c}b" for c in _SYNTAX] + list(_SYNTAX)
+    for word in enum if isinstance(enum, list) else words:
+        if isinstance(word, str) and any(character in _SYNTAX for character in word) and _takes(parameter, word):
+            return word
+    return None
+
+
+def _takes(parameter: Parameter, word: str) -> bool:
+    try:
+        value_of(parameter, word)
+    except ValueError:
+        return False
+    return True
+
+
+def _text_files(subject: Subject) -> list[str]:
+    """The sources of config files that are text."""
+    return [source for source in {spec.template for spec in subject.template.files.values()} if not is_document(source)]
+
+
+def _bare(text: str) -> Iterator[tuple[str, int]]:
+    """Parameters that stand alone in a hole, with their offsets."""
+    for output in Environment(document=False).parse(text).find_all(nodes.Output):
+        for node in output.nodes:
+            if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "params":
+                yield node.attr, node.node.lineno - 1  # this environment counts characters

@@ -1,0 +1,52 @@
+"""A volume of the overlay is mounted nowhere.
+
+The pod gets it all the same: kubelet waits for its ConfigMap or Secret, or makes its folder, for nobody. Mostly the
+mount was forgotten, and the program starts without its files.
+
+Source: Kubernetes docs, "Volumes": a volume is seen by the containers that mount it.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+      volumes:
+      - name: shipper-logs
+        emptyDir: {}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        volumeMounts:
+        - {name: shipper-logs, mountPath: /logs}
+      volumes:
+      - name: shipper-logs
+        emptyDir: {}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.constraints.parts import mappings
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each volume."""
+    for rendering in subject.renderings:
+        containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
+        mounted = {
+            m.get("name") for c in containers for f in ("volumeMounts", "volumeDevices") for m in mappings(c.get(f))
+        }
+        for path, volume in rendering.volumes():
+            name = volume.get("name")
+            if name not in mounted:
+                place = rendering.overlay.place((*path, "name"))
+                yield Finding(f"volume {name} is mounted nowhere", place, "mount it, or leave it out")

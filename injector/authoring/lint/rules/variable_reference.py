@@ -1,0 +1,78 @@
+"""`$(NAME)` refers to a variable that the container does not have, or has only further down.
+
+Kubernetes expands it in commands, arguments and later variables. A name that it does not know stays as it is written,
+and the program gets the seven characters `$(NAME)`. Variables are expanded in their order: one that is used stands
+before.
+
+Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        args: ["--node=$(NODE_NAME)"]
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        args: ["--node=$(NODE_NAME)"]
+        env:
+        - name: NODE_NAME
+          valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.pods.constraints.parts import mappings, sequence, text
+from injector.pods.context import Object
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+#: `$$` is a dollar sign.
+_REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+#: What kubelet adds for the services of a namespace.
+_OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
+_SHELLS = frozenset({"ash", "bash", "busybox", "dash", "ksh", "sh", "zsh"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each reference."""
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            if container.get("envFrom"):
+                continue  # whose names nobody knows here
+            names = [text(variable.get("name")) for variable in mappings(container.get("env"))]
+            for where, name, known in _references(container, names):
+                later = name in names
+                yield Finding(
+                    f"$({name}) stays as it is: "
+                    + ("the variable is further down" if later else f"there is no such variable{hint(name, known)}"),
+                    rendering.overlay.place((*path, *where)),
+                    "move the variable up" if later else "add it to env; a $ that is meant is written $$",
+                )
+
+
+def _references(container: Object, names: list[str]) -> Iterator[tuple[Steps, str, list[str]]]:
+    """Path, name, and the names known there, of every reference that nothing answers."""
+    for index, variable in enumerate(mappings(container.get("env"))):
+        for name in _REFERENCE.findall(text(variable.get("value"))):
+            if name not in names[:index] and not _OF_SERVICES.match(name):
+                yield ("env", index, "value"), name, names[:index]
+    words = [(field, i, text(w)) for field in ("command", "args") for i, w in enumerate(sequence(container.get(field)))]
+    if any(PurePosixPath(word).name in _SHELLS for _, _, word in words):
+        return  # there it runs a command
+    for field, index, word in words:
+        for name in _REFERENCE.findall(word):
+            if name not in names and not _OF_SERVICES.match(name):
+                yield (field, index), name, names
