@@ -41,6 +41,18 @@ def test_a_missing_part_fails_in_ci(empty_machine: Path, monkeypatch: pytest.Mon
         parts.require("no-such-program")
 
 
+@pytest.mark.parametrize("name", ["fluent-bit", "oauth2-proxy", "sdk-server"])
+def test_a_part_that_no_registry_has_skips_in_ci_too(
+    empty_machine: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.skip.Exception, match=f"^{name} is not on this machine: put .*{name}.* on PATH"):
+        parts.require(name)
+    unpacked = program(empty_machine / "programs" / name)
+    assert parts.require(name) == unpacked
+
+
 def test_programs_are_found_in_the_cache(empty_machine: Path) -> None:
     unpacked = program(empty_machine / "debian" / "bin" / "some-program")
     assert parts.require("some-program") == unpacked
