@@ -76,10 +76,13 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
     yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
     for item in _items(spec, "containers"):
         if item.get("name") == EVERY_CONTAINER:
-            yield "Variables of each container of the app", tuple(str(e.get("name")) for e in _items(item, "env"))
-            yield "Mounts of each", tuple(str(m.get("mountPath")) for m in _items(item, "volumeMounts"))
+            yield "In each container of the app, variables", tuple(str(e.get("name")) for e in _items(item, "env"))
+            yield (
+                "In each container of the app, mounts",
+                tuple(str(m.get("mountPath")) for m in _items(item, "volumeMounts")),
+            )
             rest = ("name", "env", "volumeMounts")
-            yield "Fields of each", tuple(str(field) for field in item if field not in rest)
+            yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
 
 
 def _container(item: Object, kind: str) -> Container:

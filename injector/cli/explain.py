@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from injector.cli.explanation import Explanation, show
+from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import metadata_of, misplaced, name_of, namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
@@ -26,7 +27,7 @@ _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="FILE|KIND/NAME...")
+@with_files("targets", "FILE|KIND/NAME...")
 @with_options(OPTIONS, NAMESPACE_OPTIONS)
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
 @click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")

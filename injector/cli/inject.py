@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from injector.cli.documents import Document
+from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, misplaced, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
@@ -27,7 +28,7 @@ _OUTCOMES: dict[Effect, Outcome] = {
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@with_files("files", "FILE...")
 @click.option("--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say.")
 @with_options(OPTIONS, NAMESPACE_OPTIONS)
 @click.option(
@@ -62,7 +63,7 @@ def inject(
     documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)
-    injector = _Injector(sources, names, namespaces, explicit=namespace is not None, objects=objects)
+    injector = Injector(sources, names, namespaces, explicit=namespace is not None, objects=objects)
     edited = edit(documents, injector.change)
     injector.report.show(form)
     if injector.report.failed:
@@ -71,7 +72,7 @@ def inject(
     return 0
 
 
-class _Injector:
+class Injector:
     """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already."""
 
     def __init__(

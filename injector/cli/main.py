@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ class _Commands(click.Group):
         command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command asked for; of one that there is not, the nearest is named."""
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name.lower(), COMMANDS, n=1)
+            rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+            ctx.fail(f"No such command {name}; {rest}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -86,7 +98,7 @@ def main(args: list[str] | None = None) -> int:
     except InjectorError as error:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
-        click.echo(f"Error: {error}", err=True)
+        _show_error(error)
         sys.exit(1)
     except BrokenPipeError:
         # The reader (`head`) has seen enough. Nothing may be left for the interpreter to flush into the closed pipe.
@@ -101,6 +113,13 @@ def main(args: list[str] | None = None) -> int:
             err=True,
         )
         sys.exit(1)
+
+
+def _show_error(error: InjectorError) -> None:
+    """An error in words, a template's with the line it is about. Imported here: `--help` is quick."""
+    from injector.cli.problems import words_of
+
+    click.echo(words_of(error), err=True)
 
 
 def _program() -> str:

@@ -11,15 +11,26 @@ from typing import Any, TypeVar
 import click
 
 from injector.cli.yaml_stream import split_yaml
-from injector.errors import SettingsError
+from injector.errors import DocumentError, SettingsError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
-from injector.templates.load import gallery_path, read_folder, read_gallery
+from injector.templates.catalog import Catalog
+from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.spelling import hint, nearest
+from injector.templates.template import MANIFEST
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?")
+
+#: The option of a version of Kubernetes, which arrives as `version`.
+VERSION_OPTION = click.option(
+    "--kubernetes-version",
+    "version",
+    metavar="1.N",
+    callback=lambda _context, _option, value: _version(value),
+    help="Version of the API server that it is for. Default: 1.36.",
+)
 
 #: Options of every command that injects. Their values arrive as `templates_dir`, `settings_file`, ...
 OPTIONS = (
@@ -38,13 +49,7 @@ OPTIONS = (
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         help="The settings of the injector that this is to act like.",
     ),
-    click.option(
-        "--kubernetes-version",
-        "version",
-        metavar="1.N",
-        callback=lambda _context, _option, value: _version(value),
-        help="Version of the API server that it is for. Default: 1.36.",
-    ),
+    VERSION_OPTION,
     click.option(
         "--param",
         "params",
@@ -120,18 +125,72 @@ def gather(
     return Sources(snapshot, _overrides(params, snapshot, template))
 
 
+def gather_one(
+    template: str,
+    templates_dirs: tuple[Path, ...] = (),
+    settings_file: Path | None = None,
+    version: tuple[int, int] | None = None,
+    params: tuple[str, ...] = (),
+) -> Sources:
+    """The same with one template only, so that others may be broken: the last one of the catalog is the one named.
+
+    Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
+    """
+    folder = template_folder(template, templates_dirs)
+    path = template if _is_path(template) else str(folder)
+    found = load_template(folder.resolve().name, read_folder(folder), origin=path)
+    settings = load_settings(settings_file)
+    cluster = Cluster(version or Cluster().version, settings.cluster_domain)
+    # A template that the snapshot before holds is taken over as it is, with where it came from.
+    before = Snapshot(settings, Catalog([found]), cluster, "")
+    snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before, trial=False)
+    return Sources(snapshot, _overrides(params, snapshot, found.name))
+
+
+def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:
+    """The folder of a template: `template` is a path, or a name in the gallery or in one of these folders.
+
+    Raises DocumentError where there is no such template, SettingsError for a folder that is none.
+    """
+    if _is_path(template):
+        if not (Path(template) / MANIFEST).is_file():
+            raise SettingsError(f"{template}: is no template: {_missing(Path(template))}")
+        return Path(template)
+    known: dict[str, Path] = {}
+    for parent in (gallery_path(), *templates_dirs):
+        if (parent / MANIFEST).is_file():
+            known[parent.resolve().name] = parent
+        else:
+            known |= {file.parent.name: file.parent for file in parent.glob(f"*/{MANIFEST}")}
+    if template in known:
+        return known[template]
+    if (Path(template) / MANIFEST).is_file():
+        raise DocumentError(f"no template {template}; the folder of this name is ./{template}")
+    raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
+
+
+def _is_path(template: str) -> bool:
+    return "/" in template or template in (".", "..")
+
+
+def _missing(folder: Path) -> str:
+    """What a folder lacks to be a template, in words."""
+    if not folder.is_dir():
+        return "there is no such folder"
+    near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
+    return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
+
+
 def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
     """Sources of templates by name, from folders that are a template or hold some; later ones win by name."""
     found: dict[str, dict[str, str]] = {}
     for folder in folders:
-        if (folder / "template.yaml").is_file():
+        if (folder / MANIFEST).is_file():
             found[folder.resolve().name] = read_folder(folder)
             continue
         inner = read_gallery(folder)
         if not inner:
-            near = nearest("template.yaml", [file.name for file in folder.iterdir()])
-            missing = f"no template.yaml, but {near}" if near else "no template.yaml"
-            raise SettingsError(f"{folder}: neither a template ({missing}) nor a folder of templates")
+            raise SettingsError(f"{folder}: neither a template ({_missing(folder)}) nor a folder of templates")
         found |= inner
     return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from injector.cli.documents import Document
+from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import edit, metadata_of
 from injector.cli.report import Report, line_for
@@ -20,7 +21,7 @@ from injector.settings import Settings
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@with_files("files", "FILE...")
 @click.option(
     "--settings",
     "settings_file",

@@ -7,7 +7,7 @@ them changed while they were read, nor in a moment before.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
@@ -93,22 +93,32 @@ class Disk:
                         yield path
 
     def _look(self) -> object:
-        """Inode, time and size of every file: what tells cheaply that nothing changed."""
-        seen: list[tuple[str, int, int, int] | str] = []
+        seen: list[object] = []
         files = [] if self._settings_file is None else [self._settings_file]
         try:
             for folder in self._template_folders():
-                files += (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+                files += files_of(folder)
         except OSError as error:
             seen.append(str(error))
-        for file in files:
-            try:
-                stat = file.stat()
-            except OSError as error:
-                seen.append(str(error))
-            else:
-                seen.append((str(file), stat.st_ino, stat.st_mtime_ns, stat.st_size))
-        return seen
+        return [*seen, *fingerprints(files).items()]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """What may be a template's file in a folder: all but hidden ones, by name. Raises OSError."""
+    return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+
+
+def fingerprints(files: Iterable[Path]) -> dict[str, object]:
+    """Inode, time and size of each file, or why there are none: what tells cheaply that nothing changed."""
+    seen: dict[str, object] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+        except OSError as error:
+            seen[str(file)] = str(error)
+        else:
+            seen[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return seen
 
 
 def read_settings(text: str | None, source: str) -> Settings:

@@ -1,0 +1,119 @@
+"""`injector docs`: the reference of templates in Markdown, and the JSON Schemas of what people write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from injector.authoring.reference import SectionError, reference, with_section
+from injector.authoring.schemas import SCHEMAS, schema_of
+from injector.cli.sources import load_settings, template_folder
+from injector.errors import DocumentError
+from injector.settings import Settings
+from injector.templates.load import load_template, read_folder
+from injector.templates.template import Template
+
+_README = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("templates", nargs=-1, metavar="TEMPLATE...")
+@click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
+@click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
+@click.option("--schema", type=click.Choice(list(SCHEMAS)), help="A JSON Schema instead, for editors.")
+@click.option(
+    "--templates-dir",
+    "templates_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A template, or a folder of templates, besides the gallery. Repeatable.",
+)
+@click.option(
+    "--settings",
+    "settings_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The settings, for a prefix of your own.",
+)
+def docs(
+    templates: tuple[str, ...],
+    write: Path | None,
+    check: Path | None,
+    schema: str | None,
+    templates_dirs: tuple[Path, ...],
+    settings_file: Path | None,
+) -> int:
+    """Write the reference of templates: parameters, config files, and what is added to a pod. Markdown.
+
+    TEMPLATE is the name of one in the gallery or in --templates-dir, or a folder (./mine). A README has the section
+    between the lines <!-- injector docs: begin --> and <!-- injector docs: end -->.
+
+    \b
+    injector docs ./mine --write ./mine/README.md
+    injector docs --schema template > template.schema.json
+    """
+    if schema is not None:
+        if templates or write or check:
+            raise click.UsageError("--schema is of no template; give it alone.")
+        click.echo(json.dumps(schema_of(schema), indent=2, ensure_ascii=False))
+        return 0
+    if not templates:
+        raise click.UsageError("Name a template, or a --schema.")
+    if (write or check) and (len(templates) > 1 or (write and check)):
+        raise click.UsageError("One template and one README at a time: --write FILE or --check FILE.")
+    settings = load_settings(settings_file)
+    loaded = [_load(template, templates_dirs) for template in templates]
+    if write is not None:
+        return _write(write, loaded[0], settings)
+    if check is not None:
+        return _check(check, loaded[0], settings, templates[0])
+    click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
+    return 0
+
+
+def _load(template: str, templates_dirs: tuple[Path, ...]) -> Template:
+    folder = template_folder(template, templates_dirs)
+    return load_template(
+        folder.resolve().name, read_folder(folder), origin=template if "/" in template else str(folder)
+    )
+
+
+def _write(file: Path, template: Template, settings: Settings) -> int:
+    before = _read(file)
+    after = _made(file, before, template, settings)
+    if after != before:
+        try:
+            file.write_text(after, encoding="utf-8", newline="")
+        except OSError as error:
+            raise DocumentError(f"{file}: {error.strerror}") from None
+    click.echo(f"{file}: {'is up to date' if after == before else 'written'}", err=True)
+    return 0
+
+
+def _check(file: Path, template: Template, settings: Settings, called: str) -> int:
+    before = _read(file)
+    if _made(file, before, template, settings) == before:
+        return 0
+    raise DocumentError(
+        f"{file}: no longer agrees with {template.name}; write it anew: injector docs {called} --write {file}"
+    )
+
+
+def _made(file: Path, readme: str, template: Template, settings: Settings) -> str:
+    try:
+        return with_section(readme, template, settings)
+    except SectionError as error:
+        raise DocumentError(f"{file}: {error}") from None
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            return stream.read()
+    except OSError as error:
+        raise DocumentError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DocumentError(f"{file}: is not UTF-8 text") from None

@@ -1,0 +1,208 @@
+"""What a template makes of one pod, as a text: the overlay with its config files, one file, JSON, or a difference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import click
+
+from injector.authoring.cases.bench import config_files
+from injector.cli.documents import Document, joined, read_documents, rewritten
+from injector.cli.dump import dump_yaml
+from injector.cli.explanation import parameters_of
+from injector.cli.inject import Injector
+from injector.cli.inputs import Input
+from injector.cli.manifests import read_manifests
+from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in
+from injector.cli.sources import Sources, gather_one
+from injector.errors import DocumentError, InjectorError
+from injector.inject import inject
+from injector.injection import Applied, Injection
+from injector.making import Task, make
+from injector.pods.context import Object
+from injector.pods.delivery import uses_config_map
+from injector.pods.overlay import plain
+from injector.pods.workloads import pod_template, workload_of_object
+from injector.reasons import Effect, Reason
+from injector.templates.render import RenderError
+from injector.templates.spelling import hint
+
+#: Whom a template is rendered for when no pod is given: an ordinary Deployment.
+_SAMPLE: Object = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 8080}]}]},
+        }
+    },
+}
+
+
+class VerdictError(InjectorError):
+    """The template puts nothing into this pod; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What `render` was asked for: the template, the pod and its surroundings, and what of it to show."""
+
+    template: str
+    pod: str | None = None
+    templates_dirs: tuple[Path, ...] = ()
+    settings_file: Path | None = None
+    version: tuple[int, int] | None = None
+    params: tuple[str, ...] = ()
+    namespace: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    diff: bool = False
+    file: str | None = None
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The text that was asked for, ending in a line end where it is not empty, and warnings for people."""
+
+    text: str
+    warnings: tuple[str, ...]
+
+
+def preview(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
+    """What the template makes of the pod. `documents` are those of the pod's file, where they were read already.
+
+    Raises TemplateError, VerdictError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
+    """
+    sources = gather_one(wanted.template, wanted.templates_dirs, wanted.settings_file, wanted.version, wanted.params)
+    [template] = sources.snapshot.catalog
+    if wanted.file is not None and wanted.file not in template.files:
+        raise DocumentError(f"{template.name} has no config file {wanted.file}{hint(wanted.file, template.files)}")
+    if documents is None:
+        documents = read_pod(wanted.pod)
+    obj = _object_with_pod(documents, wanted.pod)
+    objects = list(objects_in(documents))
+    namespaces = namespaces_in(objects, sources.settings, wanted.namespace, wanted.labels, wanted.annotations)
+    result = _injected(obj, namespaces, sources, template.name)
+    [applied] = result.applied
+    warnings = (*result.warnings, *_unmounted(result.applied))
+    return Preview(_text(wanted, result, applied, sources, documents, objects, namespaces), warnings)
+
+
+def read_pod(file: str | None) -> list[Document]:
+    """The documents of the pod's file; those of the sample Deployment where there is none. Raises DocumentError."""
+    if file is None:
+        return read_documents(Input("a Deployment with port 8080", dump_yaml(_SAMPLE).encode()))
+    return read_manifests([file])
+
+
+def coloured(diff: str) -> str:
+    """A difference with colours, as git has them."""
+    return "".join(_coloured(line) for line in diff.splitlines(keepends=True))
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return click.style(line, bold=True)
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return click.style(line, fg=colour) if colour else line
+
+
+def _injected(obj: Object, namespaces: Namespaces, sources: Sources, name: str) -> Injection:
+    """The injection of the one template, whatever annotations say. Raises VerdictError, TemplateError."""
+    pod = pod_template(obj)
+    assert pod is not None  # noqa: S101
+    workload = None if pod is obj else workload_of_object(obj)
+    namespace = namespaces.of(obj)
+    result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
+    if result.reason is Reason.TEMPLATE_FAILED:
+        # An injection keeps the words of what went wrong; its author wants the place as well.
+        task = Task(namespace, sources.snapshot, result.decision, [name], sources.overrides, workload)
+        try:
+            make(pod, task)
+        except RenderError as error:
+            raise error.as_template_error() from None
+    if not result.applied:
+        verdict = "skipped" if result.effect is Effect.SKIP else "failed"
+        raise VerdictError(f"{name}: {verdict}: {result.message}")
+    return result
+
+
+def _text(
+    wanted: Wanted,
+    result: Injection,
+    applied: Applied,
+    sources: Sources,
+    documents: list[Document],
+    objects: list[Object],
+    namespaces: Namespaces,
+) -> str:
+    files = config_files(result, sources.settings).get(applied.template.name, {})
+    if wanted.diff:
+        injector = Injector(
+            sources, [applied.template.name], namespaces, explicit=wanted.namespace is not None, objects=objects
+        )
+        return _difference(documents, edit(documents, injector.change), applied.template.name)
+    if wanted.json:
+        return json.dumps(_data(result, applied, files), indent=2, ensure_ascii=False, default=str) + "\n"
+    if wanted.file is not None:
+        return files[wanted.file]
+    parts = [f"# overlay of {applied.template.name}\n{dump_yaml(applied.overlay)}"]
+    for generated in applied.files:
+        for name, text in generated.data.items():
+            parts.append(
+                f"---\n# {name}, in ConfigMap {generated.name}\n{text}" + ("" if text.endswith("\n") else "\n")
+            )
+    return "".join(parts)
+
+
+def _difference(before: list[Document], after: list[Document], template: str) -> str:
+    """The manifests before and after as a unified diff. What is written anew stands on both sides in the same form, so
+    that only what the template changed is a difference, and no comment or line break.
+    """
+    kept = {id(document) for document in after}
+    same_form = [document if id(document) in kept else rewritten(document, document.value) for document in before]
+    name = before[0].source
+    lines = unified_diff(
+        joined(same_form).splitlines(), joined(after).splitlines(), name, f"{name}, with {template}", lineterm=""
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _data(result: Injection, applied: Applied, files: dict[str, str]) -> dict[str, Any]:
+    return {
+        "template": applied.template.name,
+        "reason": str(result.reason),
+        "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
+        "overlay": plain(applied.overlay),
+        "configMaps": [generated.name for generated in applied.files],
+        "files": files,
+        "warnings": [*result.warnings, *_unmounted(result.applied)],
+        "pod": result.pod,
+    }
+
+
+def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
+    """ConfigMaps that an overlay does not use: they are not created, so the files in them get nowhere."""
+    for one in applied:
+        for generated in one.files:
+            if not uses_config_map(one.overlay, generated.name):
+                yield (
+                    f"{', '.join(generated.data)}: no volume of the overlay takes its files from "
+                    '`configMap: {name: "{{ files.configmap }}"}`, so no container sees them'
+                )
+
+
+def _object_with_pod(documents: list[Document], file: str | None) -> Object:
+    """The one object with a pod."""
+    found = [o for o in objects_in(documents) if pod_template(o) is not None]
+    if len(found) != 1:
+        raise DocumentError(f"{file}: holds {len(found) or 'no'} objects with a pod; give it one")
+    return found[0]
