@@ -2,47 +2,121 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 
 import click
 
-from injector.authoring.cases.bench import Bench
-from injector.authoring.cases.run import run_case
-from injector.authoring.cases.suite import read_suite
-from injector.errors import TemplateError
-from injector.templates.problem import Problem
+from injector.authoring.cases.outputs import as_json, as_junit
+from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.run import Result, Ways
+from injector.authoring.cases.runner import Plan, TemplateRun, find_suites, run_suites
+from injector.authoring.cases.select import Choice, chosen_by
+from injector.cli.test_report import show, summary
+from injector.errors import DocumentError
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="PATH...")
-def test(paths: tuple[str, ...]) -> int:
-    """Run the cases of templates."""
-    failed = 0
-    total = 0
-    for path in paths or (".",):
-        folder = Path(path)
-        folders = (
-            [(folder, path)]
-            if (folder / "template.yaml").is_file()
-            else [(f, str(f)) for f in sorted(folder.iterdir()) if (f / "template.yaml").is_file()]
-        )
-        for one, name in folders:
-            suite = read_suite(one, name)
-            problems = list(suite.problems)
-            try:
-                bench = Bench(one, name)
-            except TemplateError as error:
-                problems.append(Problem.of(error))
-            else:
-                for checked in suite.cases:
-                    result = run_case(bench, checked)
-                    total += 1
-                    failed += not result.passed
-                    if result.problems:
-                        click.echo(f"FAILED {checked.label}")
-                    problems += result.problems
-            for problem in problems:
-                click.echo(f"{problem}\n{problem.excerpt}")
-            failed += bool(suite.problems)
-    click.echo(f"{total} cases, {failed} failed", err=True)
-    return 1 if failed or not total else 0
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
+@click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose name fits: 'sidecar and not redirect'.")
+@click.option("-x", "stop_at_first", is_flag=True, help="Stop at the first failure.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for each case.")
+@click.option("--update", is_flag=True, help="Write the golden files that are missing or differ.")
+@click.option("--coverage", is_flag=True, help="List the parameters and branches that no case has reached.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="N",
+    help="Fail when the cases of a template reach less than N percent of its parameters and branches.",
+)
+@click.option("--require-programs", is_flag=True, help="Fail when a program that checks a config file is missing.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit's XML too.")
+@click.option(
+    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How results are written."
+)
+def test(
+    paths: tuple[str, ...],
+    expression: str | None,
+    stop_at_first: bool,
+    verbose: bool,
+    update: bool,
+    coverage: bool,
+    fail_under: float | None,
+    require_programs: bool,
+    junit: Path | None,
+    output: str,
+) -> int:
+    """Run the cases of templates: a pod goes in, and what has to come out is looked at.
+
+    PATH is a template, a folder of templates, or a file of cases; default: where you are. Cases are the YAML files in
+    a template's folder `tests`. What comes out is what the webhook and `injector inject` make of a pod. The commands
+    under `validate` in template.yaml are run on the config files, where the real programs are on PATH.
+
+    Exits with 1 when a case fails, and when there is none.
+    """
+    started = time.monotonic()
+    try:
+        suites = find_suites(paths or (".",))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    ways = Ways(Programs(), require_programs, update)
+    plan = Plan(ways, _chosen(expression), stop_at_first)
+    progress = _Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
+    try:
+        runs = run_suites(suites, plan, progress)
+    finally:
+        progress.clear()
+    seconds = time.monotonic() - started
+    if junit is not None:
+        _write(junit, as_junit(runs, seconds))
+    if output == "json":
+        click.echo(as_json(runs, seconds), nl=False)
+    else:
+        show(runs, verbose=verbose, coverage=coverage, partly=expression is not None)
+    under = [run for run in runs if fail_under is not None and _under(run, fail_under)]
+    summary(runs, under, fail_under, seconds, expression)
+    found = any(run.results for run in runs)
+    return 0 if found and not under and not any(run.failed for run in runs) else 1
+
+
+def _under(run: TemplateRun, percent: float) -> bool:
+    return run.coverage is None or run.coverage.percent < percent
+
+
+def _chosen(expression: str | None) -> Choice:
+    if expression is None:
+        return lambda _: True
+    try:
+        return chosen_by(expression)
+    except ValueError as error:
+        raise click.UsageError(f"-k {expression!r}: {error}") from None
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{file}: {error.strerror or error}") from None
+
+
+class _Progress:
+    """Tells a person how far it is, on one line of a terminal; nobody else."""
+
+    def __init__(self, cases: int) -> None:
+        self._cases = cases
+        self._done = self._failed = 0
+        self._terminal = cases > 1 and sys.stderr.isatty()
+
+    def __call__(self, result: Result) -> None:
+        self._done += 1
+        self._failed += not result.passed
+        if self._terminal:
+            failed = f", {self._failed} failed" if self._failed else ""
+            text = f"{self._done}/{self._cases}{failed} {result.checked.document.file}"
+            click.echo(f"\r\x1b[K{text[:78]}", err=True, nl=False)
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self._terminal:
+            click.echo("\r\x1b[K", err=True, nl=False)

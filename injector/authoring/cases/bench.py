@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.suite import Checked
-from injector.errors import InjectorError, TemplateError
+from injector.errors import InjectionError, InjectorError, Place, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
-from injector.pods.context import Cluster
+from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
+from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object
+from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_folder
+from injector.templates.parameters import resolve
+from injector.templates.places import normal
 from injector.templates.problem import Problem
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
-from injector.templates.template import MANIFEST, Template
+from injector.templates.template import MANIFEST, UNSET, Template
 
 
 class CaseError(InjectorError):
@@ -39,6 +44,8 @@ class Outcome:
     injection: Injection
     snapshot: Snapshot
     config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
+    given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
+    mistake: Problem | None = None  #: where in a template it failed to render
 
 
 class Bench:
@@ -46,8 +53,8 @@ class Bench:
 
     def __init__(self, folder: Path, path: str) -> None:
         """Load the template. Raises TemplateError."""
-        self._folder = folder.resolve()
-        self.template, self.branches = marked(load_template(self._folder.name, read_folder(folder), origin=path))
+        self.folder = folder.resolve()
+        self.template, self.branches = marked(load_template(self.folder.name, read_folder(folder), origin=path))
         self._templates = {self.template.name: self.template}
 
     def run(self, checked: Checked) -> Outcome:
@@ -59,15 +66,37 @@ class Bench:
         overrides = self._overrides(checked, known)
         snapshot = _snapshot(settings, Catalog(known.values()), checked)
         given = checked.given
+        namespace = given.namespace(case.namespace, checked.named, settings)
         injection = inject(
             given.pod,
-            given.namespace(case.namespace, checked.named, settings),
+            namespace,
             snapshot,
             names=names,
             overrides=overrides,
             workload=None if given.pod is given.obj else workload_of_object(given.obj),
         )
-        return Outcome(injection, snapshot, config_files(injection, settings))
+        return Outcome(
+            injection,
+            snapshot,
+            config_files(injection, settings),
+            self._given(given.pod, namespace, settings, overrides),
+            mistake_of(injection, known.values()),
+        )
+
+    def _given(
+        self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
+    ) -> frozenset[str]:
+        """The parameters of the template under test that a pod gets another value of than the default."""
+        of_template = overrides.get(self.template.name, {})
+        try:
+            resolved = resolve(
+                self.template, string_map(pod, "annotations"), namespace.annotations, settings, of_template
+            )
+        except InjectionError:  # a value that is not allowed: nothing is rendered with it
+            return frozenset()
+        defaults = {p.variable: None if p.default is UNSET else p.default for p in self.template.parameters.values()}
+        parameters = self.template.parameters.values()
+        return frozenset(p.name for p in parameters if resolved.values[p.variable] != defaults[p.variable])
 
     def _settings(self, checked: Checked) -> Settings:
         try:
@@ -79,7 +108,7 @@ class Bench:
         found = self._templates.get(name)
         if found is not None:
             return found
-        parents = (self._folder.parent, gallery_path())
+        parents = (self.folder.parent, gallery_path())
         folder = next((p / name for p in parents if (p / name / MANIFEST).is_file() and "/" not in name), None)
         if folder is None:
             known = {f.parent.name for p in parents for f in p.glob(f"*/{MANIFEST}")}
@@ -124,6 +153,20 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     except SnapshotError as error:
         raise CaseError(checked.problem("case", str(error.errors[0]), "settings", key=True)) from None
     return replace(made, previous=None)
+
+
+def mistake_of(injection: Injection, templates: Iterable[Template]) -> Problem | None:
+    """Where in which template a render failed, as its message tells."""
+    if injection.reason is not Reason.TEMPLATE_FAILED:
+        return None
+    for template in templates:
+        found = re.match(rf"{injection.reason}: {re.escape(template.name)}/([^:]+):(\d+):(\d+): ", injection.message)
+        if found and found[1] in template.sources:
+            line = int(found[2])
+            lines = normal(template.sources[found[1]]).split("\n")
+            place = Place(found[1], line, int(found[3]), lines[line - 1] if line <= len(lines) else "")
+            return Problem("render", injection.message[found.end() :], template.origin or template.name, place)
+    return None
 
 
 def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:

@@ -134,7 +134,8 @@ class _Marker:
 
     def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
         number = self._branches.add(Branch(self._source, code - 1, what))
-        mark = nodes.Filter(nodes.Const(number), _BODY, [], [], None, None, lineno=code)
+        # without a place of its own: it is no hole that something rendered could be traced to
+        mark = nodes.Filter(nodes.Const(number), _BODY, [], [], None, None, lineno=0)
         body.insert(0, nodes.Output([mark], lineno=code))
 
     def _value(self, node: nodes.Expr, what: str) -> nodes.Expr:

@@ -44,8 +44,9 @@ class Document:
         self.value: Any = None
         self._lines = text.split("\n")
         self._node: Node | None = None
+        self._blanks: dict[int, list[int]] = {}
         try:
-            self._node = compose(text)
+            self._node = self._composed(text)
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -73,11 +74,26 @@ class Document:
         """The problem that something in this file is not a case."""
         return Problem("case", message, self.path, self.place(steps, key=key), help=help)
 
+    def _composed(self, text: str) -> Node | None:
+        """The nodes of a text. `{key: !absent}` is YAML, but libyaml wants a blank behind the tag: it gets one."""
+        lines = text.split("\n")
+        while True:
+            try:
+                return compose("\n".join(lines))
+            except YAMLError as error:
+                mark = getattr(error, "problem_mark", None)
+                line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+                if mark is None or not line[: mark.column].endswith(_ABSENT) or line[mark.column] not in ",]}":
+                    raise
+                lines[mark.line] = f"{line[: mark.column]} {line[mark.column :]}"
+                self._blanks.setdefault(mark.line, []).append(mark.column)
+
     def _at(self, mark: Any) -> Place:
         if mark is None:
             return Place(self.name, 1, 1, self._lines[0])
         text = self._lines[mark.line] if mark.line < len(self._lines) else ""
-        return Place(self.name, mark.line + 1, mark.column + 1, text.rstrip("\r"))
+        column = mark.column - sum(blank < mark.column for blank in self._blanks.get(mark.line, ()))
+        return Place(self.name, mark.line + 1, column + 1, text.rstrip("\r"))
 
 
 def read_document(folder: Path, path: str, name: str) -> Document:

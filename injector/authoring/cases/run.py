@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from injector.authoring.cases.bench import Bench, CaseError, Outcome
 from injector.authoring.cases.case import decision_of
+from injector.authoring.cases.files import file_problems
+from injector.authoring.cases.golden import golden_problem
+from injector.authoring.cases.programs import Programs, Refusal
 from injector.authoring.cases.subset import differences
 from injector.authoring.cases.suite import Checked
 from injector.templates.problem import Problem
@@ -21,6 +24,10 @@ class Result:
     checked: Checked
     problems: list[Problem] = field(default_factory=list)
     seconds: float = 0.0
+    given: frozenset[str] = frozenset()  #: parameters that it gave another value than the default
+    validated: int = 0  #: config files that a program has looked at
+    missing: tuple[tuple[str, str], ...] = ()  #: programs that are not here, each with the file it is for
+    written: str = ""  #: the golden file that was written
 
     @property
     def passed(self) -> bool:
@@ -28,8 +35,17 @@ class Result:
         return not self.problems
 
 
-def run_case(bench: Bench, checked: Checked) -> Result:
-    """Run a case. Never raises for what a template or a case does."""
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How cases are run: the programs, whether one that is missing is a failure, whether golden files are written."""
+
+    programs: Programs
+    require_programs: bool = False
+    update: bool = False
+
+
+def run_case(bench: Bench, checked: Checked, ways: Ways) -> Result:
+    """Run a case. Never raises for what a template or a case does. Raises DocumentError for a golden file."""
     result = Result(checked)
     start = time.perf_counter()
     try:
@@ -37,18 +53,71 @@ def run_case(bench: Bench, checked: Checked) -> Result:
     except CaseError as error:
         result.problems.append(error.problem)
     else:
-        result.problems += judge(checked, outcome)
+        result.given = outcome.given
+        result.problems += judge(checked, outcome, bench.template.name)
+        if decision_of(outcome.injection) == checked.case.expect.decision:
+            _compare_golden(result, outcome, bench, ways)
+            if checked.case.validate:
+                _validate(result, outcome, ways)
     result.seconds = time.perf_counter() - start
     return result
 
 
-def judge(checked: Checked, outcome: Outcome) -> Iterator[Problem]:
-    """Everything that is not as a case expects it. Where the decision is another, nothing else is looked at."""
+def _compare_golden(result: Result, outcome: Outcome, bench: Bench, ways: Ways) -> None:
+    name = result.checked.case.expect.golden
+    if name is None:
+        return
+    problem, written = golden_problem(result.checked, outcome, bench.folder, update=ways.update)
+    if problem is not None:
+        result.problems.append(problem)
+    if written:
+        result.written = name
+
+
+def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
+    """Let the programs look at the config files."""
+    checked = result.checked
+    for applied in outcome.injection.applied:
+        texts = outcome.config_files.get(applied.template.name, {})
+        verdicts = ways.programs.check(applied, texts, outcome.injection.pod)
+        result.validated += verdicts.checked
+        result.missing += tuple(verdicts.missing)
+        for refusal in verdicts.refusals:
+            message = f"{refusal.file}: {refusal.program} {refusal.message}"
+            help_ = told(refusal, texts.get(refusal.file, ""))
+            result.problems.append(checked.problem("validate", message, "name", help=help_))
+        if ways.require_programs:
+            for program, file in verdicts.missing:
+                message = f"{file}: {program} is not on PATH, so it cannot be checked"
+                result.problems.append(checked.problem("validate", message, "name"))
+
+
+def told(refusal: Refusal, text: str) -> str:
+    """What a program wrote, and the rendered line that it names."""
+    lines = text.split("\n")
+    parts = [refusal.output] if refusal.output else []
+    if 0 < refusal.line <= len(lines):
+        parts.append(f"{refusal.file}, as rendered:")
+        first = max(refusal.line - 2, 1)
+        for number in range(first, min(refusal.line + 1, len(lines)) + 1):
+            mark = ">" if number == refusal.line else " "
+            parts.append(f"{mark}{number:4d} | {lines[number - 1][:200]}")
+    return "\n".join(parts)
+
+
+def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem]:
+    """Everything that is not as a case expects it. Where the decision is another, nothing else is looked at.
+
+    `template` is the name of the one under test.
+    """
     expect, injection = checked.case.expect, outcome.injection
     decision = decision_of(injection)
     if decision != expect.decision:
-        message = f"decision: expected {expect.decision}, found {decision}: {injection.message}"
+        said = f"{injection.reason}, see below" if outcome.mistake is not None else injection.message
+        message = f"decision: expected {expect.decision}, found {decision}: {said}"
         yield checked.problem("decision", message, "expect", "decision")
+        if outcome.mistake is not None:
+            yield outcome.mistake
         return
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
@@ -62,7 +131,8 @@ def judge(checked: Checked, outcome: Outcome) -> Iterator[Problem]:
     if expect.pod is not None:
         for difference in differences(expect.pod, injection.pod, pod=True):
             steps = ("expect", "pod", *difference.steps)
-            yield checked.problem("pod", f"{difference.where}: {difference.message}", *steps)
+            yield checked.problem("pod", str(difference), *steps, key=difference.key)
+    yield from file_problems(checked, outcome.config_files, template)
 
 
 def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:
@@ -71,15 +141,15 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:
         return
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
-            found = f"there are: {'; '.join(map(shortened_warning, warnings))}" if warnings else "there are none"
+            found = f"there are: {'; '.join(map(_shown, warnings))}" if warnings else "there are none"
             message = f"no warning with {shortened(part, 160)} in it; {found}"
             yield checked.problem("warnings", message, "expect", "warnings", index)
     for warning in warnings:
         if not any(part in warning for part in expected):
-            message = f"a warning that is not expected: {shortened_warning(warning)}"
+            message = f"a warning that is not expected: {_shown(warning)}"
             yield checked.problem("warnings", message, "expect", "warnings", key=True)
 
 
-def shortened_warning(warning: str) -> str:
+def _shown(warning: str) -> str:
     """A warning as it stands in a sentence."""
     return shortened(warning, 300)

@@ -22,11 +22,15 @@ _OTHER = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is not as expected. `steps` lead to the expectation, `where` is the place as people write it."""
+    """What is not as expected. `steps` lead to the expectation, to its key with `key`; `where` is for people."""
 
     steps: Steps
     where: str
     message: str
+    key: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
 
 
 def differences(expected: Any, found: Any, *, pod: bool) -> Iterator[Difference]:
@@ -64,7 +68,7 @@ class _Comparison:
             elif not isinstance(value, Absent):
                 near = nearest(str(key), [k for k in found if k not in expected])
                 rest = f"; there is {near}" if near else ""
-                yield Difference((*steps, key), here, f"expected {shown(value)}, and it is not there{rest}")
+                yield Difference((*steps, key), here, f"expected {shown(value)}, and it is not there{rest}", True)
 
     def _lists(
         self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: str, parent: dict[str, Any]
@@ -141,21 +145,13 @@ def equal(expected: Any, found: Any) -> bool:
 
 
 def shown(value: Any, other: Any = None) -> str:
-    """A value on one line; with its type where that is all that tells it from the other."""
+    """A value on one line; with its type where only that tells it from the other."""
     if isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
         return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = shortened(value, _SHOWN)
-    if (
-        other is not None
-        and str(value) == str(other).lower().replace("true", "true")
-        and type(value) is not type(other)
-    ):
-        return f"{text} (a {'string' if isinstance(value, str) else 'number'})"
+    text = json.dumps(value) if value is None or isinstance(value, bool) else shortened(value, _SHOWN)
+    if isinstance(value, str) and other is not None and not isinstance(other, str | dict | list):
+        return f"{text} (a string)"
     return text
 
 

@@ -1,0 +1,142 @@
+"""What came of the cases, for programs: JSON, and the XML that build servers read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree  # only written here, never read
+
+from injector.authoring.cases.coverage import Coverage, Missed
+from injector.authoring.cases.run import Result
+from injector.authoring.cases.runner import TemplateRun
+from injector.templates.problem import Problem
+
+#: What XML 1.0 cannot hold at all.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
+    """One object: the templates with their cases, problems and coverage, and the sums. Keys are stable."""
+    results = [result for run in runs for result in run.results]
+    found = {
+        "templates": [_template(run) for run in runs],
+        "passed": sum(result.passed for result in results),
+        "failed": sum(not result.passed for result in results),
+        "problems": sum(len(run.all_problems) for run in runs),
+        "seconds": round(seconds, 3),
+    }
+    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
+
+
+def as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
+    """JUnit's XML: a suite for each template, a case for each case, a case that is an error for each other problem."""
+    root = ElementTree.Element("testsuites", name="injector test", time=f"{seconds:.3f}")
+    for run in runs:
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=run.path,
+            tests=str(len(run.results) + len(run.problems)),
+            failures=str(sum(not result.passed for result in run.results)),
+            errors=str(len(run.problems)),
+            skipped="0",
+            time=f"{sum(result.seconds for result in run.results):.3f}",
+        )
+        for result in run.results:
+            _junit_case(suite, result)
+        for problem in run.problems:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=_clean(problem.path), name=_clean(str(problem.place)), time="0"
+            )
+            _junit_problems(case, "error", [problem])
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _junit_case(suite: ElementTree.Element, result: Result) -> None:
+    checked = result.checked
+    place = checked.document.place(("cases", checked.number))
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        classname=_clean(checked.document.file),
+        name=_clean(checked.case.name),
+        file=_clean(checked.document.file),
+        line=str(place.line),
+        time=f"{result.seconds:.3f}",
+    )
+    if result.problems:
+        _junit_problems(case, "failure", result.problems)
+    if result.missing:
+        lines = [f"{file}: not checked, {program} is not on PATH" for program, file in result.missing]
+        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(lines))
+
+
+def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Problem]) -> None:
+    first = problems[0]
+    element = ElementTree.SubElement(case, kind, message=_clean(first.message), type=first.rule)
+    element.text = _clean("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
+
+
+def _template(run: TemplateRun) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "template": run.suite.name,
+        "path": run.path,
+        "cases": [_case(result) for result in run.results],
+        "leftOut": run.left_out,
+        "problems": [problem_data(problem) for problem in run.problems],
+        "unusedGoldenFiles": run.suite.unused_golden_files(),
+    }
+    if run.coverage is not None:
+        found["coverage"] = _coverage(run.coverage)
+    return found
+
+
+def _case(result: Result) -> dict[str, Any]:
+    checked = result.checked
+    return {
+        "name": checked.case.name,
+        "file": checked.document.file,
+        "line": checked.document.place(("cases", checked.number)).line,
+        "outcome": "passed" if result.passed else "failed",
+        "seconds": round(result.seconds, 3),
+        "problems": [problem_data(problem) for problem in result.problems],
+        "validated": result.validated,
+        "missingPrograms": sorted({program for program, _ in result.missing}),
+        **({"written": result.written} if result.written else {}),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "percent": round(coverage.percent, 1),
+        "parameters": coverage.parameters,
+        "branches": coverage.branches,
+        "missedParameters": [_missed(missed) for missed in coverage.missed_parameters],
+        "missedBranches": [_missed(missed) for missed in coverage.missed_branches],
+    }
+
+
+def _missed(missed: Missed) -> dict[str, Any]:
+    place = missed.place
+    return {"what": missed.what, "file": place.file, "line": place.line, "column": place.column}
+
+
+def problem_data(problem: Problem) -> dict[str, Any]:
+    """A problem with every part of it."""
+    place = problem.place
+    return {
+        "rule": problem.rule,
+        "message": problem.message,
+        "help": problem.help,
+        "template": problem.path,
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+    }
+
+
+def _clean(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)

@@ -1,0 +1,176 @@
+"""Config files checked by the real programs: the `validate` commands of a template, where their programs are here."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from injector.injection import Applied
+from injector.pods.delivery import uses_config_map
+
+#: Seconds that one program may take.
+SECONDS = 30.0
+#: Characters of a program's output that are shown.
+_OUTPUT = 2000
+_LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A program that did not take a config file: what it wrote, and the line of the file that it names, 0 for none."""
+
+    file: str
+    program: str
+    message: str
+    output: str
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the programs say about the config files of a case."""
+
+    refusals: list[Refusal] = field(default_factory=list)
+    missing: list[tuple[str, str]] = field(default_factory=list)  #: program and file, of those that are not here
+    checked: int = 0
+
+
+class Programs:
+    """Runs programs, each found on PATH, once for the same command and the same files. For several threads at once."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        beside = str(Path(sys.executable).parent)
+        self._path = os.pathsep.join([os.environ.get("PATH", os.defpath), beside, "/usr/sbin", "/sbin"])
+        self._seconds = seconds
+        self._known: dict[bytes, Refusal | None] = {}
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = Lock()
+
+    def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
+        """Let every config file of a template that has a command be checked. `texts` are all its files by name."""
+        verdicts = Verdicts()
+        mounts = mounted(applied, texts, pod)
+        for spec in applied.template.files.values():
+            if not spec.validate or spec.name not in texts:
+                continue
+            if shutil.which(spec.validate[0], path=self._path) is None:
+                verdicts.missing.append((spec.validate[0], spec.name))
+                continue
+            refusal = self._checked(spec.name, spec.validate, texts, mounts)
+            verdicts.checked += 1
+            if refusal is not None:
+                verdicts.refusals.append(refusal)
+        return verdicts
+
+    def stop(self) -> None:
+        """End every program that runs."""
+        with self._lock:
+            for process in self._running:
+                if process.returncode is None:
+                    _kill(process)
+
+    def _checked(
+        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
+    ) -> Refusal | None:
+        key = hashlib.blake2b(repr((name, command, sorted(texts.items()), sorted(mounts.items()))).encode()).digest()
+        if key not in self._known:
+            self._known[key] = self._run(name, command, texts, mounts)
+        return self._known[key]
+
+    def _run(
+        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
+    ) -> Refusal | None:
+        with tempfile.TemporaryDirectory(prefix="injector-test-") as folder:
+            places = {place: f"{folder}/{file}" for place, file in mounts.items()}
+            for file, text in texts.items():
+                Path(folder, file).write_text(_moved(text, places), encoding="utf-8")
+            words = [_moved(word.replace("{path}", f"{folder}/{name}"), places) for word in command]
+            words[0] = shutil.which(words[0], path=self._path) or words[0]
+            try:
+                code, output = self._output(words, folder)
+            except subprocess.TimeoutExpired:
+                return Refusal(name, command[0], f"did not end within {self._seconds:.0f} s", "")
+            except OSError as error:
+                return Refusal(name, command[0], f"cannot be run: {error.strerror or error}", "")
+        if code == 0:
+            return None
+        output = output.replace(f"{folder}/", "").strip()
+        verdict = f"ends with {code}" if code > 0 else f"is ended by signal {-code}"
+        return Refusal(name, command[0], verdict, output[:_OUTPUT], line_of(output, name))
+
+    def _output(self, words: list[str], folder: str) -> tuple[int, str]:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env={**os.environ, "PATH": self._path},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that what it starts can be ended with it
+        )
+        with self._lock:
+            self._running.add(process)
+        try:
+            data, _ = process.communicate(timeout=self._seconds)
+        except BaseException:
+            _kill(process)
+            process.wait()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return process.returncode, data.decode(errors="replace")
+
+
+def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
+    """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml."""
+    spec = pod.get("spec") or {}
+    names = {generated.name for generated in applied.files}
+    found: dict[str, str] = {}
+    volumes = {v["name"] for v in spec.get("volumes") or [] if _holds_files(v, names, texts)}
+    for field_ in ("initContainers", "containers"):
+        for container in spec.get(field_) or []:
+            for mount in container.get("volumeMounts") or []:
+                path, sub = str(mount.get("mountPath", "")).rstrip("/"), mount.get("subPath")
+                if mount.get("name") in volumes:
+                    found |= {path: sub} if sub in texts else {f"{path}/{file}": file for file in texts}
+    return found
+
+
+def line_of(output: str, file: str) -> int:
+    """The line of a file that a program's output names, 0 for none."""
+    found = re.search(rf"{re.escape(file)}[\"']?[:(]\s?(\d+)", output) or _LINE.search(output)
+    return int(found[1]) if found else 0
+
+
+def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:
+    """Whether a volume is one of the template's config files: of its ConfigMap, or of annotations."""
+    if any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in config_maps):
+        return True
+    items = (volume.get("downwardAPI") or {}).get("items") or []
+    return any(item.get("path") in texts for item in items)
+
+
+def _moved(text: str, places: Mapping[str, str]) -> str:
+    """A text with the paths of the container replaced by those where the files are now."""
+    if not places:
+        return text
+    longest_first = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
+    return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w-])", lambda found: places[found[0]], text)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

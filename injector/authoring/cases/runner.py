@@ -1,0 +1,135 @@
+"""All cases of some templates, several at once, and what came of each template."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.coverage import Coverage, coverage_of
+from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.select import Choice
+from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
+from injector.errors import TemplateError
+from injector.templates.problem import Problem
+from injector.templates.template import MANIFEST, OVERLAY
+
+
+@dataclass(slots=True)
+class TemplateRun:
+    """What came of a template: its problems besides those of cases, the cases' results, and their coverage."""
+
+    suite: Suite
+    problems: list[Problem] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    coverage: Coverage | None = None
+    left_out: int = 0  #: cases that were not chosen, or not begun after a failure
+
+    @property
+    def path(self) -> str:
+        """The template's folder as people gave it."""
+        return self.suite.path
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.problems) or any(not result.passed for result in self.results)
+
+    @property
+    def all_problems(self) -> list[Problem]:
+        """Everything that is wrong, each once."""
+        found = [*self.problems, *(problem for result in self.results for problem in result.problems)]
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run, and how."""
+
+    ways: Ways
+    chosen: Choice = lambda _: True
+    stop_at_first: bool = False
+    workers: int = 0  #: 0 for as many as there are processors
+
+
+def find_suites(paths: Sequence[str]) -> list[Suite]:
+    """The templates that paths stand for, with their cases: folders of a template or of some, or files of cases.
+
+    Raises ValueError for a path that is none of these.
+    """
+    found: dict[tuple[Path, str | None], Suite] = {}
+    for given in paths:
+        path = Path(given)
+        if path.is_file() or (path.name == TESTS and not _is_template(path)):
+            folder = path.parent if path.is_dir() else path.parent.parent
+            if not _is_template(folder) or (path.is_file() and path.parent.name != TESTS):
+                raise ValueError(f"{given}: not in the folder {TESTS} of a template")
+            folders, only = [folder], path.name if path.is_file() else None
+        else:
+            inner = sorted(p for p in path.iterdir() if _is_template(p)) if path.is_dir() else []
+            folders, only = [path] if _is_template(path) else inner, None
+        if not folders:
+            raise ValueError(f"{given}: neither a template (there is no {MANIFEST}) nor a folder of templates")
+        for folder in folders:
+            found.setdefault((folder.resolve(), only), read_suite(folder, str(folder), only))
+    return list(found.values())
+
+
+def run_suites(
+    suites: Sequence[Suite], plan: Plan, told: Callable[[Result], object] = lambda _: None
+) -> list[TemplateRun]:
+    """Run the cases of templates. `told` hears of each case as it ends. Raises DocumentError for golden files."""
+    stop = Event()
+    runs = [TemplateRun(suite, list(suite.problems)) for suite in suites]
+    pending: list[tuple[TemplateRun, Bench | None, list[Future[Result | None]]]] = []
+
+    def one(bench: Bench, checked: Checked) -> Result | None:
+        if stop.is_set():
+            return None
+        result = run_case(bench, checked, plan.ways)
+        if plan.stop_at_first and not result.passed:
+            stop.set()
+        told(result)
+        return result
+
+    # Threads: what takes long is the programs' work, and that is done outside of this process anyway.
+    with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
+        try:
+            for run in runs:
+                cases = [c for c in run.suite.cases if plan.chosen(c.label)]
+                run.left_out = len(run.suite.cases) - len(cases)
+                bench = _bench(run)
+                futures = [pool.submit(one, bench, checked) for checked in cases] if bench is not None else []
+                pending.append((run, bench, futures))
+                if plan.stop_at_first and run.problems:
+                    stop.set()
+            for run, bench, futures in pending:
+                run.results = [result for future in futures if (result := future.result()) is not None]
+                run.left_out += len(futures) - len(run.results)
+                if bench is not None and run.results:
+                    given = frozenset[str]().union(*(result.given for result in run.results))
+                    run.coverage = coverage_of(bench, given)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            plan.ways.programs.stop()
+            raise
+    return runs
+
+
+def _bench(run: TemplateRun) -> Bench | None:
+    """The template, loaded; None, and a problem, where it does not load."""
+    try:
+        return Bench(run.suite.folder, run.path)
+    except TemplateError as error:
+        run.problems.append(Problem.of(error))
+        return None
+
+
+def _is_template(path: Path) -> bool:
+    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
+    return not path.name.startswith(".") and ((path / MANIFEST).is_file() or (path / OVERLAY).is_file())

@@ -1,0 +1,119 @@
+"""What came of the cases, for people: what failed, a line for each template, and the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from injector.authoring.cases.coverage import Coverage
+from injector.authoring.cases.run import Result
+from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.lint.outputs import as_text
+from injector.templates.problem import Problem
+
+
+def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool, partly: bool) -> None:
+    """Print, to standard output, what came of each template. `partly`: the coverage is that of some cases only."""
+    for run in runs:
+        if run.problems:
+            _problems(run.problems)
+        for result in run.results:
+            if not result.passed:
+                _failure(result)
+            elif verbose:
+                click.echo(f"{click.style('passed', fg='green')} {result.checked.label} ({result.seconds:.2f} s)")
+            if result.written:
+                click.echo(f"written {run.path.rstrip('/')}/tests/{result.written}")
+        if coverage and run.coverage is not None:
+            _missed(run, run.coverage)
+        if run.results or run.problems or not partly:
+            click.echo(_line(run, partly))
+
+
+def summary(
+    runs: Sequence[TemplateRun], under: Sequence[TemplateRun], percent: float | None, seconds: float, chosen: str | None
+) -> None:
+    """Print the sum to standard error."""
+    results = [result for run in runs for result in run.results]
+    for run in runs:
+        for file in run.suite.unused_golden_files():
+            _warn(f"{file}: no case names it as its golden file; delete it")
+    for program, text in _unchecked(results).items():
+        _warn(f"{program} is not on PATH, so config files were not checked: {text}")
+    for run in under:
+        found = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
+        click.echo(
+            f"{click.style('error', fg='red')}: {run.path}: {found}% is reached, less than {percent:g}%", err=True
+        )
+    if not results:
+        click.echo(_nothing(runs, chosen), err=True)
+        return
+    failed = sum(not result.passed for result in results)
+    others = sum(len(run.problems) for run in runs)
+    left_out = sum(run.left_out for run in runs)
+    parts = [_counted(len(results) - failed, "case", "passed")] if failed < len(results) else []
+    parts += [click.style(_counted(failed, "case", "failed"), fg="red")] if failed else []
+    parts += [click.style(_counted(others, "other problem"), fg="red")] if others else []
+    parts += [f"{left_out} left out"] if left_out else []
+    validated = sum(result.validated for result in results)
+    parts += [f"{_counted(validated, 'config file')} checked by real programs"] if validated else []
+    click.echo(f"{', '.join(parts)}; {seconds:.1f} s", err=True)
+
+
+def _failure(result: Result) -> None:
+    click.echo(f"{click.style('FAILED', fg='red', bold=True)} {result.checked.label}")
+    _problems(result.problems)
+
+
+def _problems(problems: Sequence[Problem]) -> None:
+    click.echo(as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True)))
+
+
+def _line(run: TemplateRun, partly: bool) -> str:
+    """One line about a template."""
+    failed = sum(not result.passed for result in run.results)
+    passed = len(run.results) - failed
+    if not run.results:
+        text = click.style("no cases", fg="yellow") if not run.problems else "no case was run"
+        return f"{run.path}: {text}"
+    parts = [click.style(f"{passed} passed", fg="green")] if passed else []
+    parts += [click.style(f"{failed} failed", fg="red")] if failed else []
+    sentence = run.coverage.sentence if run.coverage is not None and not partly else ""
+    return f"{run.path}: {', '.join(parts)}{f'; {sentence}' if sentence else ''}"
+
+
+def _missed(run: TemplateRun, coverage: Coverage) -> None:
+    for missed in (*coverage.missed_parameters, *coverage.missed_branches):
+        click.echo(f"{run.path.rstrip('/')}/{missed.place}: not reached: {missed.what}")
+    click.echo(f"{run.path}: {coverage.percent:.1f}% of its parameters and branches are reached")
+
+
+def _unchecked(results: Sequence[Result]) -> dict[str, str]:
+    """The programs that are missing, each with the files and the number of cases that it would have looked at."""
+    found: dict[str, dict[str, int]] = {}
+    for result in results:
+        for program, file in result.missing:
+            name = f"{result.checked.document.path.rstrip('/')}/{file}"
+            files = found.setdefault(program, {})
+            files[name] = files.get(name, 0) + 1
+    return {
+        program: ", ".join(f"{file} of {_counted(count, 'case')}" for file, count in files.items())
+        for program, files in found.items()
+    }
+
+
+def _nothing(runs: Sequence[TemplateRun], chosen: str | None) -> str:
+    if any(run.problems for run in runs):
+        return "no case was run"
+    if chosen is not None and any(run.suite.cases for run in runs):
+        return f"no case was run: none fits -k {chosen!r}"
+    return "no case was found: write one into tests/*.yaml beside a template.yaml, with `cases:`"
+
+
+def _warn(text: str) -> None:
+    click.echo(f"{click.style('warning', fg='yellow')}: {text}", err=True)
+
+
+def _counted(number: int, noun: str, verb: str = "") -> str:
+    return f"{number} {noun if number == 1 else f'{noun}s'}{f' {verb}' if verb else ''}"
