@@ -144,15 +144,16 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                     )
             for target_path, target in _targets(config):
                 cluster = known.get(target)
-                place = file.place((*at, *target_path))
                 if cluster is None and not told_more:
                     yield Finding(
-                        f"there is no cluster {target}{hint(target, known)}", place, "name one of the clusters"
+                        f"there is no cluster {target}{hint(target, known)}",
+                        file.place((*at, *target_path)),
+                        "name one of the clusters",
                     )
                 elif cluster is not None and cluster.get("type") == "ORIGINAL_DST" and not restored:
                     yield Finding(
                         f"cluster {target} goes where the caller wanted to, and this listener does not know where",
-                        place,
+                        file.place((*at, *target_path)),
                         "add the listener filter envoy.filters.listener.original_dst",
                     )
 
