@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -138,10 +139,12 @@ def lint_subject(subject: Subject, options: Options) -> list[Problem]:
 
 
 def _found(rule: Rule, subject: Subject) -> Iterator[Problem]:
-    """A rule's findings as problems. One that returns for other pods and parameters is told of once."""
+    """A rule's findings as problems. What returns for other pods, parameters and containers is told of once."""
+    names = {str(c.get("name")) for rendering in subject.renderings for _, c in rendering.containers()}
+    any_name = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in sorted(names)) or r"(?!)")
     seen = set()
     for finding in rule.check(subject):
-        key = (finding.message, finding.place)
+        key = (any_name.sub("", finding.message), finding.place)
         if key not in seen:
             seen.add(key)
             yield Problem(rule.name, finding.message, subject.path, finding.place, rule.severity, finding.help)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from jinja2 import Environment, TemplateSyntaxError, meta, nodes
+from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from injector.authoring.lint.subject import Subject
 from injector.templates.template import OVERLAY
@@ -45,11 +45,6 @@ def parameters_read(subject: Subject) -> set[str] | None:
         if named != sum(name.name == "params" for name in tree.find_all(nodes.Name)):
             return None
     return read
-
-
-def names_read(subject: Subject) -> set[str]:
-    """The names that files in use read and do not set themselves: `params`, `pod`, `ports` and the like."""
-    return set().union(*(meta.find_undeclared_variables(parsed(subject.sources[f])) for f in sources_used(subject)))
 
 
 @lru_cache(maxsize=256)

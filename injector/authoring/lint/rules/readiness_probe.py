@@ -1,33 +1,41 @@
 """A sidecar in front of the app has a readinessProbe.
 
-It is asked of sidecars that declare ports, of templates that want to know the app's: they read `ports` or a parameter
-such as `app-port`. A shipper or an exporter beside the app needs none; it would take the app out of its Service.
+It is asked of sidecars that declare ports, of templates that have a parameter for the app's port or for an upstream. A
+shipper or an exporter beside the app needs none; it would take the app out of its Service.
 
 Why: a pod without a failing readinessProbe is in the endpoints of its Service. When the sidecar in front of the app
 hangs or is overloaded, nothing takes the pod out, and its clients get errors while other replicas would answer.
 https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 
 Bad:
+    # template.yaml
+    description: A tool.
+    parameters:
+      app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
     # overlay.yaml.j2
     spec:
       containers:
       - name: tool
-        image: {{ params.image }}
-        args: ["--upstream=127.0.0.1:{{ ports | first | default(80) }}"]
+        image: tool:1
+        args: ["--upstream=127.0.0.1:{{ params.app_port }}"]
         ports:
-        - {name: tool-http, containerPort: {{ params.port }}}
+        - {name: tool-http, containerPort: 18080}
 
 Good:
+    # template.yaml
+    description: A tool.
+    parameters:
+      app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
     # overlay.yaml.j2
     spec:
       containers:
       - name: tool
-        image: {{ params.image }}
-        args: ["--upstream=127.0.0.1:{{ ports | first | default(80) }}"]
+        image: tool:1
+        args: ["--upstream=127.0.0.1:{{ params.app_port }}"]
         ports:
-        - {name: tool-http, containerPort: {{ params.port }}}
+        - {name: tool-http, containerPort: 18080}
         readinessProbe:
-          httpGet: {path: /ready, port: {{ params.port }}}
+          httpGet: {path: /ready, port: 18080}
 
 Proof: the API server takes a sidecar without a probe; what is missing shows only when the program hangs.
 """
@@ -36,7 +44,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.reading import names_read, parameters_read
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
@@ -57,6 +64,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_front(subject: Subject) -> bool:
-    """Whether the template asks where the app listens."""
-    ports = any("app" in name and "port" in name for name in parameters_read(subject) or ())
-    return ports or "ports" in names_read(subject)
+    """Whether the template sends anything to the app, by the names of its parameters."""
+    return any(
+        name.startswith("upstream") or (name.startswith("app-") and "port" in name)
+        for name in subject.template.parameters
+    )

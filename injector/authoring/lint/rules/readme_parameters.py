@@ -17,7 +17,7 @@ Bad:
     # README.md
     Set the app's port:
 
-        template.sidecar.injector/port: "8080"
+        tool.sidecar.injector/port: "8080"
 
 Good:
     # template.yaml
@@ -30,7 +30,7 @@ Good:
     # README.md
     Set the app's port:
 
-        template.sidecar.injector/app-port: "8080"
+        tool.sidecar.injector/app-port: "8080"
 
 Proof: a README reaches no program.
 """
@@ -57,12 +57,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     if text is None:
         return
     template = subject.template
-    names = {template.name, "template"}  # the folder may be called anything; "template" is what people call theirs
     prefix = re.escape(Settings().prefix)
-    annotation = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, names))})\.{prefix}/([a-z][a-z0-9-]*)")
+    annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*)")
     for number, line in enumerate(text.split("\n"), 1):
         for found in [*annotation.finditer(line), *_OPTION.finditer(line)]:
-            if (found[1] or template.name).rstrip(".") in names and found[2] not in template.parameters:
+            if (found[1] or template.name).rstrip(".") == template.name and found[2] not in template.parameters:
                 yield Finding(
                     f"there is no parameter {found[2]}{hint(found[2], template.parameters)}",
                     subject.line_place(_FILE, number, found.start(2) + 1),
