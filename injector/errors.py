@@ -34,11 +34,15 @@ class DocumentError(InjectorError):
 
 
 class InjectionError(InjectorError):
-    """A pod cannot be injected. `reason` says which line of the table of reasons decides what happens now."""
+    """A pod cannot be injected. `reason` says which line of the table of reasons decides what happens now.
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    `code` is the HTTP status (400 to 599) that the API server passes on where the pod is refused.
+    """
+
+    def __init__(self, reason: Reason, message: str, *, code: int = 403) -> None:
         super().__init__(message)
         self.reason = reason
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,22 @@ class TemplateError(InjectorError):
     `rule` names what kind of mistake it is, `origin` the folder or ConfigMap that the template came from (where none
     is given, its name). `str()` is one line, `ORIGIN/FILE:LINE:COLUMN: error: message [rule]`, as compilers and editors
     know it.
+
+    | rule | what is wrong |
+    | --- | --- |
+    | `syntax` | Jinja cannot read it, or it uses a part of Jinja that is not available |
+    | `name` | a name, parameter, filter, test, method or field that is not there |
+    | `yaml` | what it writes, or template.yaml, is not the YAML that was meant |
+    | `manifest` | template.yaml says something that is not allowed |
+    | `parameter` | the declaration of a parameter in template.yaml |
+    | `overlay` | what is rendered is no partial pod |
+    | `value` | a value cannot stand where it stands, or cannot be worked on like that |
+    | `file` | a file is missing, cannot be read, or includes itself |
+    | `limit` | too much time, memory, output, or too deep |
     """
 
     def __init__(
-        self, template: str, message: str, place: Place | None = None, *, rule: str = "template", origin: str = ""
+        self, template: str, message: str, place: Place | None = None, *, rule: str = "value", origin: str = ""
     ) -> None:
         self.template = template
         self.message = message

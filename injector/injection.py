@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import InjectionError
+from injector.errors import InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
@@ -17,6 +17,7 @@ from injector.pods.remembered import Remembered
 from injector.pods.shape import with_annotations
 from injector.reasons import Effect, Reason
 from injector.templates.parameters import Resolved
+from injector.templates.render import RenderError
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
 
@@ -65,6 +66,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     applied: tuple[Applied, ...] = ()
     templates_source: str = ""
     code: int = 403
+    mistake: TemplateError | None = None  #: of a template that failed: what is wrong with it and where
 
     @property
     def allowed(self) -> bool:
@@ -99,7 +101,8 @@ def failed(pod: Object, decision: Decision, snapshot: Snapshot, error: Injection
         generation=snapshot.generation,
         patch=patch_between(pod, after),
         warnings=warnings,
-        code=getattr(error, "code", 403),
+        code=error.code,
+        mistake=error.as_template_error() if isinstance(error, RenderError) else None,
     )
 
 

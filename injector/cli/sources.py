@@ -15,7 +15,7 @@ from injector.errors import DocumentError, SettingsError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
-from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
+from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.spelling import hint, nearest
 from injector.templates.template import MANIFEST
@@ -121,7 +121,10 @@ def gather(
     settings = load_settings(settings_file)
     cluster = Cluster(version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
-    snapshot = build_snapshot(settings, read_templates((gallery_path(), *templates_dirs)), cluster, trial=False)
+    folders = find_templates((gallery_path(), *templates_dirs))
+    sources = {name: read_folder(folder) for name, folder in folders.items()}
+    origins = {name: str(folder) for name, folder in folders.items()}
+    snapshot = build_snapshot(settings, sources, cluster, trial=False, origins=origins)
     return Sources(snapshot, _overrides(params, snapshot, template))
 
 
@@ -183,12 +186,20 @@ def _missing(folder: Path) -> str:
 
 def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
     """Sources of templates by name, from folders that are a template or hold some; later ones win by name."""
-    found: dict[str, dict[str, str]] = {}
+    return {name: read_folder(folder) for name, folder in find_templates(folders).items()}
+
+
+def find_templates(folders: tuple[Path, ...]) -> dict[str, Path]:
+    """Templates' folders by name, from folders that are a template or hold some; later ones win by name.
+
+    Raises SettingsError for a folder that is neither, TemplateError for one that cannot be read.
+    """
+    found: dict[str, Path] = {}
     for folder in folders:
         if (folder / MANIFEST).is_file():
-            found[folder.resolve().name] = read_folder(folder)
+            found[folder.resolve().name] = folder
             continue
-        inner = read_gallery(folder)
+        inner = find_gallery(folder)
         if not inner:
             raise SettingsError(f"{folder}: neither a template ({_missing(folder)}) nor a folder of templates")
         found |= inner

@@ -26,7 +26,7 @@ from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
 from injector.templates.operands import INTERNAL, operand, weigh
 from injector.templates.places import PlacedLexer
-from injector.templates.spelling import nearest
+from injector.templates.spelling import nearest, shortened
 from injector.templates.structure import as_text
 
 _LOOP = frozenset(
@@ -37,6 +37,8 @@ _LOOP = frozenset(
 )  # fmt: skip
 _LARGEST = 2**64
 _RANGE = 10_000
+#: What `deny` may answer with.
+_CODES = range(400, 600)
 
 
 class Missing(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
@@ -66,9 +68,12 @@ class VerdictError(InjectionError):
     """A template's own verdict on a pod: `deny()` or `fail()` was called."""
 
 
-def deny(why: Any) -> NoReturn:
-    """Refuse the pod, in every namespace."""
-    raise VerdictError(Reason.DENIED, _sentence(why))
+def deny(why: Any, code: Any = 403) -> NoReturn:
+    """Refuse the pod, in every namespace; `code` is the HTTP status that whoever creates it gets."""
+    code = operand(code)
+    if type(code) is not int or code not in _CODES:
+        raise FaultError(f"deny(): the code is an HTTP status from {_CODES[0]} to {_CODES[-1]}, not {shortened(code)}")
+    raise VerdictError(Reason.DENIED, _sentence(why), code=code)
 
 
 def fail(why: Any) -> NoReturn:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from injector.errors import Place, TemplateError
 from injector.templates.manifest import Manifest
+from injector.templates.places import normal, place_at
 from injector.templates.program import Program
 from injector.templates.spelling import hint
 from injector.templates.template import FILE, MANIFEST, OVERLAY, Template
@@ -27,14 +28,21 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     """
     kept = {file: sources[file] for file in sorted(sources) if file not in _IGNORED}
     if not _NAME.match(name):
-        raise TemplateError(name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -")
+        raise TemplateError(
+            name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
+        )
     for file in (MANIFEST, OVERLAY):
         if file not in kept:
-            raise TemplateError(name, f"there is no {file}{_near(file, kept)}", Place(file))
+            raise TemplateError(name, f"there is no {file}{_near(file, kept)}", rule="file", origin=origin)
     size = sum(map(len, kept.values()))
     if size > _LARGEST:
-        raise TemplateError(name, f"its files are {size} characters long; at most {_LARGEST} fit into a ConfigMap")
-    manifest = Manifest(name, kept)
+        raise TemplateError(
+            name,
+            f"its files are {size} characters long; at most {_LARGEST} fit into a ConfigMap",
+            rule="limit",
+            origin=origin,
+        )
+    manifest = Manifest(name, kept, origin)
     parameters = manifest.parameters()
     files = manifest.files()
     roots = [OVERLAY, *dict.fromkeys(spec.template for spec in files.values())]
@@ -66,22 +74,24 @@ def read_folder(path: Path) -> dict[str, str]:
         for file in sorted(path.iterdir()):
             if file.is_file() and FILE.match(file.name) and not file.name.startswith("."):
                 if file.stat().st_size > 2 * _LARGEST:
-                    raise TemplateError(path.name, "the file is larger than a ConfigMap can be", Place(file.name))
-                sources[file.name] = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise TemplateError(path.name, "the file is not UTF-8 text", Place(file.name)) from None
+                    raise _unusable(path, "the file is larger than a ConfigMap can be", Place(file.name), "limit")
+                sources[file.name] = _decoded(path, file)
     except OSError as error:
-        raise TemplateError(path.name, f"the folder {path} cannot be read: {error.strerror}") from None
+        raise _unusable(path, f"the folder cannot be read: {error.strerror}") from None
     return sources
 
 
 def read_gallery(path: Path) -> dict[str, dict[str, str]]:
     """The sources of every template in a folder of folders, by name. Raises TemplateError."""
+    return {name: read_folder(folder) for name, folder in find_gallery(path).items()}
+
+
+def find_gallery(path: Path) -> dict[str, Path]:
+    """The folders of the templates in a folder of folders, by name. Raises TemplateError where it cannot be read."""
     try:
-        folders = sorted(p for p in path.iterdir() if (p / MANIFEST).is_file())
+        return {p.name: p for p in sorted(path.iterdir()) if (p / MANIFEST).is_file()}
     except OSError as error:
-        raise TemplateError(path.name, f"the folder {path} cannot be read: {error.strerror}") from None
-    return {folder.name: read_folder(folder) for folder in folders}
+        raise _unusable(path, f"the folder cannot be read: {error.strerror}") from None
 
 
 def gallery_path() -> Path:
@@ -89,6 +99,21 @@ def gallery_path() -> Path:
     package = Path(__file__).resolve().parents[1]
     installed = package / "gallery"
     return installed if installed.is_dir() else package.parent / "templates"
+
+
+def _decoded(path: Path, file: Path) -> str:
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        place = place_at(file.name, normal(before + "?"), len(normal(before)))
+        found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise _unusable(path, found, Place(place.file, place.line, place.column)) from None
+
+
+def _unusable(path: Path, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:
+    return TemplateError(path.resolve().name, message, place, rule=rule, origin=str(path))
 
 
 def _digest(sources: Mapping[str, str]) -> str:

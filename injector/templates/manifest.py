@@ -15,6 +15,7 @@ from injector.templates.schema import make_parameter
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml import Builder, Node, compose, index
+from injector.templates.yaml_words import explained
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KEYS = (
@@ -26,18 +27,21 @@ _KEYS = (
 class Manifest:
     """template.yaml, read with the places of everything in it."""
 
-    def __init__(self, name: str, sources: Mapping[str, str]) -> None:
+    def __init__(self, name: str, sources: Mapping[str, str], origin: str = "") -> None:
         self._name = name
+        self._origin = origin
         self._sources = sources
         self._text = normal(sources[MANIFEST])
         try:
             self._node = compose(self._text)
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = place_at(MANIFEST, self._text, index(self._text, mark)) if mark else Place(MANIFEST)
-            problem = getattr(error, "problem", None) or str(error)
-            raise TemplateError(name, f"not YAML: {problem}", place) from None
+            words = explained(error, self._text)
+            place = Place(MANIFEST) if words.offset is None else place_at(MANIFEST, self._text, words.offset)
+            line = place_at(MANIFEST, self._text, words.other or 0).line
+            raise TemplateError(
+                name, words.message.replace("{line}", str(line)), place, rule="yaml", origin=origin
+            ) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
         self._data: dict[str, Any] = data
@@ -47,7 +51,9 @@ class Manifest:
 
     def refuse(self, path: tuple[Any, ...], message: str) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
-        raise TemplateError(self._name, message, _place(self._text, self._node, path, key=True)) from None
+        place = _place(self._text, self._node, path, key=True)
+        rule = "parameter" if path[:1] == ("parameters",) else "manifest"
+        raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
 
     def text(self, key: str) -> str:
         """A string, empty where there is none."""

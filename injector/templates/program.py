@@ -12,7 +12,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.errors import Place, TemplateError
-from injector.templates import syntax
+from injector.templates import jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.memo import Memo
 from injector.templates.places import begin_with_first, normal, place_at, word_at
@@ -150,7 +150,9 @@ class Program:
         try:
             environment.get_template(source)
         except TemplateSyntaxError as error:
-            self._refuse(self._explained(source, error), error.name or source, error.lineno)
+            file = error.name or source
+            message, offset = jinja_words.explained(error.message or "", self._sources[file], error.lineno - 1)
+            self._refuse(message, file, offset + 1)
         except syntax.ForbiddenError as error:
             self._refuse(str(error), source, error.code, error.rule, word=error.word)
         except (RecursionError, MemoryError):
@@ -163,15 +165,6 @@ class Program:
         loader.facts[source] = syntax.check(tree, document=environment.document, files=files)
         loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
-
-    def _explained(self, source: str, error: TemplateSyntaxError) -> str:
-        message = error.message or "this is no Jinja"
-        text = self.place(source, error.lineno - 1).text
-        if any(
-            start in text.replace(" ", "") for start in ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{{include", "{{-include")
-        ):
-            return f"{message}; this looks like a Go template: here write {{{{ params.x }}}}"
-        return message[:300]
 
     def _undefined(self, name: str, known: Set[str], text: str) -> str:
         if name in _GO_STATEMENTS and _GO.search(text):

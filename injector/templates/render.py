@@ -27,7 +27,7 @@ from injector.templates.reads import read
 from injector.templates.structure import Structure
 from injector.templates.tagging import Tagged
 from injector.templates.template import OVERLAY, Template
-from injector.templates.yaml import index
+from injector.templates.yaml_words import explained
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -180,7 +180,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
         file, offset = _frame(verdict.__traceback__)
         place = template.program.place(file, offset)
         where = f"{template.name}/{file}:{place.line}" if file else template.name
-        raise InjectionError(verdict.reason, f"{verdict} ({where})") from None
+        raise InjectionError(verdict.reason, f"{verdict} ({where})", code=verdict.code) from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
         _failed(job, error)
     finally:
@@ -260,10 +260,18 @@ _NAMED = re.compile(r"named '([^']+)'")
 
 
 def _yaml(job: _Job, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    found = _author(job, lambda tagged: index(tagged.text, mark)) if mark is not None else None
-    return f"not the YAML that was meant: {problem}", found
+    """What libyaml means, with the author's file and offset."""
+    program = job.template.program
+    try:
+        tagged = program.tagged(job.root, job.variables)
+    except Exception:  # the first error is the one to tell
+        return explained(error, "").message.replace("{line}", "above"), None
+    words = explained(error, tagged.text)
+    message = words.message
+    if words.other is not None:
+        file, offset = tagged.source(words.other) or (job.root.source, None)
+        message = message.replace("{line}", str(program.place(file, offset).line))
+    return message, None if words.offset is None else tagged.source(words.offset)
 
 
 def _words(error: Exception) -> str:

@@ -28,7 +28,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}")
     schema = {k: v for k, v in declaration.items() if k != "required" or not isinstance(v, bool)}
     for path, found in _formats(schema, ()):
-        if found not in FORMATS:
+        if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
     try:
         Draft202012Validator.check_schema(schema)

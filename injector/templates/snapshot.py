@@ -49,8 +49,9 @@ def build_snapshot(
     cluster: Cluster,
     previous: Snapshot | None = None,
     trial: bool = True,
+    origins: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """A snapshot of settings and the sources of templates by name.
+    """A snapshot of settings and the sources of templates by name, and of where these came from, for people.
 
     Templates that the previous snapshot holds with the same content are taken over. With `trial` every other one is
     first tried in a child process with limits. Raises SnapshotError with everything that is wrong.
@@ -67,12 +68,12 @@ def build_snapshot(
             fresh[name] = files
     if trial and fresh:
         # before anything of it is compiled here
-        failed = trials.try_templates(fresh)
+        failed = trials.try_templates(fresh, origins)
         errors += failed.values()
         fresh = {name: files for name, files in fresh.items() if name not in failed}
     for name, files in fresh.items():
         try:
-            known.append(load_template(name, files))
+            known.append(load_template(name, files, (origins or {}).get(name, "")))
         except TemplateError as error:
             errors.append(error)
     catalog = Catalog(known)

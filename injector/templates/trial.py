@@ -44,14 +44,20 @@ class Verdict(msgspec.Struct):
     column: int = 0
     text: str = ""
 
-    def error(self) -> TemplateError:
-        """The verdict as an error."""
+    def error(self, origin: str) -> TemplateError:
+        """The verdict as an error; `origin` is where the template came from, for people."""
         place = Place(self.file, self.line, self.column, self.text) if self.file else None
-        return TemplateError(self.name, self.message, place, rule=self.rule)
+        return TemplateError(self.name, self.message, place, rule=self.rule, origin=origin)
 
 
-def try_templates(templates: Mapping[str, Mapping[str, str]]) -> dict[str, TemplateError]:
-    """Try templates, given as their sources by name, in a child process; the errors of those that fail, by name."""
+def try_templates(
+    templates: Mapping[str, Mapping[str, str]], origins: Mapping[str, str] | None = None
+) -> dict[str, TemplateError]:
+    """Try templates, given as their sources by name, in a child process; the errors of those that fail, by name.
+
+    `origins` says for people where they came from.
+    """
+    origins = origins or {}
     failed: dict[str, TemplateError] = {}
     left = dict(templates)
     while left:
@@ -59,15 +65,17 @@ def try_templates(templates: Mapping[str, Mapping[str, str]]) -> dict[str, Templ
         for verdict in verdicts:
             left.pop(verdict.name, None)
             if verdict.message:
-                failed[verdict.name] = verdict.error()
+                failed[verdict.name] = verdict.error(origins.get(verdict.name, ""))
         if died is None:
             for name in left:
-                failed[name] = TemplateError(name, "the trial could not be run")
+                failed[name] = TemplateError(
+                    name, "the trial could not be run", rule="limit", origin=origins.get(name, "")
+                )
             break
         name, why = died
         # what the child was at when it died is at fault; the others get another child
         left.pop(name, None)
-        failed[name] = TemplateError(name, why)
+        failed[name] = TemplateError(name, why, rule="limit", origin=origins.get(name, ""))
     return failed
 
 

@@ -142,8 +142,12 @@ class Keeper:
         try:
             settings = self._settings()
             sources = {**self._found.templates, **self._in_cluster}
+            maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
+            origins = {**self._found.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
             previous = self._current if self._ready else None
-            snapshot = await asyncio.to_thread(build_snapshot, settings, sources, self._cluster(settings), previous)
+            snapshot = await asyncio.to_thread(
+                build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+            )
         except InjectorError as error:
             self._refuse(str(error))
             return False

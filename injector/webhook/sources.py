@@ -32,6 +32,7 @@ class Found:
 
     settings_text: str | None = None
     templates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
 
 
 class Disk:
@@ -61,7 +62,9 @@ class Disk:
             if self._look() != before:
                 continue
             try:
-                found = Found(self._settings(), {p.resolve().name: read_folder(p) for p in self._template_folders()})
+                folders = {p.resolve().name: p for p in self._template_folders()}
+                templates = {name: read_folder(folder) for name, folder in folders.items()}
+                found = Found(self._settings(), templates, {name: str(folder) for name, folder in folders.items()})
             except (OSError, UnicodeDecodeError, InjectorError) as error:
                 if self._look() != before:
                     continue

@@ -66,5 +66,5 @@ def test_such_a_template_is_refused_at_its_trial_and_never_crashes_an_injection(
     with pytest.raises(InjectionError) as caught:
         render_overlay(load_template("wrong", files), context())
     assert caught.value.reason is Reason.TEMPLATE_FAILED
-    assert "wrong/overlay.yaml.j2: spec.containers" in str(caught.value)
+    assert "wrong/overlay.yaml.j2:1:8: spec.containers" in str(caught.value)
     assert inject(json.loads(json.dumps(web())), ENABLED, snapshot("logger")).reason is Reason.INJECTED

@@ -203,8 +203,8 @@ def test_results_are_remembered_by_what_was_read_alone() -> None:
 
 
 FAULTS = {
-    "a: 1\nb: [\n": ("overlay.yaml.j2", 3),
-    "a: 1\n\n\nb: 'x\n": ("overlay.yaml.j2", 5),
+    "a: 1\nb: [\n": ("overlay.yaml.j2", 2),
+    "a: 1\n\n\nb: 'x\n": ("overlay.yaml.j2", 4),
     "a: 1\nb: {{ object.nothing }}\n": ("overlay.yaml.j2", 2),
     "{% if true %}\n{% for x in [1, 2] %}\na: 1\n{% endfor %}\n{% endif %}\n": ("overlay.yaml.j2", 3),
     "{#- a\n comment -#}\na: 1\n{%- if true %}\n\nb: 1\n{% endif -%}\n\n\n  c: {{ 1 }}\n a: 1\n": (

@@ -62,7 +62,7 @@ def manifest(text: str) -> dict[str, str]:
 
 #: The text of template.yaml, the line and column of the mistake, words of the message.
 MANIFESTS = [
-    ("a: [\n", 2, 1, "not YAML"),
+    ("a: [\n", 1, 5, "a value is missing"),
     ("description: x\ndescription: y\n", 2, 1, "the key description is there twice"),
     ("- a\n", 1, 1, "has to be a mapping"),
     ("description: x\nparameter: {}\n", 2, 1, "did you mean parameters?"),
@@ -121,8 +121,8 @@ OVERLAYS = [
     ("a: {{ parms.app_port }}", 1, "did you mean params?"),
     ("a: 1\n{% if x %}{% endif %}", 2, "x is not defined"),
     ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2, "x is not defined"),
-    ("\n\na: {{ }}", 3, "Expected an expression"),
-    ("\n{% if true %}\n", 2, "Unexpected end of template"),
+    ("\n\na: {{ }}", 3, "a value is missing here"),
+    ("\n{% if true %}\n", 2, "{% if %} begins here and does not end; {% endif %} is missing"),
     ("a: {{ .Values.x }}", 1, "this looks like a Go template"),
     ("\n{{- if .Values.x }}\n", 2, "this looks like a Go template: here write {% if ... %}"),
     ("a: 1\n{{ end }}\n", 2, "here write {% endif %}"),
@@ -152,7 +152,7 @@ def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
     assert words in str(caught.value)
     assert place is not None
     assert (place.file, place.line) == ("overlay.yaml.j2", line), str(caught.value)
-    assert place.text == (text.split("\n")[line - 1].strip() if line else "")
+    assert place.text == (text.split("\n")[line - 1] if line else "")
 
 
 def test_mistakes_in_other_files() -> None:

@@ -1,0 +1,121 @@
+"""What the words of Jinja's parser mean to a person, and where that person has to look."""
+
+from __future__ import annotations
+
+import re
+
+from injector.templates.spelling import hint, nearest
+
+#: The tags that templates may use.
+TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")
+#: Tags of other languages, with ours.
+_FOREIGN = {
+    "end": "{% endif %}, {% endfor %} or {% endmacro %}",
+    "range": "{% for ... in ... %}",
+    "elseif": "{% elif ... %}",
+    "elsif": "{% elif ... %}",
+    "define": "{% macro name() %}",
+    "template": '{% include "_file.j2" %}',
+    "foreach": "{% for ... in ... %}",
+    "assign": "{% set name = ... %}",
+}
+_TOKENS = {
+    "end of print statement": "}}",
+    "end of statement block": "%}",
+    "begin of statement block": "{%",
+    "begin of print statement": "{{",
+    "end of template": "the end of the file",
+    "template data / text": "text",
+}
+#: What cannot stand in an expression, by its first character, with what people mean by it.
+_CHARACTERS = {
+    "?": "write `a if x else b`",
+    "&": "write `and`",
+    "!": "write `not`",
+    "$": "names have no $ here",
+    "`": "strings stand in \" or '",
+    "}": "a hole ends with }}",
+}
+_TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
+_GO = ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{%-.", "{{include", "{{-include", "{{template", "{{-template")
+_CHARACTER = re.compile(r"unexpected '([?&!$`}])'\Z")
+_EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
+
+
+def explained(message: str, text: str, offset: int) -> tuple[str, int]:
+    """What is wrong with a file and where, of the parser's message and the offset where it gave up."""
+    line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+    if any(start in line.replace(" ", "") for start in _GO):
+        return "this looks like a Go template: here write {{ params.x }}", offset
+    if message.startswith("Missing end of comment"):
+        return "the comment that begins here does not end; #} is missing", offset
+    if message.startswith("Missing end of raw"):
+        return "{% raw %} begins here and does not end; {% endraw %} is missing", offset
+    if message.startswith("Unexpected end of template"):
+        return _unclosed(text, offset)
+    if message.startswith("Encountered unknown tag"):
+        return _unknown_tag(message, text), offset
+    if message.startswith("Unexpected end of"):
+        return "the file ends within this tag", offset
+    found = _EXPECTED.search(message.rstrip("."))
+    if found:
+        return _expected(found[1], found[2], text, offset)
+    if message.startswith(("Expected an expression", "unexpected 'end of")):
+        return "a value is missing here", offset
+    if message == "expected name or number":
+        return "a name is missing behind the dot", offset
+    found = _CHARACTER.match(message)
+    if found:
+        return f"{message}; {_CHARACTERS[found[1]]}", offset
+    for token, shown in _TOKENS.items():
+        message = message.replace(f"'{token}'", shown)
+    return message[:200], offset
+
+
+def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
+    begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
+    closing = _TOKENS.get(wanted, "a name" if wanted == "name" else f"`{wanted}`")
+    shown = _TOKENS.get(got, f"`{got}`")
+    if wanted == "name" and got == "|":
+        return "|| is not available; write `or`", offset
+    if closing in ("}}", "%}") and (got == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
+        return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
+    if got == "=":
+        return "one = sets a value; write == to compare", offset
+    tag = _TAG.match(text, begin) if begin >= 0 else None
+    if closing == "%}" and tag and tag[1] == "else" and got == "if":
+        return "write {% elif ... %}", begin
+    if closing in ("}}", "%}"):
+        return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
+    return f"{closing} is expected here, not {shown}", offset
+
+
+def _unknown_tag(message: str, text: str) -> str:
+    name = message.split("'")[1]
+    inner = re.search(r"needs to be closed is '(\w+)'", message)
+    if name.startswith("end") and name != "end":
+        if inner:
+            return f"{{% {name} %}} does not close the block that is open here, {{% {inner[1]} %}}"
+        return f"{{% {name} %}} closes nothing; no such block is open here"
+    if name in ("else", "elif"):
+        return f"{{% {name} %}} stands outside of an {{% if %}}"
+    if name in _FOREIGN:
+        return f"no tag {name} here; write {_FOREIGN[name]}"
+    known = [*TAGS, "endif", "endfor", "endmacro", "elif", "else"]
+    return f"no tag {name} here{hint(name, known) if nearest(name, known) else hint(name, TAGS)}"
+
+
+def _unclosed(text: str, offset: int) -> tuple[str, int]:
+    """The innermost block that is open at the file's end; tags within comments and raw blocks count for nothing."""
+    open_tags: list[tuple[str, int]] = []
+    blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)
+    for found in _TAG.finditer(blanked):
+        name, rest = found[1], found[2]
+        if name in ("if", "for", "macro", "call", "with") or (name == "set" and "=" not in rest):
+            open_tags.append((name, found.start()))
+        elif name.startswith("end") and open_tags:
+            open_tags.pop()
+    if not open_tags:
+        return "the file ends within a block", offset
+    name, at = open_tags[-1]
+    return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at
