@@ -1,6 +1,8 @@
 """A small app for a pod, a program of its own: HTTP/1.1, gRPC's health check, and a server that speaks first.
 
 python app.py HTTP_PORT [GRPC_PORT [GREETING_PORT]]
+
+At SIGTERM it answers the requests that it holds, and ends.
 """
 
 from __future__ import annotations
@@ -8,6 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import signal
 import socket
 import struct
 import sys
@@ -24,6 +28,34 @@ DATA, HEADERS, SETTINGS, END_STREAM, END_HEADERS, ACK = 0, 1, 4, 1, 4, 1
 SERVING = b"\0\0\0\0\2\x08\x01"
 
 
+class Busy:
+    """How many requests are held; each is a `with` block."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._count += 1
+            self._changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def wait_for(self, count: int) -> None:
+        """Until so many are held."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == count)
+
+
+BUSY = Busy()
+#: Whether the program was told to end.
+ENDING = threading.Event()
+
+
 class DualStackServer(ThreadingHTTPServer):
     """Listens on IPv4 and IPv6."""
 
@@ -33,8 +65,9 @@ class DualStackServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """`/size/N` answers N letters, `/wait/S` waits S seconds first; a WebSocket's handshake is answered and five bytes
-    come back; all else is answered with what was asked, as JSON.
+    """`/size/N` answers N letters, `/wait/S` waits S seconds first, `/hold/S` until S seconds after SIGTERM, `/busy/N`
+    until N requests are held so; a WebSocket's handshake is answered and five bytes come back; all else is answered
+    with what was asked, as JSON.
     """
 
     protocol_version = "HTTP/1.1"
@@ -46,8 +79,19 @@ class Handler(BaseHTTPRequestHandler):
             return self._upgrade()
         if self.path.startswith("/size/"):
             return self._answer(b"x" * int(self.path.removeprefix("/size/")), "text/plain")
+        if self.path.startswith("/busy/"):
+            BUSY.wait_for(int(self.path.removeprefix("/busy/")))
         if self.path.startswith("/wait/"):
             time.sleep(float(self.path.removeprefix("/wait/")))
+        if self.path.startswith("/hold/"):
+            with BUSY:
+                ENDING.wait()
+                time.sleep(float(self.path.removeprefix("/hold/")))
+                self._echo()
+                return self.wfile.flush()
+        self._echo()
+
+    def _echo(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.dumps({"path": self.path, "headers": headers, "peer": self.client_address[0]}).encode()
         self._answer(body, "application/json")
@@ -143,7 +187,18 @@ def main() -> None:
     server = DualStackServer(("::", ports[0]), Handler)  # first, so that whoever finds the last port finds them all
     for port, serve in zip(ports[1:], (serve_grpc, greet), strict=False):
         listen(port, serve)
-    server.serve_forever()
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=drain, args=(server,)).start())
+    server.serve_forever(poll_interval=0.05)
+    threading.Event().wait()  # until drain() ends the program
+
+
+def drain(server: DualStackServer) -> None:
+    """Takes no more connections, answers what is held, ends. Idle connections of a proxy do not count."""
+    ENDING.set()
+    server.shutdown()
+    server.server_close()
+    BUSY.wait_for(0)
+    os._exit(0)
 
 
 if __name__ == "__main__":

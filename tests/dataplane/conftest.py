@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -39,12 +39,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         *,
         ipv6: bool = True,
         start: bool = True,
+        secrets: Mapping[str, Mapping[str, str]] | None = None,
         **options: Any,
     ) -> Iterator[RunningPod]:
         pod = options.pop("pod", None) or app_pod()
         injection = injected(template, parameters, pod, **options)
         folder = tmp_path_factory.mktemp(template)
-        with network(ipv6=ipv6) as net, RunningPod(injection.pod, config_maps(injection), net, folder) as result:
+        files = config_maps(injection)
+        with network(ipv6=ipv6) as net, RunningPod(injection.pod, files, net, folder, secrets) as result:
             if start:
                 result.start()
             yield result

@@ -35,7 +35,9 @@ from tests.parts import find, require
 Object = dict[str, Any]
 
 _CONTAINER = Path(__file__).with_name("container.py")
-_PARTS = ("envoy", "nginx", "prometheus-nginx-exporter")
+_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "prometheus-nginx-exporter", "sdk-server")
+#: What an image starts by itself, by the image's name, where a container's spec has no command.
+_ENTRYPOINTS = {"agones-sdk": "sdk-server"}
 _LIMIT = 30.0
 
 
@@ -44,16 +46,22 @@ class PodFailed(AssertionError):
 
 
 class RunningPod:
-    """A pod in a network namespace. `config_maps` are the texts of each ConfigMap's files, by its name."""
+    """A pod in a network namespace. `config_maps` and `secrets` have the texts of each one's keys, by its name."""
 
     def __init__(
-        self, pod: Object, config_maps: Mapping[str, Mapping[str, str]], network: Network, folder: Path
+        self,
+        pod: Object,
+        config_maps: Mapping[str, Mapping[str, str]],
+        network: Network,
+        folder: Path,
+        secrets: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.spec: Object = pod["spec"]
         self.metadata: Object = pod.get("metadata", {})
         self.network = network
         self._folder = folder
         self._config_maps = config_maps
+        self._secrets = secrets or {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._volumes: dict[str, Path] = {}
 
@@ -105,13 +113,13 @@ class RunningPod:
                 raise PodFailed(f"container {name} does not start: {self.errors(name)}")
             time.sleep(0.02)
 
-    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM) -> int:
-        """Ends a container; what it returned."""
+    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM, seconds: float = 5) -> int:
+        """Ends a container, by SIGKILL if it takes longer than `seconds`; what it returned."""
         process = self._processes[name]
         if process.poll() is None:
             process.send_signal(sign)
             try:
-                process.wait(5)
+                process.wait(seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
         return process.wait(5)
@@ -211,16 +219,23 @@ class RunningPod:
             "metadata.namespace": self.metadata.get("namespace", "default"),
             "status.podIP": self.network.pod.ipv4,
         }
-        return {
-            item["name"]: fields[item["valueFrom"]["fieldRef"]["fieldPath"]] if "valueFrom" in item else item["value"]
-            for item in container.get("env", [])
-        }
+
+        def value(item: Object) -> str:
+            source = item.get("valueFrom", {})
+            if "secretKeyRef" in source:
+                return self._secrets[source["secretKeyRef"]["name"]][source["secretKeyRef"]["key"]]
+            return fields[source["fieldRef"]["fieldPath"]] if source else item["value"]
+
+        return {item["name"]: value(item) for item in container.get("env", [])}
 
     def _container_spec(self, container: Object, root: Path, user: int) -> Object:
         security = container.get("securityContext", {})
         capabilities = security.get("capabilities", {})
         environment = self._environment(container)
-        words = container.get("command", []) + container.get("args", [])
+        image = container["image"].rpartition("/")[2].partition(":")[0]
+        words = container.get("command", [_ENTRYPOINTS.get(image, image)]) + container.get("args", [])
+        if Path(words[0]).name in _PARTS:
+            words[0] = Path(words[0]).name  # wherever the image has it
         return {
             "root": str(root),
             "command": [re.sub(r"\$\((\w+)\)", lambda m: environment.get(m[1], m[0]), word) for word in words],
@@ -234,7 +249,7 @@ class RunningPod:
             "programs": {name: str(path) for name in _PARTS if (path := find(name))},
             "mounts": {
                 mount["mountPath"]: {
-                    "source": str(self._volumes[mount["name"]]),
+                    "source": str(self._volumes[mount["name"]] / mount.get("subPath", "")),
                     "readOnly": mount.get("readOnly", False),
                 }
                 for mount in container.get("volumeMounts", [])

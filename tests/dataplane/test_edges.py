@@ -92,3 +92,15 @@ def test_nginx(parameters: dict[str, Any], tmp_path: Path, checked: set[str]) ->
         (tmp_path / "here.conf").write_text(text.replace(" /tmp/", f" {tmp_path}/"))
         _run(nginx, "-t", "-e", "stderr", "-c", str(tmp_path / "here.conf"))
         checked.add(text)
+
+
+@pytest.mark.parametrize(
+    "parameters", _cases("fault", {"direction": "both", "header": "x-a"}, {"direction": "outbound"})
+)
+def test_fault(parameters: dict[str, Any], tmp_path: Path, checked: set[str]) -> None:
+    envoy = str(require("envoy"))
+    text = _files(injected("fault", parameters), tmp_path)["envoy.yaml"]
+    declared = load_template("fault", read_folder(GALLERY / "fault")).files["envoy.yaml"].validate
+    if text not in checked:
+        _run(envoy, *(word.replace("{path}", str(tmp_path / "envoy.yaml")) for word in declared[1:]))
+        checked.add(text)

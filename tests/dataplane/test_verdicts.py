@@ -1,4 +1,4 @@
-"""What envoy and nginx say about pods that they cannot serve, or that must change something."""
+"""What templates say about pods that they cannot serve, or that must change something."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.dataplane.gallery import app_pod, injected
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}
+EXPORTER = {"image": "example.com/exporter:1", "port": 9113}
 PORTLESS: dict[str, Any] = {"ports": [], "readinessProbe": None, "livenessProbe": None, "startupProbe": None}
 SAFE = {
     "runAsNonRoot": True,
@@ -46,7 +47,12 @@ def test_redirect_is_no_way_around_pod_security(level: dict[str, str]) -> None:
     refused(injected("envoy", pod=pod, namespace=namespace), Reason.POD_SECURITY, "NET_ADMIN")
     required = Namespace("default", {"injection": "required", **level})
     assert injected("envoy", pod=pod, namespace=required).effect is Effect.REFUSE
-    for template, parameters in (("envoy", {"intercept": "ports"}), ("nginx", {})):
+    for template, parameters in (
+        ("envoy", {"intercept": "ports"}),
+        ("nginx", {}),
+        ("fault", {"direction": "both"}),
+        ("prometheus-exporter", EXPORTER),
+    ):
         assert injected(template, parameters, pod, namespace).reason is Reason.INJECTED
 
 
@@ -69,14 +75,24 @@ def test_the_service_must_change() -> None:
     )
 
 
-@pytest.mark.parametrize(("template", "port"), [("envoy", 15006), ("envoy", 15090), ("nginx", 18080), ("nginx", 18081)])
+@pytest.mark.parametrize(
+    ("template", "port"),
+    [("envoy", 15006), ("envoy", 15090), ("nginx", 18080), ("nginx", 18081), ("fault", 16006), ("fault", 16021)],
+)
 def test_a_port_that_the_app_uses(template: str, port: int) -> None:
     pod = app_pod(ports=[{"containerPort": 8080}, {"containerPort": port}])
     injection = injected(template, pod=pod)
     assert injection.effect is Effect.MARK
     assert injection.reason in (Reason.INVALID_POD, Reason.CONFLICT)
     assert str(port) in injection.message
-    moved = {15006: "inbound-port", 15090: "stats-port", 18080: "listen-port", 18081: "status-port"}[port]
+    moved = {
+        15006: "inbound-port",
+        15090: "stats-port",
+        18080: "listen-port",
+        18081: "status-port",
+        16006: "listen-port",
+        16021: "status-port",
+    }[port]
     assert injected(template, {moved: "20000"}, pod).reason is Reason.INJECTED
 
 
@@ -119,7 +135,7 @@ def test_clusters_of_one_name() -> None:
     refused(injected("envoy", {"clusters": [cluster, {**cluster, "port": 2}]}), Reason.NOT_SERVED, "name")
 
 
-@pytest.mark.parametrize("template", ["envoy", "nginx"])
+@pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
 def test_where_sidecars_are_plain_containers(template: str) -> None:
     job = injected(template, native=False, workload=Workload("Job", "import"))
     container = next(c for c in job.pod["spec"]["containers"] if c["name"] == template)
@@ -133,7 +149,7 @@ def test_where_sidecars_are_plain_containers(template: str) -> None:
     assert "lifecycle" not in next(c for c in none["containers"] if c["name"] == template)
 
 
-@pytest.mark.parametrize("template", ["envoy", "nginx"])
+@pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
 def test_a_native_sidecar_needs_no_delay(template: str) -> None:
     injection = injected(template, workload=Workload("Job", "import"))
     container = next(c for c in injection.pod["spec"]["initContainers"] if c["name"] == template)
@@ -158,8 +174,47 @@ def test_only_the_redirect_has_a_privilege() -> None:
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize(
     ("template", "parameters"),
-    [("envoy", {}), ("envoy", {"intercept": "ports"}), ("envoy", {"redirect-backend": "legacy"}), ("nginx", {})],
+    [
+        ("envoy", {}),
+        ("envoy", {"intercept": "ports"}),
+        ("envoy", {"redirect-backend": "legacy"}),
+        ("nginx", {}),
+        ("fault", {"direction": "both"}),
+        ("prometheus-exporter", EXPORTER),
+        ("prometheus-exporter", {**EXPORTER, "wait": True, "env": {"A": "1"}, "env-secret": "a", "config": {"a": 1}}),
+    ],
 )
 def test_kubernetes_own_schema(template: str, parameters: dict[str, Any], native: bool) -> None:
     pod = injected(template, parameters, native=native).pod
     kubernetes_validate.validate({"apiVersion": "v1", "kind": "Pod", **pod}, "1.31", strict=True)
+
+
+def test_redirect_and_faults_go_into_one_pod() -> None:
+    injection = injected("envoy", also={"fault": {"direction": "both"}})
+    assert injection.reason is Reason.INJECTED
+    assert [container["name"] for container in injection.pod["spec"]["initContainers"]][-2:] == ["envoy", "fault"]
+
+
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [
+        ({}, None),
+        ({"prometheus.io/scrape": "true", "prometheus.io/port": "9113"}, None),
+        ({"prometheus.io/port": "9113"}, None),
+        ({"prometheus.io/scrape": "true", "prometheus.io/port": "8080"}, {"scrape": "true", "port": "8080"}),
+        ({"prometheus.io/scrape": "true"}, {"scrape": "true"}),
+        ({"prometheus.io/scrape": "false", "prometheus.io/port": "9113"}, {"scrape": "false", "port": "9113"}),
+        ({"prometheus.io/path": "/app"}, {"path": "/app"}),
+    ],
+)
+def test_a_pods_own_scrape_annotations_win(own: dict[str, str], kept: dict[str, str] | None) -> None:
+    pod = app_pod()
+    pod["metadata"]["annotations"] = own
+    injection = injected("prometheus-exporter", EXPORTER, pod)
+    wanted = {"scrape": "true", "port": "9113", "path": "/metrics"} if kept is None else kept
+    found = injection.pod["metadata"]["annotations"]
+    prefix = "prometheus.io/"
+    assert {key.removeprefix(prefix): v for key, v in found.items() if key.startswith(prefix)} == wanted
+    assert [("PodMonitor" in warning, "9113" in warning) for warning in injection.warnings] == [(True, True)] * bool(
+        kept
+    )
