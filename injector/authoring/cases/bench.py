@@ -43,6 +43,7 @@ class Outcome:
 
     injection: Injection
     snapshot: Snapshot
+    namespace: Namespace
     config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
     given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
     mistake: Problem | None = None  #: where in a template it failed to render
@@ -78,6 +79,7 @@ class Bench:
         return Outcome(
             injection,
             snapshot,
+            namespace,
             config_files(injection, settings),
             self._given(given.pod, namespace, settings, overrides),
             mistake_of(injection, known.values()),
@@ -102,7 +104,7 @@ class Bench:
         try:
             return parse_settings(checked.case.settings or None, "settings")
         except InjectorError as error:
-            raise CaseError(checked.problem("case", str(error), "settings", key=True)) from None
+            raise CaseError(_settings_problem(checked, str(error))) from None
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         found = self._templates.get(name)
@@ -151,8 +153,14 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     try:
         made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before, trial=False)
     except SnapshotError as error:
-        raise CaseError(checked.problem("case", str(error.errors[0]), "settings", key=True)) from None
+        raise CaseError(_settings_problem(checked, str(error.errors[0]))) from None
     return replace(made, previous=None)
+
+
+def _settings_problem(checked: Checked, message: str) -> Problem:
+    """What is wrong with the settings of a case, at the key that the message names."""
+    named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
+    return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)
 
 
 def mistake_of(injection: Injection, templates: Iterable[Template]) -> Problem | None:

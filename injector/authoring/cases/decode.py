@@ -43,7 +43,7 @@ def decode(kind: type[_Struct], value: Any, document: Document, steps: Steps) ->
             problems += wrong
     for key, field in fields.items():
         if field.required and key not in value:
-            problems.append(document.refuse(steps, f"{key}: is missing{_choices(types[field.name])}"))
+            problems.append(document.refuse(steps, f"{key} is missing{_choices(types[field.name])}"))
     return (None, problems) if problems else (kind(**given), [])
 
 
@@ -72,7 +72,9 @@ def _words(kind: Any, value: Any, steps: Steps, error: str) -> str:
         return f"{called} cannot be !absent; that is for `expect.pod` and `expect.files`"
     if wrong := _EXPECTED.search(error):
         wanted = " or ".join(_KINDS.get(k, k) for k in wrong[1].split(" | ") if k != "null")
-        found = f"{_kind_of(value)} ({shortened(value)})" if not isinstance(value, dict | list) else _kind_of(value)
+        found = _kind_of(value)
+        if not isinstance(value, dict | list):
+            found += f" ({str(value).lower() if isinstance(value, bool) else shortened(value)})"
         advice = "; put it in quotes" if wanted == "a string" and isinstance(value, bool | int | float) else ""
         return f"{called} has to be {wanted}, and is {found}{advice}"
     return f"{called}: {error}"

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -29,12 +29,16 @@ _LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A program that did not take a config file: what it wrote, and the line of the file that it names, 0 for none."""
+    """A program that did not take a config file: what it wrote, and the line that it names, of which file.
+
+    `named` is empty where it names none; it may be another than `file`, which includes it.
+    """
 
     file: str
     program: str
     message: str
     output: str
+    named: str = ""
     line: int = 0
 
 
@@ -108,7 +112,7 @@ class Programs:
             return None
         output = output.replace(f"{folder}/", "").strip()
         verdict = f"ends with {code}" if code > 0 else f"is ended by signal {-code}"
-        return Refusal(name, command[0], verdict, output[:_OUTPUT], line_of(output, name))
+        return Refusal(name, command[0], verdict, output[:_OUTPUT], *line_of(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:
         process = subprocess.Popen(
@@ -149,10 +153,13 @@ def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, s
     return found
 
 
-def line_of(output: str, file: str) -> int:
-    """The line of a file that a program's output names, 0 for none."""
-    found = re.search(rf"{re.escape(file)}[\"']?[:(]\s?(\d+)", output) or _LINE.search(output)
-    return int(found[1]) if found else 0
+def line_of(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
+    """The first file and line that a program's output names; a line alone is one of `file`. "", 0 for none."""
+    names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
+    if found := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
+        return found[1], int(found[2])
+    alone = _LINE.search(output)
+    return (file, int(alone[1])) if alone else ("", 0)
 
 
 def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from injector.authoring.cases.bench import Bench, CaseError, Outcome
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.files import file_problems
 from injector.authoring.cases.golden import golden_problem
+from injector.authoring.cases.origins import author_place
 from injector.authoring.cases.programs import Programs, Refusal
 from injector.authoring.cases.subset import differences
 from injector.authoring.cases.suite import Checked
@@ -81,23 +82,28 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
         texts = outcome.config_files.get(applied.template.name, {})
         verdicts = ways.programs.check(applied, texts, outcome.injection.pod)
         result.validated += verdicts.checked
-        result.missing += tuple(verdicts.missing)
+        if not ways.require_programs:
+            result.missing += tuple(verdicts.missing)
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
-            help_ = told(refusal, texts.get(refusal.file, ""))
-            result.problems.append(checked.problem("validate", message, "name", help=help_))
+            result.problems.append(checked.problem("validate", message, "name", help=told(refusal, texts)))
+            place = author_place(checked, outcome, applied, refusal.named, refusal.line) if refusal.named else None
+            if place is not None:
+                template = applied.template
+                where = f"{refusal.program} does not take what this line renders"
+                result.problems.append(Problem("validate", where, template.origin or template.name, place))
         if ways.require_programs:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"
                 result.problems.append(checked.problem("validate", message, "name"))
 
 
-def told(refusal: Refusal, text: str) -> str:
+def told(refusal: Refusal, texts: Mapping[str, str]) -> str:
     """What a program wrote, and the rendered line that it names."""
-    lines = text.split("\n")
+    lines = texts.get(refusal.named, "").split("\n")
     parts = [refusal.output] if refusal.output else []
     if 0 < refusal.line <= len(lines):
-        parts.append(f"{refusal.file}, as rendered:")
+        parts.append(f"{refusal.named} as rendered:")
         first = max(refusal.line - 2, 1)
         for number in range(first, min(refusal.line + 1, len(lines)) + 1):
             mark = ">" if number == refusal.line else " "

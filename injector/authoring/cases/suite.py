@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from injector.authoring.cases.case import Case, Expect
+from injector.authoring.cases.case import Case
 from injector.authoring.cases.decode import decode
 from injector.authoring.cases.document import Absent, Document, Steps, read_document
 from injector.authoring.cases.manifests import SAMPLE, Given, given, read_objects
@@ -47,7 +47,8 @@ class Checked:
     def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Problem:  # noqa: A002
         """The problem that an expectation, or something else of this case, is not met."""
         at: Steps = ("cases", self.number, *steps)
-        return Problem(rule, message, self.document.path, self.document.place(at, key=key), help=help)
+        lines = help.replace("\n", "\n        ")  # one below the other, as `Problem.excerpt` begins the first
+        return Problem(rule, message, self.document.path, self.document.place(at, key=key), help=lines)
 
 
 @dataclass(slots=True)
@@ -102,6 +103,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     for document in strangers:
         suite.problems.append(document.problem or _stranger(document))
     suite.problems += _shared_golden_files(suite.cases)
+    suite.problems.sort(key=lambda problem: (problem.place.file, problem.place.line, problem.place.column))
     return suite
 
 
@@ -128,11 +130,11 @@ def _read_cases(document: Document, suite: Suite) -> None:
     for number, item in enumerate(items):
         steps: Steps = ("cases", number)
         case, problems = decode(Case, item, document, steps)
+        problems += _mistakes(item, document, steps)
+        if case is not None and case.name in names:
+            line = document.place(("cases", names[case.name], "name")).line
+            problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
         if case is not None:
-            problems = list(_mistakes(case, item, document, steps))
-            if case.name in names:
-                line = document.place(("cases", names[case.name], "name")).line
-                problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
             names.setdefault(case.name, number)
         pod = None if case is None or problems else _given(case, document, steps, suite, problems)
         suite.problems += problems
@@ -166,42 +168,46 @@ def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
 
 
-def _mistakes(case: Case, item: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
-    """What the shape of a case does not show."""
-    if not case.name.strip():
+def _mistakes(item: Any, document: Document, steps: Steps) -> Iterator[Problem]:
+    """What the shape of a case does not show. Values of the wrong type are told of elsewhere."""
+    if not isinstance(item, dict):
+        return
+    name, version = item.get("name"), item.get("kubernetes")
+    if isinstance(name, str) and not name.strip():
         yield document.refuse((*steps, "name"), "the name is empty; say what the case shows")
-    if case.pod is not None and case.file is not None:
+    if "pod" in item and "file" in item:
         yield document.refuse((*steps, "file"), "`pod` and `file` both say what goes in; leave one out", key=True)
     for field_ in ("pod", "params", "settings"):
         for inner in _absent(item.get(field_), ()):
             message = "!absent is for what has to come out: `expect.pod` and `expect.files`"
             yield document.refuse((*steps, field_, *inner), message)
-    for field_ in ("pod", "files"):
-        for inner in _nulls(item["expect"].get(field_), ()):
-            message = f"{inner[-1] if inner else field_} is empty, which nothing is after injection"
-            help_ = "write !absent for what must not be there"
-            yield document.refuse((*steps, "expect", field_, *inner), message, help=help_, key=True)
-    version = case.kubernetes
-    if version is not None and _version(version) is None:
+    if isinstance(version, str) and _version(version) is None:
         yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
-    if case.templates is not None and not case.templates:
+    if item.get("templates") == []:
         yield document.refuse((*steps, "templates"), "templates is empty; name at least one or leave it out")
-    yield from _expect_mistakes(case.expect, document, (*steps, "expect"))
+    if isinstance(item.get("expect"), dict):
+        yield from _expect_mistakes(item["expect"], document, (*steps, "expect"))
 
 
-def _expect_mistakes(expect: Expect, document: Document, steps: Steps) -> Iterator[Problem]:
+def _expect_mistakes(expect: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
+    for field_ in ("pod", "files"):
+        for inner in _nulls(expect.get(field_), ()):
+            message = f"{inner[-1]} is empty, and nothing is after an injection"
+            help_ = "write !absent for what must not be there"
+            yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
+    reason, code, golden = expect.get("reason"), expect.get("code"), expect.get("golden")
     labels = [reason.label for reason in Reason]
-    if expect.reason is not None and expect.reason not in labels:
-        message = f"there is no reason {shortened(expect.reason)}{hint(expect.reason, labels, 'the reasons are')}"
+    if isinstance(reason, str) and reason not in labels:
+        message = f"there is no reason {shortened(reason)}{hint(reason, labels, 'the reasons are')}"
         yield document.refuse((*steps, "reason"), message)
-    if expect.code is not None:
-        if not 400 <= expect.code <= 599:
-            yield document.refuse((*steps, "code"), f"code is {expect.code}; it has to be from 400 to 599")
-        if expect.decision != "refused":
-            message = f"a code is that of a denial, and the decision is {expect.decision}, not refused"
+    if isinstance(code, int):
+        if not 400 <= code <= 599:
+            yield document.refuse((*steps, "code"), f"code is {code}; it has to be from 400 to 599")
+        if expect.get("decision") in ("injected", "unchanged", "skipped", "failed"):
+            message = f"a code is that of a denial, and the decision is {expect['decision']}, not refused"
             yield document.refuse((*steps, "code"), message, key=True)
-    if expect.golden is not None and not (FILE.match(expect.golden) and expect.golden.endswith(GOLDEN)):
-        message = f"{shortened(expect.golden)} is no name of a file beside this one that ends in {GOLDEN}"
+    if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
+        message = f"{shortened(golden)} is no name of a file beside this one that ends in {GOLDEN}"
         yield document.refuse((*steps, "golden"), message)
 
 
