@@ -40,7 +40,7 @@ def rules_page() -> str:
         f"| [`{name}`](#{name}) | {r.severity} | {r.documentation.summary} |" for name, r in rules().items()
     )
     sections = "\n".join(f"### {name}\n\n{as_markdown(rule)}" for name, rule in rules().items())
-    return f"{MARK}\n\n| rule | finds | what it asks |\n| --- | --- | --- |\n{rows}\n\n{sections}"
+    return f"{MARK}\n\n| rule | is | what it finds |\n| --- | --- | --- |\n{rows}\n\n{sections}"
 
 
 def _indented(files: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""A comment that switches a rule off names a rule, says why, and switches something off.
+"""A comment that switches a rule off names none, gives no reason, or switches nothing off.
 
 A rule is switched off by `# lint: disable=RULE WHY` at the end of a line, or on a line of its own for the next one;
 in `template.yaml`, at the left margin, for the whole template. `{# lint: disable=RULE WHY #}` and `<!-- ... -->` (in

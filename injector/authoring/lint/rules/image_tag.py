@@ -1,4 +1,4 @@
-"""An image has a tag that says which version it is, or a digest.
+"""An image has no version: no tag, or the tag `latest`.
 
 An image without a tag is `latest`. A value that is given for a parameter is its user's; defaults are looked at.
 

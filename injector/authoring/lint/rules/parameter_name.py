@@ -1,4 +1,4 @@
-"""No two parameters have names that differ by dashes only.
+"""Two parameters have names that differ by dashes only.
 
 Why: who mistypes one of them gets the other, or a hint to it: spelling hints leave dashes out, as people do.
 

@@ -1,4 +1,4 @@
-"""A parameter's schema says what it takes: a format, a pattern, choices or bounds.
+"""A parameter takes anything: it has no format, pattern, choices or bounds.
 
 Asked of texts (`format`, `pattern`, `enum`, `const` or `maxLength`), of numbers (a lower and an upper bound, `format:
 port`, `enum` or `const`), of lists (`items` and `maxItems`), of objects (`properties`, or a schema for

@@ -1,4 +1,4 @@
-"""Every parameter, and the template, has a description.
+"""A parameter, or the template, has no description.
 
 Why: descriptions are what `injector docs` prints and what a person sees who has to choose a value; a name alone does
 not say the unit, nor what happens at 0.

@@ -1,4 +1,4 @@
-"""Every parameter that is declared is used.
+"""A parameter is declared and never used.
 
 No file that the template renders or includes reads `params.<name>`.
 

@@ -1,4 +1,4 @@
-"""A sidecar in front of the app has a readinessProbe.
+"""A sidecar in front of the app has no readinessProbe.
 
 It is asked of sidecars that declare ports, of templates that have a parameter for the app's port or for an upstream. A
 shipper or an exporter beside the app needs none; it would take the app out of its Service.

@@ -1,4 +1,4 @@
-"""The README agrees with the parameters.
+"""The README names parameters that are not there, or lists them as they were.
 
 Looked at are annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) that
 name a parameter of this template, and the section that `injector docs --write` keeps.
@@ -86,5 +86,11 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     yield Finding(
         "the parameters' reference is not that of template.yaml any more",
         subject.line_place(_FILE, number),
-        f"injector docs {subject.path} --write",
+        f"injector docs {_path(subject)} --write {_path(subject)}/{_FILE}",
     )
+
+
+def _path(subject: Subject) -> str:
+    """The folder as `injector docs` takes it for one: a name alone is a template's."""
+    path = subject.path.rstrip("/")
+    return path if "/" in path else f"./{path}"

@@ -1,4 +1,4 @@
-"""The template renders for every sample pod, and with every parameter at its edges.
+"""The template fails for a sample pod, or with a parameter at an edge.
 
 Each sample pod gets the template with its defaults; then a standard pod gets it with one parameter after the other at
 its minimum and maximum, each word of an `enum`, both booleans, the shortest and longest text, examples, empty and

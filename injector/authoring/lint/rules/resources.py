@@ -1,4 +1,4 @@
-"""Every container says what it needs: requests of CPU and memory.
+"""A container does not say what it needs: requests of CPU and memory.
 
 A container of the overlay has no `resources.requests` for cpu or memory, and no limit, which would be the request
 too.

@@ -1,4 +1,4 @@
-"""The pod after injection is what Kubernetes' own schema allows.
+"""The pod after injection is not what Kubernetes' own schema allows.
 
 What is rendered is merged into each sample pod, and the result is held against the schema of `--kubernetes-version`:
 unknown and misspelt fields, values of a wrong type, fields that are missing.

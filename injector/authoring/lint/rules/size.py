@@ -1,4 +1,4 @@
-"""What is rendered is well below what Kubernetes stores.
+"""What is rendered comes near what Kubernetes stores.
 
 All config files of a pod are one ConfigMap, of at most 1 MiB; by annotation, all annotations of a pod have 256 KiB
 together. Three quarters of either is too much for parameters at their edges.

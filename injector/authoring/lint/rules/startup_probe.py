@@ -1,4 +1,4 @@
-"""A sidecar has a startupProbe.
+"""A sidecar has no startupProbe.
 
 Why: sidecars start before the app (as native sidecars) and what follows waits for the `startupProbe` of each, and for
 nothing else. Without one the app starts while its proxy does not yet listen, and its first connections fail.

@@ -1,4 +1,4 @@
-"""Every config file of the template is mounted by a container.
+"""A config file of the template is mounted nowhere.
 
 The generated ConfigMap, `{{ files.configmap }}`, has to be a volume (or a source of a projected volume, or of
 variables) in what the template renders; where the volume lists `items`, each file has to be among them.

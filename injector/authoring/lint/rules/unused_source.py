@@ -1,4 +1,4 @@
-"""Every file of the folder is used.
+"""A file of the folder is not used.
 
 A `*.j2` file that `files:` does not name and that no other file includes or imports.
 
