@@ -32,7 +32,7 @@ from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
 SEVERITY = "warning"
 
-_OF_PODS = (
+OF_PODS = (
     "dnsPolicy",
     "enableServiceLinks",
     "preemptionPolicy",
@@ -41,7 +41,7 @@ _OF_PODS = (
     "serviceAccountName",
     "terminationGracePeriodSeconds",
 )
-_OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
+OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -57,11 +57,11 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _filled(rendering: Rendering) -> Iterator[Steps]:
     spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
-    for field in _OF_PODS:
+    for field in OF_PODS:
         if field in spec and not isinstance(spec[field], Replace):
             yield "spec", field
     for index, item in enumerate(bare_value(spec.get("containers")) or []):
         if name_of(item) == EVERY_CONTAINER and isinstance(item, dict):
-            for field in _OF_CONTAINERS:
+            for field in OF_CONTAINERS:
                 if field in item and not isinstance(item[field], Replace):
                     yield "spec", "containers", index, field

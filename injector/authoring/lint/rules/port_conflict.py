@@ -22,11 +22,7 @@ Good:
       - name: shipper
         image: example.com/shipper:1.2
         ports:
-        - {name: shipper-health, containerPort: {{ params.health_port }}}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+        - {name: shipper-health, containerPort: {{ params.port }}}
 """
 
 from __future__ import annotations

@@ -12,13 +12,9 @@ Bad:
       - name: shipper
         image: example.com/shipper:1.2
         ports:
-        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        - {name: shipper-health, containerPort: {{ params.port }}}
         startupProbe:
           httpGet: {path: /health, port: shipper-ready}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
 
 Good:
     # overlay.yaml.j2
@@ -27,13 +23,9 @@ Good:
       - name: shipper
         image: example.com/shipper:1.2
         ports:
-        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        - {name: shipper-health, containerPort: {{ params.port }}}
         startupProbe:
           httpGet: {path: /health, port: shipper-health}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
 """
 
 from __future__ import annotations

@@ -13,11 +13,7 @@ Bad:
       - name: proxy
         image: example.com/proxy:1.2
         ports:
-        - {name: proxy-http, containerPort: {{ params.listen_port }}}
-    # template.yaml
-    description: A proxy in front of the app.
-    parameters:
-      listen-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18080, description: Port.}
+        - {name: proxy-http, containerPort: {{ params.port }}}
 
 Good:
     # overlay.yaml.j2
@@ -26,16 +22,12 @@ Good:
       - name: proxy
         image: example.com/proxy:1.2
         ports:
-        - {name: proxy-http, containerPort: {{ params.listen_port }}}
+        - {name: proxy-http, containerPort: {{ params.port }}}
     {% set delay = [10, pod.spec.terminationGracePeriodSeconds | default(30)] | min %}
     {% if not native and delay > 0 %}
         lifecycle:
           preStop: {sleep: {seconds: {{ delay }}}}
     {% endif %}
-    # template.yaml
-    description: A proxy in front of the app.
-    parameters:
-      listen-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18080, description: Port.}
 """
 
 from __future__ import annotations

@@ -13,11 +13,7 @@ Bad:
       - name: shipper
         image: example.com/shipper:1.2
         startupProbe:
-          httpGet: {path: /health, port: {{ params.health_port }}}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+          httpGet: {path: /health, port: {{ params.port }}}
 
 Good:
     # overlay.yaml.j2
@@ -26,13 +22,9 @@ Good:
       - name: shipper
         image: example.com/shipper:1.2
         ports:
-        - {name: shipper-health, containerPort: {{ params.health_port }}}
+        - {name: shipper-health, containerPort: {{ params.port }}}
         startupProbe:
-          httpGet: {path: /health, port: {{ params.health_port }}}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      health-port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 12020, description: Health.}
+          httpGet: {path: /health, port: {{ params.port }}}
 """
 
 from __future__ import annotations

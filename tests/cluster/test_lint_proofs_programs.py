@@ -1,0 +1,167 @@
+"""What the linter's documentation calls bad is bad: the real programs show it, where the API server sees nothing."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import parts
+from tests.cluster.lint_examples import Example, proves
+from tests.cluster.objects import pod
+from tests.cluster.processes import Process, free_port
+
+_EVERYWHERE = "127.0.0.2"  #: an address of this machine that is not 127.0.0.1, as a pod's own is not
+_REQUEST_SECONDS = 0.5  #: how long the app takes over its last request
+
+
+@proves("validate-missing")
+def test_validate_missing(tmp_path: Path) -> None:
+    nginx = parts.require("nginx")
+    written = {}
+    for which in ("bad", "good"):
+        written[which] = tmp_path / f"{which}.conf"
+        written[which].write_text(Example("validate-missing", which).files(pod("web"))["nginx.conf"])
+    assert Example("validate-missing", "bad").validate("nginx.conf") == (), "so nobody asks nginx"
+    program, *arguments = Example("validate-missing", "good").validate("nginx.conf")
+    assert program == "nginx"
+    for which, said in (("bad", 'unknown directive "client_max_bodysize"'), ("good", "")):
+        command = [str(nginx), *(word.replace("{path}", str(written[which])) for word in arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert said in done.stderr and (done.returncode == 0) is (which == "good"), done.stderr
+
+
+@pytest.mark.parametrize(("which", "answers"), [("bad", False), ("good", True)])
+@proves("bind-address")
+def test_bind_address(which: str, answers: bool, tmp_path: Path) -> None:
+    nginx, port = parts.require("nginx"), free_port()
+    text = Example("bind-address", which).files(pod("web"))["nginx.conf"].replace("18081", str(port))
+    config = tmp_path / "nginx.conf"
+    config.write_text(f"daemon off; pid {tmp_path}/pid; error_log stderr;\n{text}")
+    process = Process([nginx, "-e", "stderr", "-p", tmp_path, "-c", config], tmp_path / "log", None, tmp_path)
+    try:
+        process.wait_until_ready(lambda: _connects("127.0.0.1", port))
+        assert _connects(_EVERYWHERE, port) is answers
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize(("which", "answer"), [("bad", b""), ("good", b"the app")])
+@proves("envoy-config")
+def test_envoy_config(which: str, answer: bytes, tmp_path: Path) -> None:
+    envoy, port = parts.require("envoy"), free_port()
+    example = Example("envoy-config", which)
+    with _app(b"the app") as app_port:
+        text = example.files(pod("web"))["envoy.yaml"]
+        config = tmp_path / "envoy.yaml"
+        config.write_text(re.sub(r"\b15020\b", str(port), text).replace("8080", str(app_port)))
+        program, *arguments = example.validate("envoy.yaml")
+        command = [str(envoy), *(word.replace("{path}", str(config)) for word in arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (program, done.returncode) == ("envoy", 0), "what validate says: nothing is wrong"
+        running = [envoy, "-c", config, "--concurrency", "1", "--disable-hot-restart", "--base-id", str(port)]
+        process = Process(running, tmp_path / "log", None, tmp_path)
+        try:
+            process.wait_until_ready(lambda: _connects("127.0.0.1", port))
+            with closing(socket.create_connection(("127.0.0.1", port), 10)) as client:
+                assert client.recv(100) == answer
+        finally:
+            process.kill()
+
+
+@proves("mount-hides")
+def test_mount_hides(tmp_path: Path) -> None:
+    nginx = parts.require("nginx")
+    (tmp_path / "nginx.conf").write_text("error_log stderr; pid nginx.pid; events {}\n")
+    # in mounts of its own, where /etc is a copy of this machine's: an empty volume at the example's path, then nginx
+    script = (
+        'cp -a /etc "$1/etc"; mount --bind "$1/etc" /etc; mkdir -p "$2"; mount -t tmpfs none "$2"; exec "$0" -t -p "$1"'
+    )
+    said = {}
+    for which in ("bad", "good"):
+        folder = tmp_path / which
+        folder.mkdir()
+        (path,) = _mount_paths(which)
+        command = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-ec",
+            f"{script} -c ../nginx.conf -e stderr",
+            str(nginx),
+            str(folder),
+            path,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        said[which] = done.returncode, done.stderr
+    assert said["bad"][0] != 0 and 'getpwnam("nobody") failed' in said["bad"][1], "its users were in /etc"
+    assert said["good"][0] == 0, said["good"][1]
+
+
+def _mount_paths(which: str) -> list[str]:
+    made = Example("mount-hides", which).inject(pod("web")).pod
+    sidecar = made["spec"]["initContainers"][0]
+    return [mount["mountPath"] for mount in sidecar["volumeMounts"]]
+
+
+@pytest.mark.parametrize(("which", "answered"), [("bad", False), ("good", True)])
+@proves("termination")
+def test_termination(which: str, answered: bool, tmp_path: Path) -> None:
+    made = Example("termination", which, native_sidecars="never").inject(pod("web")).pod
+    (proxy,) = [container for container in made["spec"]["containers"] if container["name"] == "proxy"]
+    hook = proxy.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+    nginx, port, asked = parts.require("nginx"), free_port(), threading.Event()
+    with _app(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nthe app", asked, _REQUEST_SECONDS) as app_port:
+        config = tmp_path / "nginx.conf"
+        forward = f"listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{app_port}; }}"
+        config.write_text(f"daemon off; pid {tmp_path}/pid; events {{}} http {{ server {{ {forward} }} }}")
+        process = Process([nginx, "-e", "stderr", "-p", tmp_path, "-c", config], tmp_path / "log", None, tmp_path)
+        try:
+            process.wait_until_ready(lambda: (tmp_path / "pid").exists() and _connects("127.0.0.1", port))
+            with closing(socket.create_connection(("127.0.0.1", port), 10)) as client:
+                client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                assert asked.wait(10), "the request is with the app"
+                time.sleep(
+                    min(hook, 2 * _REQUEST_SECONDS)
+                )  # as kubelet does once the pod is deleted: hook, then signal
+                process.popen.terminate()
+                assert (b"the app" in client.recv(1000)) is answered
+        finally:
+            process.kill()
+
+
+def _connects(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), 2).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _app(answer: bytes, asked: threading.Event | None = None, seconds: float = 0) -> Iterator[int]:
+    """Something that answers the same to whoever connects, after some seconds; its port. `asked` is set before."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                with closing(client):
+                    if asked is not None:
+                        client.recv(1000)
+                        asked.set()
+                    time.sleep(seconds)
+                    client.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
