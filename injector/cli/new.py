@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from injector.authoring.scaffold import ScaffoldError, legal_name, scaffold, sources_of
+from injector.authoring.scaffold.goldens import write_goldens
 from injector.templates.load import gallery_path, read_gallery
 from injector.templates.spelling import hint, shortened
 
@@ -48,6 +49,8 @@ def new(name: str, original: str | None, parent: Path) -> int:
     _refuse_taken(folder)
     files = scaffold(name, source)
     _write(folder, files)
+    if any(".golden." in file for file in files):
+        write_goldens(folder)
     _report(folder, [file for file in files if not file.startswith(".")])
     return 0
 

@@ -30,6 +30,11 @@ _PLACES = (
     r"--param NAME\.",
     r"\bparameters: *(?:\{ *|\n +)NAME:",  # settings
 )
+#: The same in cases, which quote what the injector says.
+_SAID = (
+    r"\b(?:template|container|sidecar|volume) NAME(?![\w./-])",
+    r"\bsidecar \((?:[-a-z0-9]+, )*NAME(?=[,)])",
+)
 #: A list of templates, in an annotation, in settings or in a case: the name may be anywhere in it.
 _LIST = re.compile(r"""\btemplates["']?:[^\n#]*""")
 
@@ -48,7 +53,7 @@ def renamed(files: Mapping[str, str], old: str, new: str) -> dict[str, str]:
     names = set(re.findall(rf"""\bname: ["']?({derived}){_END}""", overlay))
     ports = set(re.findall(rf"""\bname: ["']?({derived})["']?, containerPort:""", overlay))
     mapping = {name: _derived(name.removeprefix(old), new, port=name in ports) for name in names}
-    return {path: _with_names(_with_name(text, old, new), mapping) for path, text in files.items()}
+    return {path: _with_names(_with_name(path, text, old, new), mapping) for path, text in files.items()}
 
 
 def _derived(rest: str, new: str, *, port: bool) -> str:
@@ -60,15 +65,15 @@ def _derived(rest: str, new: str, *, port: bool) -> str:
     return new + rest
 
 
-def _with_name(text: str, old: str, new: str) -> str:
-    """The text with the template's bare name replaced."""
+def _with_name(path: str, text: str, old: str, new: str) -> str:
+    """The text of a file with the template's bare name replaced."""
     name = re.escape(old)
     port = _derived("", new, port=True)
     if port != new and re.search(rf"""\bname: ["']?{name}["']?, containerPort:""", text):
         # a port that is called just so, and where it is meant
         text = re.sub(rf"""(\bname: ["']?){name}(?=["']?, containerPort:)""", rf"\g<1>{port}", text)
         text = re.sub(rf"""(\bport: ["']?){name}{_END}""", rf"\g<1>{port}", text)
-    for place in _PLACES:
+    for place in (*_PLACES, *(_SAID if path.startswith("tests/") else ())):
         pattern = re.compile(place.replace("NAME", name), re.MULTILINE)
         text = pattern.sub(lambda found: _last(found[0], old, new), text)
     word = re.compile(rf"(?<![\w./-]){name}(?![\w./-])")
