@@ -139,12 +139,14 @@ def lint_subject(subject: Subject, options: Options) -> list[Problem]:
 
 
 def _found(rule: Rule, subject: Subject) -> Iterator[Problem]:
-    """A rule's findings as problems. What returns for other pods, parameters and containers is told of once."""
+    """A rule's findings as problems. What returns with other values or in another container is told of once."""
     names = {str(c.get("name")) for rendering in subject.renderings for _, c in rendering.containers()}
-    any_name = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in sorted(names)) or r"(?!)")
+    words = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in sorted(names)]
+    varying = re.compile("|".join(['"[^"]*"', r"\d+", "initContainers|containers", *words]))
     seen = set()
     for finding in rule.check(subject):
-        key = (any_name.sub("", finding.message), finding.place)
+        place = finding.place
+        key = (varying.sub("", finding.message), place.file, place.line, place.column)
         if key not in seen:
             seen.add(key)
             yield Problem(rule.name, finding.message, subject.path, finding.place, rule.severity, finding.help)

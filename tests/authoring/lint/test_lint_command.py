@@ -1,0 +1,292 @@
+"""`injector lint` as a person or a program calls it: what is printed where, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.authoring.lint.support import BASE, write
+
+ROOT = Path(__file__).resolve().parents[3]
+#: A number as a variable's value, and no startupProbe: an error and a warning.
+BROKEN = """\
+spec:
+  containers:
+  - name: tool
+    image: {{ params.image }}
+    args: ["--port={{ params.port }}"]
+    env:
+    - {name: PORT, value: {{ params.port }}}
+    securityContext:
+      {runAsUser: 10001, runAsNonRoot: true, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true,
+       capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
+    resources: {requests: {cpu: 10m, memory: 16Mi}}
+{% if not native and workload.kind in ["Job", "CronJob"] %}{{ warn("this Job will not complete") }}{% endif %}
+"""
+WARNED = BROKEN.replace("value: {{ params.port }}", 'value: "{{ params.port }}"')
+
+
+def lint(*args: object, cwd: Path = ROOT, code: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own; `code` runs before it."""
+    program = f"{code}\nfrom injector.cli.main import main\nmain(['lint', *{[str(a) for a in args]!r}])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr + done.stdout
+    return done
+
+
+def test_a_clean_template_is_quiet() -> None:
+    done = lint(BASE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "1 template, no problems\n")
+
+
+def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path, {"overlay.yaml.j2": BROKEN})
+    done = lint("tool", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == (
+        "tool/overlay.yaml.j2:3:5: warning: container tool has no startupProbe, so the app does not wait for it"
+        " [startup-probe]\n"
+        "    3 |   - name: tool\n"
+        "      |     ^\n"
+        "      = add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds\n"
+        "\n"
+        "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
+        "    7 |     - {name: PORT, value: {{ params.port }}}\n"
+        "      |                           ^\n"
+        "      = seen for a Deployment with port 8080\n"
+    )
+    assert done.stderr == "1 template, 1 error, 1 warning\n"
+
+
+def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
+    write(tmp_path, {"overlay.yaml.j2": WARNED})
+    assert lint(tmp_path / "tool").returncode == 0
+    assert lint(tmp_path / "tool", "--strict").returncode == 1
+
+
+def test_the_folder_where_one_is_counts_when_none_is_given(tmp_path: Path) -> None:
+    write(tmp_path, {})
+    assert lint(cwd=tmp_path).stderr == "1 template, no problems\n"
+    assert lint(cwd=tmp_path / "tool").stderr == "1 template, no problems\n"
+
+
+def test_a_file_stands_for_its_template_and_each_template_counts_once(tmp_path: Path) -> None:
+    tool = write(tmp_path, {})
+    assert lint(tool / "overlay.yaml.j2", tool, tmp_path).stderr == "1 template, no problems\n"
+
+
+def test_order_is_that_of_the_paths_however_long_each_takes(tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        write(tmp_path / name, {"overlay.yaml.j2": BROKEN})
+    done = lint("b", "a", "c", "--only", "schema", cwd=tmp_path)
+    assert re.findall(r"^(.)/tool/", done.stdout, re.MULTILINE) == ["b", "a", "c"]
+
+
+def test_rules_are_chosen(tmp_path: Path) -> None:
+    tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
+    assert lint(tool, "--disable", "schema").stderr == "1 template, 1 warning\n"
+    assert lint(tool, "--only", "schema").stderr == "1 template, 1 error\n"
+    assert lint(tool, "--disable", "schema,startup-probe").stderr == "1 template, no problems\n"
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
+    terminal = "import sys; sys.stdout.isatty = lambda: True"
+    assert "\x1b[31m" in lint(tool, code=terminal).stdout
+    assert "\x1b" not in lint(tool, code=terminal, NO_COLOR="1").stdout
+    assert "\x1b" not in lint(tool).stdout
+
+
+# ------------------------------------------------------------------------------------------------ wrong usage
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--explain", "shcema"], "there is no rule shcema; did you mean schema?"),
+        (["--disable", "startup_prob"], "did you mean startup-probe?"),
+        (["--only", "xyz"], "there is no rule xyz; there are: added-capabilities,"),
+        (["--kubernetes-version", "1.4"], "no schema of Kubernetes 1.4 here; there are 1.25 to 1."),
+        (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
+        (["--output", "xml"], "'xml' is not one of"),
+        (["no-such-folder"], "'no-such-folder' does not exist"),
+    ],
+)
+def test_wrong_usage(args: list[str], message: str) -> None:
+    done = lint(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_rules_are_listed_and_explained() -> None:
+    listed = lint("--rules")
+    assert listed.returncode == 0
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert names == sorted(names) and {"schema", "disable", "startup-probe"} <= set(names)
+    for name in names:
+        explained = lint("--explain", name) if name in ("schema", "disable") else None
+        if explained:
+            assert explained.stdout.startswith(f"{name} (") and "\nBad\n    # " in explained.stdout
+
+
+# ------------------------------------------------------------------------------------- other versions, no schemas
+
+
+def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
+    tool = write(
+        tmp_path,
+        {"overlay.yaml.j2": WARNED.replace("    resources:", "    lifecycle: {stopSignal: SIGTERM}\n    resources:")},
+    )
+    new = lint(tool, "--only", "schema", "--kubernetes-version", "1.36")
+    old = lint(tool, "--only", "schema", "--kubernetes-version", "1.30")
+    assert (new.returncode, old.returncode) == (0, 1)
+    assert "there is no field stopSignal here" in old.stdout
+
+
+def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> None:
+    tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
+    # as on a machine without the package: no module of this name can be found
+    absent = "import sys; sys.modules['kubernetes_validate'] = None"
+    done = lint(tool, code=absent)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'sidecar-injector[lint]'" in done.stderr and "--disable schema" in done.stderr
+    # the injection itself refuses the pod too, in fewer words
+    assert lint(tool, "--disable", "schema", code=absent).stderr == "1 template, 1 error, 1 warning\n"
+
+
+# -------------------------------------------------------------------------------------------------- outputs
+
+
+def test_json_has_every_part(tmp_path: Path) -> None:
+    write(tmp_path, {"overlay.yaml.j2": BROKEN})
+    done = lint("tool", "--output", "json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and found["templates"] == ["tool"]
+    assert found["problems"][1] == {
+        "rule": "schema",
+        "severity": "error",
+        "message": "value is 19901; it has to be a string",
+        "help": "seen for a Deployment with port 8080",
+        "template": "tool",
+        "file": "overlay.yaml.j2",
+        "line": 7,
+        "column": 27,
+        "text": "    - {name: PORT, value: {{ params.port }}}",
+    }
+
+
+def test_json_of_a_clean_template_is_json() -> None:
+    assert json.loads(lint(BASE, "--output", "json").stdout)["problems"] == []
+
+
+def test_sarif_is_what_code_scanning_reads(tmp_path: Path) -> None:
+    write(tmp_path / "with blank", {"overlay.yaml.j2": BROKEN})
+    log = json.loads(lint("with blank", "--output", "sarif", cwd=tmp_path).stdout)
+    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
+    [run] = log["runs"]
+    driver = run["tool"]["driver"]
+    names = [rule["id"] for rule in driver["rules"]]
+    assert driver["name"] == "injector lint" and len(names) == len(set(names))
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"] and rule["help"]["text"] and rule["help"]["markdown"]
+        assert rule["defaultConfiguration"]["level"] in ("error", "warning")
+    assert len(run["results"]) == 2
+    for result in run["results"]:
+        assert names[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in ("error", "warning") and result["message"]["text"]
+        [location] = result["locations"]
+        place = location["physicalLocation"]
+        assert place["artifactLocation"] == {"uri": "with%20blank/tool/overlay.yaml.j2"}
+        assert place["region"]["startLine"] >= 1 and place["region"]["startColumn"] >= 1
+    assert run["results"][1]["locations"][0]["physicalLocation"]["region"] == {
+        "startLine": 7,
+        "startColumn": 27,
+        "snippet": {"text": "    - {name: PORT, value: {{ params.port }}}"},
+    }
+
+
+def test_sarif_names_what_is_no_rule_too(tmp_path: Path) -> None:
+    tool = write(tmp_path, {"template.yaml": "parameters: {a: {type: strin}}\n"})
+    [run] = json.loads(lint(tool, "--output", "sarif").stdout)["runs"]
+    [result] = run["results"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("file:///")
+
+
+def test_github_escapes_what_would_end_a_command(tmp_path: Path) -> None:
+    tool = write(tmp_path / "a,b:c%", {"overlay.yaml.j2": BROKEN})
+    done = lint(tool.relative_to(tmp_path), "--output", "github", cwd=tmp_path)
+    assert done.stdout.splitlines()[1] == (
+        "::error file=a%2Cb%3Ac%25/tool/overlay.yaml.j2,line=7,col=27,title=schema::"
+        "value is 19901; it has to be a string (seen for a Deployment with port 8080)"
+    )
+
+
+# ------------------------------------------------------------------------------------------------- garbage
+
+
+GARBAGE = {
+    "empty files": {"template.yaml": "", "overlay.yaml.j2": ""},
+    "no overlay": {"template.yaml": "description: A tool.\n"},
+    "no manifest": {"overlay.yaml.j2": "spec: {}\n"},
+    "not YAML": {"template.yaml": "a: [b\n", "overlay.yaml.j2": "spec: {}\n"},
+    "a list": {"template.yaml": "- a\n", "overlay.yaml.j2": "spec: {}\n"},
+    "not Jinja": {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": "{% if %}\n"},
+    "an overlay that is a list": {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": "- a\n"},
+    "containers that are none": {
+        "template.yaml": "description: A tool.\n",
+        "overlay.yaml.j2": "spec: {containers: [{name: 1}, {image: x}]}\n",
+    },
+    "odd values everywhere": {
+        "template.yaml": "description: A tool.\n",
+        "overlay.yaml.j2": "spec:\n  containers:\n  - {name: t, image: 7, ports: x, env: [1], volumeMounts: {a: b},"
+        " resources: [], securityContext: 1, startupProbe: [], lifecycle: x, args: 5}\n"
+        "  volumes: [{name: v, configMap: 1}]\n",
+    },
+    "a required parameter that nobody knows": {
+        "template.yaml": 'parameters: {a: {type: string, pattern: "^x{7}$", required: true}}\n',
+        "overlay.yaml.j2": "spec: {}\n",
+    },
+    "a bomb": {
+        "template.yaml": "description: A tool.\n",
+        "overlay.yaml.j2": "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("files", GARBAGE.values(), ids=GARBAGE)
+def test_garbage_is_a_problem_with_a_place_and_never_a_traceback(files: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path, files, clean=False)
+    done = lint("tool", cwd=tmp_path)
+    assert "injector itself failed" not in done.stderr
+    if files is not GARBAGE["empty files"]:
+        assert done.returncode == 1, done.stdout + done.stderr
+    assert re.match(r"tool(/[\w.]+(:\d+){0,2})?: (error|warning): .* \[[a-z-]+\]\n", done.stdout)
+
+
+def test_a_folder_that_is_no_template_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "templat.yaml").write_text("")
+    done = lint(tmp_path)
+    assert done.returncode == 1
+    assert "neither a template (no template.yaml, but templat.yaml) nor a folder of templates" in done.stdout
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    tool = write(tmp_path, {})
+    (tool / "overlay.yaml.j2").write_bytes(b"\xff\xfe\x00")
+    done = lint("tool", cwd=tmp_path)
+    assert done.returncode == 1 and "UTF-8" in done.stdout and "tool/overlay.yaml.j2" in done.stdout
