@@ -56,13 +56,13 @@ class Example:
         sources = {NAME: {**read_folder(BASE), **files}}
         self.snapshot: Snapshot = build_snapshot(Settings(**given), sources, Cluster(), trial=False)
 
-    def inject(self, pod: Object, namespace: str = "shop") -> Injection:
-        """What the webhook makes of a pod."""
-        return inject(pod, _enabled(namespace), self.snapshot)
+    def inject(self, pod: Object, label: str = "enabled") -> Injection:
+        """What the webhook makes of a pod in a namespace with this label."""
+        return inject(pod, Namespace("shop", {"injection": label}), self.snapshot)
 
     def merged(self, pod: Object) -> Object:
         """The pod with everything of the template, also what the injector itself would not let through."""
-        where = _enabled("shop")
+        where = Namespace("shop", {"injection": "enabled"})
         decision = decide(pod, where, self.snapshot.settings, Request())
         return make(pod, Task(where, self.snapshot, decision, None, {}, None)).pod
 
@@ -72,7 +72,7 @@ class Example:
         assert template is not None
         params = {p.variable: p.default for p in template.parameters.values()}
         containers = pod["spec"]["containers"]
-        context = Context(params, pod, _enabled("shop"), workload_of_pod(pod), containers)
+        context = Context(params, pod, Namespace("shop"), workload_of_pod(pod), containers)
         return render_files(template, context)
 
     def validate(self, name: str) -> tuple[str, ...]:
@@ -80,10 +80,6 @@ class Example:
         template = self.snapshot.catalog.get(NAME)
         assert template is not None
         return template.files[name].validate
-
-
-def _enabled(name: str) -> Namespace:
-    return Namespace(name, {"injection": "enabled"})
 
 
 # ------------------------------------------------------------------------------------------------ the API server

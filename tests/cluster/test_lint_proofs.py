@@ -99,6 +99,31 @@ def test_grace_period(control_plane: ControlPlane, namespace: NamespaceFactory) 
     assert container(made, "shipper")["lifecycle"] == {"preStop": {"sleep": {"seconds": 1}}}
 
 
+@proves("field-path")
+def test_field_path(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns = namespace()
+    bad = Example("field-path", "bad").inject(app())
+    assert bad.effect is Effect.INJECT, "no constraint knows"
+    said = refused(control_plane, bad.pod, ns)
+    assert "fieldRef.fieldPath" in said and "spec.node" in said
+    stored(control_plane, Example("field-path", "good").inject(app()).pod, ns)
+
+
+@proves("overridable")
+def test_overridable(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    own = {
+        "name": "shipper",
+        "image": "example.com/shipper:1.2",
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+    }
+    custom = pod("web", containers=[{"name": "app", "image": "registry.example/app:1"}, own])
+    bad = Example("overridable", "bad").inject(custom, "required")
+    assert (bad.effect, bad.reason) == (Effect.REFUSE, Reason.NOT_OVERRIDABLE), bad.message
+    good = Example("overridable", "good").inject(custom, "required")
+    made = stored(control_plane, good.pod, namespace())
+    assert container(made, "shipper")["resources"] == own["resources"]
+
+
 @proves("resources")
 def test_resources(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
@@ -225,6 +250,31 @@ def _endpoint_ports(control_plane: ControlPlane, service_name: str, ns: str) -> 
     slices = control_plane.api.list("EndpointSlice", ns, labelSelector=f"kubernetes.io/service-name={service_name}")
     ready = [s for s in slices if s.get("endpoints")]
     return {port.get("port") for s in ready for port in s.get("ports") or [{}]}
+
+
+@proves("pod-label")
+def test_pod_label(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    api = control_plane.api
+    for which, caught in (("bad", 1), ("good", 0)):
+        ns = namespace()
+        others = service("shipper", 80)
+        others["spec"]["selector"] = {"app": "shipper"}  # the Service of shippers that run on their own
+        api.create(others, ns)
+        without = app()
+        del without["metadata"]["labels"]["app"]
+        api.create(Example("pod-label", which).inject(without).pod, ns)
+        eventually("the pod runs", lambda where=ns: api.get("Pod", "web", where)["status"].get("podIP"))
+        if caught:
+            eventually("it gets their traffic", lambda where=ns: _pods_behind(control_plane, "shipper", where))
+        else:
+            time.sleep(1)
+        assert len(_pods_behind(control_plane, "shipper", ns)) == caught
+
+
+def _pods_behind(control_plane: ControlPlane, service_name: str, ns: str) -> list[str]:
+    """The names of the pods that a Service sends to."""
+    slices = control_plane.api.list("EndpointSlice", ns, labelSelector=f"kubernetes.io/service-name={service_name}")
+    return [endpoint["targetRef"]["name"] for found in slices for endpoint in found.get("endpoints") or []]
 
 
 @proves("probe-port")

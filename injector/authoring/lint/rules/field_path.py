@@ -1,0 +1,89 @@
+"""A variable or a file takes a field of the pod that Kubernetes does not hand out.
+
+`fieldRef` knows a dozen fields, `resourceFieldRef` the container's requests and limits. The API server refuses the pod
+for any other; no schema knows them, because there they are just strings.
+
+Source: Kubernetes docs, "Downward API", Available fields.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        env:
+        - name: NODE
+          valueFrom: {fieldRef: {fieldPath: spec.node}}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        env:
+        - name: NODE
+          valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.pods.constraints.parts import mapping, mappings, text
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+_OF_PODS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+#: Of these two a variable takes one key only, a file all of them as well.
+_MAPS = _OF_PODS[:2]
+_OF_VARIABLES = (
+    *_OF_PODS[2:],
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_KEY = re.compile(r"metadata\.(?:annotations|labels)\['[^']+'\]\Z")
+_RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-\S+)\Z")
+_RESOURCES = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each such reference."""
+    for rendering in subject.renderings:
+        for path, reference, known in _references(rendering):
+            field = mapping(reference.get("fieldRef")).get("fieldPath")
+            if field is not None and field not in known and not _KEY.match(text(field)):
+                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), text(field), known)
+            resource = mapping(reference.get("resourceFieldRef")).get("resource")
+            if resource is not None and not _RESOURCE.match(text(resource)):
+                yield _finding(rendering, (*path, "resourceFieldRef", "resource"), text(resource), _RESOURCES)
+
+
+def _finding(rendering: Rendering, path: Steps, field: str, known: tuple[str, ...]) -> Finding:
+    key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
+    return Finding(
+        f"Kubernetes hands out no {field}{'' if key else hint(field, known)}", rendering.overlay.place(path), key
+    )
+
+
+def _references(rendering: Rendering) -> Iterator[tuple[Steps, dict[str, Any], tuple[str, ...]]]:
+    """Path and value of everything that refers to fields, and the fields that it may name."""
+    for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for index, variable in enumerate(mappings(container.get("env"))):
+            yield (*path, "env", index, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
+    for path, volume in rendering.volumes():
+        owners = [((*path, "downwardAPI"), mapping(volume.get("downwardAPI")))]
+        for index, source in enumerate(mappings(mapping(volume.get("projected")).get("sources"))):
+            where = (*path, "projected", "sources", index, "downwardAPI")
+            owners.append((where, mapping(source.get("downwardAPI"))))
+        for where, owner in owners:
+            for index, item in enumerate(mappings(owner.get("items"))):
+                yield (*where, "items", index), item, _OF_PODS

@@ -1,0 +1,49 @@
+"""The overlay gives pods a label that Services and controllers select by.
+
+A pod that has no `app` label gets this one, and with it the traffic of whichever Service selects it, the rules of
+NetworkPolicies, and a place in others' PodDisruptionBudgets. Labels of a template's own have a prefix, as in
+`shipper.example.com/version`; what nothing selects by is an annotation.
+
+Source: Kubernetes docs, "Labels and Selectors", and "Service": a Service's pods are all that its selector fits.
+
+Bad:
+    # overlay.yaml.j2
+    metadata:
+      labels: {app: shipper}
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+
+Good:
+    # overlay.yaml.j2
+    metadata:
+      labels: {example.com/shipper: "true"}
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+
+SEVERITY = "warning"
+
+_RECOMMENDED = "app.kubernetes.io/"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each label without a prefix, and each of those that Kubernetes recommends for apps."""
+    for rendering in subject.renderings:
+        metadata = plain_mapping(plain_mapping(rendering.overlay.value).get("metadata"))
+        for key in plain_mapping(metadata.get("labels")):
+            if isinstance(key, str) and ("/" not in key or key.startswith(_RECOMMENDED)):
+                yield Finding(
+                    f"label {key} is what Services and controllers select the app's pods by",
+                    rendering.overlay.place(("metadata", "labels", key), key=True),
+                    "give it a prefix, as in example.com/name, or make it an annotation",
+                )
