@@ -22,8 +22,9 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
 from injector.templates.parameters import Resolved, resolve
-from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.render import Context, RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
+from injector.templates.spelling import shortened
 from injector.templates.template import Template
 
 #: Parameters given on the command line: template, parameter, text.
@@ -146,7 +147,10 @@ def _make_with(base: Object, app: frozenset[str], task: Task) -> Made:
     for template in choice.templates:
         overrides = task.overrides.get(template.name, {})
         parameters = resolve(template, annotations, task.namespace.annotations, settings, overrides)
-        overlay, files, said = _render(template, parameters, state, base, app, task)
+        try:
+            overlay, files, said = _render(template, parameters, state, base, app, task)
+        except RenderError as error:
+            raise _with_origins(error, parameters) from None
         merged = merge(state, overlay, app=app, placement=placement)
         state, placement = merged.pod, merged.placement
         applied.append(Applied(template, parameters, overlay, files))
@@ -165,6 +169,17 @@ def _check_app(made: Made) -> None:
             Reason.CONFLICT,
             f"container {names[0]} has the name of the sidecar, and the pod has no other container; rename it",
         )
+
+
+def _with_origins(error: RenderError, parameters: Resolved) -> RenderError:
+    """The error, with the values of the parameters that it is about and where each came from."""
+    names = {p.variable: p.name for p in error.template.parameters.values()}
+    said = []
+    for variable in error.params:
+        name, value = names[variable], parameters.values[variable]
+        origin = parameters.origins.get(name)
+        said.append(f"{name} = {shortened(value)}, from {origin}" if origin else f"{name} is not given")
+    return error.saying("; ".join(said)) if said else error
 
 
 def _render(

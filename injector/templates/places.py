@@ -91,6 +91,11 @@ def begin_with_first(tree: nodes.Template) -> None:
 
 def word_at(text: str, offset: int, word: str) -> int:
     """The offset of a word within the expression that begins at an offset; that of the expression where it is not."""
+    found = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", expression_at(text, offset))
+    return offset + found.start() if found else offset
+
+
+def expression_at(text: str, offset: int) -> str:
+    """The text of the expression that begins at an offset, as far as the end of its hole or tag."""
     end = _END.search(text, offset)
-    found = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])").search(text, offset, end.start() if end else len(text))
-    return found.start() if found else offset
+    return text[offset : end.start() if end else len(text)]

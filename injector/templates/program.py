@@ -15,7 +15,7 @@ from injector.errors import Place, TemplateError
 from injector.templates import jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.memo import Memo
-from injector.templates.places import begin_with_first, normal, place_at, word_at
+from injector.templates.places import begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.spelling import hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.tagging import Tagged, Tags
@@ -99,6 +99,13 @@ class Program:
             return Place(file)
         text = self._sources[file]
         return place_at(file, text, word_at(text, offset, word) if word else offset)
+
+    def parameters_at(self, file: str, offset: int | None) -> tuple[str, ...]:
+        """The parameters, by their names in templates, in the expression that begins at an offset of a file."""
+        if offset is None:
+            return ()
+        named = re.findall(r"\bparams\.(\w+)", expression_at(self._sources.get(file, ""), offset))
+        return tuple(name for name in dict.fromkeys(named) if name in self._parameters)
 
     # ------------------------------------------------------------------------------------------- compiling
 

@@ -59,22 +59,43 @@ class Rendered:
 class RenderError(InjectionError):
     """A template failed to render: TEMPLATE_FAILED, `template/file:line:column: why`. `message` is the why.
 
-    `rule` is the kind of mistake, see `injector.errors.TemplateError`; `origin` where the template came from.
-    `undefined` says that it used something that is not there.
+    `rule` is the kind of mistake, see `injector.errors.TemplateError`.
+    `undefined` says that it used something that is not there. `params` are the parameters, by their names in
+    templates, of the expression that failed.
     """
 
-    def __init__(self, template: Template, message: str, place: Place, *, rule: str, undefined: bool = False) -> None:
+    def __init__(
+        self,
+        template: Template,
+        message: str,
+        place: Place,
+        *,
+        rule: str,
+        undefined: bool = False,
+        params: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(Reason.TEMPLATE_FAILED, f"{template.name}/{place}: {message}")
         self.message = message
         self.place = place
         self.rule = rule
         self.undefined = undefined
-        self.template = template.name
-        self.origin = template.origin or template.name
+        self.params = params
+        self.template = template
+
+    def saying(self, more: str) -> RenderError:
+        """The same error, its message with more behind it."""
+        return RenderError(
+            self.template,
+            f"{self.message} ({more})",
+            self.place,
+            rule=self.rule,
+            undefined=self.undefined,
+            params=self.params,
+        )
 
     def as_template_error(self) -> TemplateError:
         """The same as a mistake of the template, for its author."""
-        return TemplateError(self.template, self.message, self.place, rule=self.rule, origin=self.origin)
+        return TemplateError(self.template.name, self.message, self.place, rule=self.rule, origin=self.template.origin)
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
@@ -239,7 +260,8 @@ def _failed(job: _Job, error: Exception) -> NoReturn:
         rule = "yaml"
         message, found = _yaml(job, error)
     elif isinstance(error, FaultError) and error.offset is not None:
-        found = _author(job, lambda tagged: error.offset or 0)
+        at, hole = error.offset, error.hole
+        found = _author(job, lambda tagged: at if hole is None else tagged.hole(hole, at))
         message = str(error)
     elif isinstance(error, OverlayError):
         found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
@@ -253,7 +275,8 @@ def _failed(job: _Job, error: Exception) -> NoReturn:
     file, offset = found or (job.root.source, None)
     place = program.place(file or job.root.source, offset, word)
     undefined = isinstance(error, UndefinedError)
-    raise RenderError(job.template, message[:300], place, rule=rule, undefined=undefined) from None
+    params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
+    raise RenderError(job.template, message[:300], place, rule=rule, undefined=undefined, params=params) from None
 
 
 _NAMED = re.compile(r"named '([^']+)'")

@@ -93,12 +93,13 @@ class Mixed(Plan):
     def fill(self, values: Sequence[Any]) -> str:
         """The string."""
         pieces = list(self.texts[:1])
+        index = -1
         try:
             for index, text in zip(self.indices, self.texts[1:], strict=True):
                 pieces.append(as_text(values[index]))
                 pieces.append(text)
         except FaultError as fault:
-            raise fault.at(self.offset) from None
+            raise fault.at(self.offset, index) from None
         return "".join(pieces)
 
 

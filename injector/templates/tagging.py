@@ -89,6 +89,10 @@ class Tagged:
         piece = self._pieces[at]
         return piece.file, piece.offset + min(offset - self._starts[at], piece.length)
 
+    def hole(self, number: int, after: int) -> int:
+        """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""
+        return max(self.text.find(f"{OPEN}{number}{CLOSE}", after), after)
+
     def offset_of(self, path: Path, *, key: bool = False) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         try:

@@ -12,14 +12,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from injector.errors import InjectorError, SettingsError
+from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
-from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.webhook.parts import Templates
 from injector.webhook.sources import Disk, Found, read_settings
 
@@ -127,7 +128,7 @@ class Keeper:
                 self._found = await asyncio.to_thread(self._disk.read)
             except InjectorError as error:
                 self._unread = str(error)
-                self._refuse(self._unread)
+                self._refuse(self._unread, mistakes=_mistakes(error))
                 return False
             self._unread = ""
             return await self._build()
@@ -149,10 +150,10 @@ class Keeper:
                 build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
             )
         except InjectorError as error:
-            self._refuse(str(error))
+            self._refuse(str(error), mistakes=_mistakes(error))
             return False
         except Exception as error:
-            self._refuse(f"{type(error).__name__} while building the snapshot", where_it_failed(error))
+            self._refuse(f"{type(error).__name__} while building the snapshot", where=where_it_failed(error))
             return False
         current = self.current
         if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
@@ -176,14 +177,14 @@ class Keeper:
         for warning in snapshot.warnings:
             self._logger.warning("settings-warning", why=warning)
 
-    def _refuse(self, why: str, where: list[str] | None = None) -> None:
+    def _refuse(self, why: str, **more: Any) -> None:
         self._metrics.reload_failing.cell().value = 1
         if why == self._refused:
             return
         self._refused = why
         self._metrics.reloads.cell("refused").value += 1
         in_use = self.current.generation if self._ready else "none"
-        self._logger.error("snapshot-refused", why=why, in_use=in_use, **({"where": where} if where else {}))
+        self._logger.error("snapshot-refused", why=why, in_use=in_use, **more)
         if self._on_refused is not None:
             self._on_refused(why)
 
@@ -192,3 +193,20 @@ class Keeper:
 
     def _cluster(self, settings: Settings) -> Cluster:
         return Cluster(self._version, settings.cluster_domain)
+
+
+def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
+    """What is wrong with templates, as fields that a log's reader can search for."""
+    errors = error.errors if isinstance(error, SnapshotError) else (error,)
+    return [
+        {
+            "origin": one.origin,
+            "file": one.place.file if one.place else "",
+            "line": one.place.line if one.place else 0,
+            "column": one.place.column if one.place else 0,
+            "rule": one.rule,
+            "message": one.message,
+        }
+        for one in errors
+        if isinstance(one, TemplateError)
+    ]

@@ -191,7 +191,7 @@ def test_folders(tmp_path: Path) -> None:
     assert read_folder(folder) == GOOD
     assert read_gallery(tmp_path) == {"sample": GOOD}
     (folder / "x.bin").write_bytes(b"\xff\xfe")
-    with pytest.raises(TemplateError, match=r"sample/x\.bin: the file is not UTF-8 text"):
+    with pytest.raises(TemplateError, match=r"sample/x\.bin:1:1: error: the byte 0xff is not UTF-8"):
         read_folder(folder)
     with pytest.raises(TemplateError, match="cannot be read"):
         read_folder(tmp_path / "nothing")

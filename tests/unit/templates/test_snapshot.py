@@ -62,7 +62,7 @@ def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
             build_snapshot(Settings(templates=()), bad, Cluster(), trial=trial)
         assert [str(e) for e in caught.value.errors] == str(caught.value).split("\n")
         assert sorted(e.template for e in caught.value.errors if isinstance(e, TemplateError)) == ["a", "c", "d"]
-        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1:7: error: nothing is not defined")
+        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1:4: error: nothing is not defined")
 
 
 def test_settings_that_name_parameters() -> None:
@@ -102,10 +102,10 @@ def test_the_catalog() -> None:
 
 #: Templates that no child may survive, or that no sample pod gets through; words of the error.
 BAD = {
-    "undefined": (sources("a: {{ object.metadata.labels.app }}"), "overlay.yaml.j2:1:31: error: there is nothing named"),
+    "undefined": (sources("a: {{ object.metadata.labels.app }}"), "overlay.yaml.j2:1:23: error: there is nothing"),
     "undefined-sometimes": (
         sources("a: 1\n{% if object.spec.hostNetwork is defined %}{{ object.spec.nothing }}{% endif %}"),
-        "overlay.yaml.j2:2:28: error: there is nothing named",
+        "overlay.yaml.j2:2:59: error: there is nothing named",
     ),
     "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "within a string"),
     "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:4: error: a value is missing here"),

@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_refused_until_it_can_be(served: Served, tmp_path
     keeper, file = served.app.keeper, served.folder / "templates" / "proxy" / "notes.txt"
     file.write_bytes(b"\xff")
     served.until(lambda: keeper.why_not)
-    assert "proxy/notes.txt: the file is not UTF-8 text" in keeper.why_not
+    assert "proxy/notes.txt:1:1: error: the byte 0xff is not UTF-8" in keeper.why_not
     before = keeper.current
     assert not served.loop.run(keeper.update(version=(1, 31))), "what builds is not the newest state"
     assert keeper.current is not before
