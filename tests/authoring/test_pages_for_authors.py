@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from injector.authoring.cases.case import Case, Decision, Expect
-from injector.cli.main import COMMANDS
-from tests.authoring.pages import Typist, blocks
-from tests.unit.test_docs import code, page, table
+from tests.authoring.pages import Block, Typist, blocks
+from tests.unit.test_docs import ROOT, code, page, table
 
 TESTING = page("testing-templates.md")
 
@@ -48,24 +47,30 @@ def test_options_of_test_are_those_of_the_command() -> None:
     assert sorted(map(str, written)) == sorted({str(option.name) for option in known.values()})
 
 
-@pytest.mark.parametrize("name", ["testing-templates.md", "templates.md", "recipes.md", "tutorial.md", "../README.md"])
-def test_every_command_on_a_page_exists_with_its_options(name: str) -> None:
-    text = page(name)
-    lines = [line.strip() for line in re.findall(r"(?m)^(?: {4}|\$ |\s*- run: )(injector .*)$", text)]
-    lines += [line for span in code(text) if (line := span).startswith("injector ")]
-    assert lines
-    for line in lines:
-        words = shlex.split(re.split(r"\s+[|>&]|\s{2,}", line.rstrip("\\"))[0])[1:]
-        if words[0].startswith("-"):
-            continue
-        assert words[0] in COMMANDS, line
-        known = {"--help", *options_of(words[0])}
-        for word in words[1:]:
-            if word.startswith("-") and word != "-":
-                assert word.split("=")[0] in known, line
-
-
-def test_the_recipe_for_ci_is_a_workflow() -> None:
+def test_the_recipe_for_ci_is_a_workflow_of_commands_that_there_are() -> None:
     [workflow] = [b.text for b in blocks(TESTING) if b.file.endswith("templates.yaml")]
     [job] = yaml.safe_load(workflow)["jobs"].values()
-    assert [step for step in job["steps"] if "run" in step]
+    lines = [step["run"] for step in job["steps"] if step.get("run", "").startswith("injector ")]
+    assert [line.split()[1] for line in lines] == ["lint", "test", "docs"]
+    for line in lines:
+        command, *words = shlex.split(line)[1:]
+        assert {word for word in words if word.startswith("-")} <= set(options_of(command))
+
+
+def test_the_gallery_of_the_readme_is_the_gallery() -> None:
+    rows = table(page("../README.md"), "template", "what it does")
+    shipped = {path.parent.name for path in (ROOT / "templates").glob("*/template.yaml")}
+    assert {code(row[0])[0] for row in rows} == shipped
+    assert all(f"(templates/{code(row[0])[0]})" in row[0] for row in rows)
+
+
+@pytest.mark.parametrize("name", ["templates.md", "../README.md"])
+def test_the_error_that_a_page_shows_is_real(name: str, tmp_path: Path) -> None:
+    typist = Typist(tmp_path)
+    typist.run("injector new mine > /dev/null 2>&1", "", Block("console", "", "", 0))
+    right = "    - {name: mine-http, containerPort: {{ params.port }}}\n"
+    typist.change(Block("diff", f"-{right}+{right.replace('port }}', 'prot }}')}", "mine/overlay.yaml.j2", 0))
+    found = re.search(r"(?m)^    mine/overlay.yaml.j2:.*\n(?:    .*\n)+", page(name))
+    assert found
+    shown = re.sub(r"(?m)^    ", "", found[0])
+    typist.run("injector lint mine", f"{shown}...", Block("console", "", "", 0))
