@@ -52,7 +52,9 @@ def renamed(files: Mapping[str, str], old: str, new: str) -> dict[str, str]:
     derived = rf"{re.escape(old)}(?:-[a-z0-9]+)+"
     names = set(re.findall(rf"""\bname: ["']?({derived}){_END}""", overlay))
     ports = set(re.findall(rf"""\bname: ["']?({derived})["']?, containerPort:""", overlay))
-    mapping = {name: _derived(name.removeprefix(old), new, port=name in ports) for name in names}
+    mapping = {
+        name: _derived(name.removeprefix(old), new, port=name in ports) for name in sorted(names, key=len, reverse=True)
+    }
     return {path: _with_names(_with_name(path, text, old, new), mapping) for path, text in files.items()}
 
 

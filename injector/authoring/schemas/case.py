@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from injector.authoring.cases.case import CaseFile
-from injector.authoring.schemas.parts import Schema
+from injector.authoring.schemas.parts import Schema, shape_of
 from injector.authoring.schemas.settings import settings_schema
 from injector.reasons import Reason
 
@@ -17,8 +15,7 @@ def case_schema() -> Schema:
 
     An editor has to be told of the tag `!absent`; its value may be anything.
     """
-    made = msgspec.json.schema(CaseFile)
-    defs: dict[str, Any] = {name: _given(schema) for name, schema in made["$defs"].items()}
+    defs: dict[str, Any] = {name: _given(schema) for name, schema in shape_of(CaseFile).items()}
     case, expect = defs["Case"]["properties"], defs["Expect"]["properties"]
     case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
     case["kubernetes"]["pattern"] = r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"

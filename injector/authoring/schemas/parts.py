@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 Schema = dict[str, Any]
 
 #: Kubernetes docs, "Labels and Selectors": a label's value, and its key with an optional DNS prefix.
@@ -12,6 +14,20 @@ _KEY = (
     r"^(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
     r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 )
+
+
+def shape_of(kind: type[msgspec.Struct]) -> dict[str, Schema]:
+    """The schemas of a struct and of those within it, by their names; the same on every run."""
+    defs: dict[str, Schema] = _sorted(msgspec.json.schema(kind)["$defs"])
+    return defs
+
+
+def _sorted(schema: Any) -> Any:
+    """The schema with its choices in order: those of a Literal come as a set has them."""
+    if isinstance(schema, dict):
+        made = {key: _sorted(part) for key, part in schema.items()}
+        return {**made, "enum": sorted(made["enum"])} if isinstance(made.get("enum"), list) else made
+    return [_sorted(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
 def strings(description: str, **more: Any) -> Schema:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-import msgspec
-
-from injector.authoring.schemas.parts import Schema, or_null, selector
+from injector.authoring.schemas.parts import Schema, or_null, selector, shape_of
 from injector.settings import Settings
 
 #: What each setting does; sections stand before what is in them.
@@ -57,8 +55,7 @@ _PREFIX = r"^(?=.{1,180}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 
 def settings_schema() -> Schema:
     """The schema of a settings file; one that is empty holds the defaults."""
-    made = msgspec.json.schema(Settings)
-    sections = made["$defs"]
+    sections = shape_of(Settings)
     return or_null({"title": "Settings of the injector", **_section(sections["Settings"], "", sections)})
 
 

@@ -1,0 +1,213 @@
+"""`injector new`: what it makes lints clean and passes its cases, under every name and from every template."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from injector.authoring.added import brought_by
+from injector.authoring.scaffold import STARTER, legal_name, scaffold
+from injector.authoring.schemas import schema_of
+from injector.templates.load import load_template, read_folder
+from tests.authoring.commands import GALLERY, ROOT, injector
+
+NEW = "mine"
+LONG = "an-unusually-long-name-for-a-sidecar"
+
+
+def files_below(folder: Path) -> dict[str, str]:
+    return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*") if f.is_file()}
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of each template of the gallery, half of them under a long name, and the starter."""
+    parent = tmp_path_factory.mktemp("copies")
+    assert injector("new", NEW, "--dir", parent).code == 0
+    for number, name in enumerate(GALLERY):
+        done = injector("new", copy_name(number, name), "--from", name, "--dir", parent)
+        assert (done.code, done.err) == (0, "")
+    return parent
+
+
+def copy_name(number: int, name: str) -> str:
+    return f"my-{name}" if number % 2 else f"{LONG}-{number}"
+
+
+def test_copies_of_the_gallery_and_the_starter_lint_clean(copies: Path) -> None:
+    done = injector("lint", "--output", "json", copies)
+    problems = json.loads(done.out)
+    found = problems if isinstance(problems, list) else problems["problems"]
+    assert [str(p) for p in found if p["severity"] == "error"] == []
+    assert [str(p) for p in found if f"/{NEW}" in str(p)] == []
+    assert done.code == 0
+
+
+def test_copies_of_the_gallery_and_the_starter_pass_their_cases(copies: Path) -> None:
+    done = injector("test", copies)
+    assert done.code == 0, done.out + done.err
+    passed = {Path(folder).name: int(count) for folder, count in re.findall(r"^(\S+): (\d+) passed$", done.out, re.M)}
+    assert passed[NEW] == 6
+    with_cases = [n for n, name in enumerate(GALLERY) if [*(ROOT / "templates" / name / "tests").glob("*.yaml")]]
+    assert {copy_name(n, GALLERY[n]) for n in with_cases} <= set(passed)
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(GALLERY)), ids=GALLERY)
+def test_a_copy_is_named_anew_and_keeps_the_program_s_names(copies: Path, number: int, name: str) -> None:
+    new = copy_name(number, name)
+    folder, original = copies / new, ROOT / "templates" / name
+    ours, theirs = (load_template(f.name, read_folder(f)) for f in (folder, original))
+    assert list(ours.parameters) == list(theirs.parameters)
+    assert list(ours.files) == list(theirs.files)
+    assert [f.validate for f in ours.files.values()] == [f.validate for f in theirs.files.values()]
+    added, before = brought_by(ours), brought_by(theirs)
+    assert added is not None and before is not None
+    assert [c.image for c in added.containers] == [c.image for c in before.containers]
+    assert [c.name for c in added.containers] == [renamed(c.name, name, new) for c in before.containers]
+    ports = [port.rstrip(")").rpartition("(")[2] for c in added.containers for port in c.ports if "(" in port]
+    assert [port for port in ports if len(port) > 15 or not re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", port)] == []
+    assert len(set(ports)) == len(ports)
+    assert len([volume for label, values in added.lists if label == "Volumes" for volume in values]) == len(
+        [volume for label, values in before.lists if label == "Volumes" for volume in values]
+    )
+    readme = folder / "README.md"
+    if readme.exists() and (original / "README.md").read_text().startswith(f"# {name}\n"):
+        text = readme.read_text()
+        assert text.startswith(f"# {new}\n")
+        assert not re.search(rf"(?<![\w-]){name}\.sidecar\.injector/", text)
+
+
+def renamed(container: str, old: str, new: str) -> str:
+    return new + container.removeprefix(old) if container == old or container.startswith(f"{old}-") else container
+
+
+def test_nothing_but_the_name_is_another(copies: Path) -> None:
+    """Back to the old name by hand, and it is the gallery's again: nothing was lost or put in twice."""
+    for number, name in enumerate(GALLERY):
+        new = copy_name(number, name)
+        if len(new) > 20:  # names of ports are cut
+            continue
+        mine, theirs = files_below(copies / new), files_below(ROOT / "templates" / name)
+        for path, text in theirs.items():
+            if path == "README.md" or ".golden." in path:
+                continue
+            own = re.sub(r"\A# yaml-language-server: .*\n", "", mine[path])
+            text = re.sub(r"\A# yaml-language-server: .*\n", "", text)
+            assert len(own.splitlines()) == len(text.splitlines())
+            if path == "template.yaml":
+                assert own == text
+
+
+def test_editors_find_the_schemas_offline(copies: Path) -> None:
+    folder = copies / NEW
+    first = (folder / "template.yaml").read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=.schemas/template.json"
+    assert json.loads((folder / ".schemas/template.json").read_text()) == schema_of("template")
+    line = (folder / "tests/first.yaml").read_text().splitlines()[0]
+    assert line == "# yaml-language-server: $schema=../.schemas/case.json"
+    assert json.loads((folder / ".schemas/case.json").read_text()) == schema_of("case")
+    assert not [name for name in read_folder(folder) if "schemas" in name]
+
+
+def test_the_starter_itself_is_what_new_makes_of_it() -> None:
+    made = scaffold("starter", STARTER)
+    for path, text in files_below(STARTER).items():
+        if path != "README.md":
+            assert made[path] == text
+
+
+def test_the_starter_s_readme_has_its_reference(copies: Path) -> None:
+    readme = copies / NEW / "README.md"
+    assert injector("docs", copies / NEW, "--check", readme).code == 0
+    assert "`mine.sidecar.injector/greeting`" in readme.read_text()
+
+
+def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_path: Path) -> None:
+    done = injector("new", "hello", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == "Made ./hello: README.md, nginx.conf.j2, overlay.yaml.j2, template.yaml, tests/first.yaml."
+    commands = [re.split(r"  +", line.strip())[0] for line in lines[2:]]
+    assert commands == ["injector render ./hello", "injector lint ./hello", "injector test ./hello"]
+    for command in commands:
+        assert injector(*command.split()[1:], cwd=tmp_path).code == 0, command
+
+
+def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "hello").mkdir()
+    assert injector("new", "hello", cwd=tmp_path).code == 0  # an empty folder holds nothing to lose
+    before = files_below(tmp_path)
+    again = injector("new", "hello", cwd=tmp_path)
+    assert (again.code, again.out) == (1, "")
+    assert "hello is there already and is not empty" in again.err
+    (tmp_path / "file").write_text("mine\n")
+    assert injector("new", "file", cwd=tmp_path).code == 1
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert injector("new", "link", cwd=tmp_path).code == 1
+    assert files_below(tmp_path) == before | {"file": "mine\n"}
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    done = injector("new", "hello", "--dir", tmp_path / "taken" / "deeper")
+    assert done.code in (1, 2) and done.out == ""
+    assert "taken" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("Hello", "hello"),
+        ("hello_world", "hello-world"),
+        ("my sidecar", "my-sidecar"),
+        ("-x-", "x"),
+        ("a/b", "a-b"),
+        ("é", ""),
+        ("x" * 64, "x" * 63),
+    ],
+)
+def test_a_name_that_is_none_gets_the_nearest(tmp_path: Path, name: str, near: str) -> None:
+    done = injector("new", "--", name, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "is no name of a template" in done.err
+    assert (f"write {near}" in done.err) is bool(near)
+    assert legal_name(name) == near
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_template_that_there_is_not_gets_the_nearest(tmp_path: Path) -> None:
+    done = injector("new", "x", "--from", "ngnix", cwd=tmp_path)
+    assert done.code == 2 and "did you mean nginx?" in done.err
+
+
+def test_a_name_too_long_for_its_parts_is_refused(tmp_path: Path) -> None:
+    done = injector("new", "x" * 60, cwd=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert "is too long" in done.err and "-config would have 67 characters" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_one_s_own_can_be_copied_too(copies: Path, tmp_path: Path) -> None:
+    done = injector("new", "yours", "--from", copies / NEW, "--dir", tmp_path)
+    assert done.code == 0
+    added = brought_by(load_template("yours", read_folder(tmp_path / "yours")))
+    assert added is not None and [c.name for c in added.containers] == ["yours"]
+
+
+def test_the_scaffold_is_in_the_wheel(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT, check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    [wheel] = tmp_path.glob("*.whl")
+    names = set(ZipFile(wheel).namelist())
+    assert {f"injector/authoring/scaffold/starter/{path}" for path in files_below(STARTER)} <= names
+    for name in GALLERY:
+        assert {f"injector/gallery/{name}/{path}" for path in files_below(ROOT / "templates" / name)} <= names
