@@ -99,9 +99,10 @@ def _pods(template: Template) -> Iterator[str]:
 
 
 def _adds(brought: Brought | None) -> Iterator[str]:
-    if brought is None:
-        return
     yield "## What it adds\n"
+    if brought is None:
+        yield "That depends on its required parameters.\n"
+        return
     if brought.refuses:
         yield f"Nothing: to a pod with port 8080 it says: {brought.refuses}\n"
         return
