@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Steps
 from injector.pods.constraints.parts import mapping, mappings
 from injector.pods.context import Object
@@ -15,9 +16,9 @@ _TYPE = "@type"
 def listeners(config: Any) -> Iterator[tuple[Steps, Object]]:
     """Path and value of each listener, of a bootstrap or of a file that the bootstrap reads listeners from."""
     static = mapping(mapping(config).get("static_resources"))
-    for index, listener in enumerate(mappings(static.get("listeners"))):
+    for index, listener in numbered(static.get("listeners")):
         yield ("static_resources", "listeners", index), listener
-    for index, resource in enumerate(mappings(mapping(config).get("resources"))):
+    for index, resource in numbered(mapping(config).get("resources")):
         if str(resource.get(_TYPE)).endswith(".Listener"):
             yield ("resources", index), resource
 
@@ -39,8 +40,8 @@ def clusters(config: Any) -> list[Object]:
 
 def filters(listener: Object) -> Iterator[tuple[Steps, Object]]:
     """Path within the listener and configuration of each network filter."""
-    for chain_index, chain in enumerate(mappings(listener.get("filter_chains"))):
-        for index, item in enumerate(mappings(chain.get("filters"))):
+    for chain_index, chain in numbered(listener.get("filter_chains")):
+        for index, item in numbered(chain.get("filters")):
             path = ("filter_chains", chain_index, "filters", index, "typed_config")
             yield path, mapping(item.get("typed_config"))
 

@@ -69,7 +69,7 @@ def refusals(rendering: Rendering, minor: int) -> Iterator[Refusal]:
             if found is not None and what not in known:
                 known.add(what)
                 path = _path(found["where"], spec)
-                field = _field(path, found["what"])
+                field = _field(found["where"], found["what"])
                 yield Refusal(level, field, _closer(path, field, found["what"], spec), what, todo)
 
 
@@ -85,23 +85,24 @@ def _path(where: str, spec: Object) -> Steps:
             path.append(step["field"])
             continue
         names = [item.get("name") for item in mappings(spec.get(str(path[-1])))]
-        path.append(names.index(step["name"]) if step["name"] in names else step["name"])
+        if step["name"] not in names:
+            break  # what has no name is refused for that
+        path.append(names.index(step["name"]))
     return tuple(path)
 
 
 def _closer(path: Steps, field: str, what: str, spec: Object) -> Steps:
     """The path; of a capability, that of its item in the list."""
-    value: Any = {"spec": spec}
-    if field != "add":
+    if field != "add" or len(path) < 3:
         return path
+    value: Any = {"spec": spec}
     for step in path:
         value = value[step]
     capability = what.partition(" ")[0]
     return (*path, value.index(capability)) if capability in value else path
 
 
-def _field(path: Steps, what: str) -> str:
+def _field(where: str, what: str) -> str:
     """The field that a refusal is about: of volumes and ports, what it names first."""
-    last = path[-1]
-    first = what.partition(" ")[0]
-    return first if isinstance(last, int) or last == "ports" else str(last)
+    last = where.rpartition(".")[2]
+    return what.partition(" ")[0] if last.endswith("]") or last == "ports" else last

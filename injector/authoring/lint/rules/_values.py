@@ -10,6 +10,7 @@ import msgspec
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Rendering, Steps, Subject
 from injector.errors import InjectionError, Place
+from injector.pods.constraints.parts import sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value
 from injector.templates.render import Context
@@ -31,6 +32,11 @@ def leaves(value: Any, path: Steps = ()) -> Iterator[tuple[Steps, Any]]:
         yield path, bare
 
 
+def numbered(items: Any) -> Iterator[tuple[int, Object]]:
+    """Index and value of the mappings in a list; nothing where it is none."""
+    return ((index, item) for index, item in enumerate(sequence(items)) if isinstance(item, dict))
+
+
 def is_written(place: Place) -> bool:
     """Whether the author wrote the value at this place, and no hole fills it."""
     return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
@@ -45,7 +51,7 @@ def sidecar_names(overlay: RenderedSource) -> list[tuple[Steps, Object]]:
     """Path and value of the containers that would run beside the app, `"*"` left out."""
     spec = bare_value(overlay.value.get("spec")) or {}
     found: list[tuple[Steps, Object]] = []
-    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+    for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
         container = bare_value(item)
         if isinstance(container, dict) and container.get("name") != "*":
             found.append((("spec", "containers", index), container))

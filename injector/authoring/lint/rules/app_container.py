@@ -32,8 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.pods.constraints.parts import mappings
 
 SEVERITY = "warning"
 
@@ -94,7 +94,7 @@ def _everywhere(rendering: Rendering) -> Iterator[Finding]:
                     rendering.overlay.place((*path, field), key=True),
                     "leave it out, or name the container that is meant",
                 )
-        for index, variable in enumerate(mappings(container.get("env"))):
+        for index, variable in numbered(container.get("env")):
             if variable.get("name") in _VARIABLES:
                 yield Finding(
                     f'"*" overwrites what the app\'s image says in {variable["name"]}',

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.pods.constraints.parts import sequence
 from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
@@ -56,7 +57,7 @@ def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:
     for field, value in spec.items():
         if field not in (*CONTAINER_LISTS, "volumes"):
             yield from _lists(value, ("spec", field), field)
-    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+    for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
         if name_of(item) == EVERY_CONTAINER:
             yield from _lists(item, ("spec", "containers", index), "")
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.pods.constraints.parts import sequence
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
 SEVERITY = "warning"
@@ -60,7 +61,7 @@ def _filled(rendering: Rendering) -> Iterator[Steps]:
     for field in OF_PODS:
         if field in spec and not isinstance(spec[field], Replace):
             yield "spec", field
-    for index, item in enumerate(bare_value(spec.get("containers")) or []):
+    for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
         if name_of(item) == EVERY_CONTAINER and isinstance(item, dict):
             for field in OF_CONTAINERS:
                 if field in item and not isinstance(item[field], Replace):

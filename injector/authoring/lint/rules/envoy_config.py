@@ -89,6 +89,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._envoy import clusters, filters, is_type, listeners
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints.parts import mapping, mappings, text
 from injector.pods.context import Object
@@ -162,8 +163,8 @@ def _targets(config: Object) -> Iterator[tuple[Steps, str]]:
     """Path within a network filter and name of each cluster that it sends to."""
     if isinstance(config.get("cluster"), str):
         yield ("cluster",), config["cluster"]
-    for host_index, host in enumerate(mappings(mapping(config.get("route_config")).get("virtual_hosts"))):
-        for index, route in enumerate(mappings(host.get("routes"))):
+    for host_index, host in numbered(mapping(config.get("route_config")).get("virtual_hosts")):
+        for index, route in numbered(host.get("routes")):
             target = mapping(route.get("route")).get("cluster")
             if isinstance(target, str):
                 path: Steps = ("route_config", "virtual_hosts", host_index, "routes", index, "route", "cluster")

@@ -32,8 +32,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.constraints.parts import mapping, text
 from injector.templates.spelling import hint
 
 SEVERITY = "error"
@@ -77,13 +78,13 @@ def _finding(rendering: Rendering, path: Steps, field: str, known: tuple[str, ..
 def _references(rendering: Rendering) -> Iterator[tuple[Steps, dict[str, Any], tuple[str, ...]]]:
     """Path and value of everything that refers to fields, and the fields that it may name."""
     for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for index, variable in enumerate(mappings(container.get("env"))):
+        for index, variable in numbered(container.get("env")):
             yield (*path, "env", index, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
     for path, volume in rendering.volumes():
         owners = [((*path, "downwardAPI"), mapping(volume.get("downwardAPI")))]
-        for index, source in enumerate(mappings(mapping(volume.get("projected")).get("sources"))):
+        for index, source in numbered(mapping(volume.get("projected")).get("sources")):
             where = (*path, "projected", "sources", index, "downwardAPI")
             owners.append((where, mapping(source.get("downwardAPI"))))
         for where, owner in owners:
-            for index, item in enumerate(mappings(owner.get("items"))):
+            for index, item in numbered(owner.get("items")):
                 yield (*where, "items", index), item, _OF_PODS

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import is_written, usual
+from injector.authoring.lint.rules._values import is_written, numbered, usual
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
@@ -39,8 +39,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each port that is written as a number."""
     for rendering in usual(subject):
         for path, container in rendering.sidecars():
-            for index, port in enumerate(container.get("ports") or []):
-                if isinstance(port, dict) and isinstance(port.get("containerPort"), int):
+            for index, port in numbered(container.get("ports")):
+                if isinstance(port.get("containerPort"), int):
                     place = rendering.overlay.place((*path, "ports", index, "containerPort"))
                     if is_written(place):
                         yield Finding(

@@ -34,8 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Subject
-from injector.pods.constraints.parts import mappings, text
+from injector.pods.constraints.parts import text
 
 SEVERITY = "error"
 
@@ -63,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each mount without a subPath."""
     for rendering in subject.renderings:
         for path, container in (*rendering.containers(), *rendering.everywhere()):
-            for index, mount in enumerate(mappings(container.get("volumeMounts"))):
+            for index, mount in numbered(container.get("volumeMounts")):
                 where = text(mount.get("mountPath"))
                 if where and where.rstrip("/") in _SYSTEM and not mount.get("subPath") and not mount.get("subPathExpr"):
                     yield Finding(

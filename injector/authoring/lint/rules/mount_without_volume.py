@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import is_written
+from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints.parts import mapping, mappings, text
 from injector.templates.spelling import hint
@@ -63,6 +63,6 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _mounts(rendering: Rendering) -> Iterator[tuple[Steps, str]]:
     for path, container in (*rendering.containers(), *rendering.everywhere()):
         for field in _FIELDS:
-            for index, mount in enumerate(container.get(field) or []):
-                if isinstance(mount, dict) and isinstance(mount.get("name"), str):
+            for index, mount in numbered(container.get(field)):
+                if isinstance(mount.get("name"), str):
                     yield (*path, field, index, "name"), mount["name"]

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.rules._values import numbered, usual
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
@@ -49,8 +49,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each port, written or a parameter's default."""
     for rendering in usual(subject):
         for path, container in rendering.sidecars():
-            for index, port in enumerate(container.get("ports") or []):
-                number = port.get("containerPort") if isinstance(port, dict) else None
+            for index, port in numbered(container.get("ports")):
+                number = port.get("containerPort")
                 if isinstance(number, int) and (number in _LIKELY or number < _PRIVILEGED):
                     yield Finding(
                         f"apps listen on port {number} too: such a pod would not get this sidecar, or not start",

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.rules._values import numbered, usual
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
@@ -46,8 +46,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each port."""
     for rendering in usual(subject):
         for path, container in rendering.sidecars():
-            for index, port in enumerate(container.get("ports") or []):
-                name = port.get("name") if isinstance(port, dict) else None
+            for index, port in numbered(container.get("ports")):
+                name = port.get("name")
                 if name in _LIKELY.split():
                     yield Finding(
                         f"apps have ports called {name} too: who looks for the app's by name may find this one",

@@ -39,8 +39,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.pods.constraints.parts import mappings
 from injector.templates.template import Parameter
 
 SEVERITY = "error"
@@ -92,7 +92,7 @@ def _uses(line: str) -> Iterator[tuple[str, int]]:
 
 def _variables(rendering: Rendering) -> Iterator[Finding]:
     for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for index, variable in enumerate(mappings(container.get("env"))):
+        for index, variable in numbered(container.get("env")):
             name, value = variable.get("name"), variable.get("value")
             if isinstance(name, str) and _SECRET.match(name) and isinstance(value, str) and _is_text(value):
                 place = rendering.overlay.place((*path, "env", index, "value"))

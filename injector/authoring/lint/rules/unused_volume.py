@@ -33,18 +33,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.pods.constraints.parts import mappings
+from injector.pods.constraints.parts import mappings, text
 
 SEVERITY = "warning"
+
+_FIELDS = ("volumeMounts", "volumeDevices")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each volume."""
     for rendering in subject.renderings:
         containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
-        mounted = {
-            m.get("name") for c in containers for f in ("volumeMounts", "volumeDevices") for m in mappings(c.get(f))
-        }
+        mounts = [m for c in containers for field in _FIELDS for m in mappings(c.get(field))]
+        mounted = {text(mount.get("name")) for mount in mounts}
         for path, volume in rendering.volumes():
             name = volume.get("name")
             if name not in mounted:

@@ -32,6 +32,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
 from injector.pods.constraints.parts import mappings, sequence, text
 from injector.pods.context import Object
@@ -65,7 +66,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _references(container: Object, names: list[str]) -> Iterator[tuple[Steps, str, list[str]]]:
     """Path, name, and the names known there, of every reference that nothing answers."""
-    for index, variable in enumerate(mappings(container.get("env"))):
+    for index, variable in numbered(container.get("env")):
         for name in _REFERENCE.findall(text(variable.get("value"))):
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
