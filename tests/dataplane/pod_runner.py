@@ -15,6 +15,7 @@ ended, by its own process id.
 
 from __future__ import annotations
 
+import copy
 import http.client
 import json
 import os
@@ -56,7 +57,8 @@ class RunningPod:
         folder: Path,
         secrets: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        self.spec: Object = pod["spec"]
+        # a copy: tests may change it, and what inject() gives shares parts with the injector's caches
+        self.spec: Object = copy.deepcopy(pod["spec"])
         self.metadata: Object = pod.get("metadata", {})
         self.network = network
         self._folder = folder
