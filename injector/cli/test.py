@@ -73,7 +73,7 @@ def test(
     if output == "json":
         click.echo(as_json(runs, seconds), nl=False)
     else:
-        show(runs, verbose=verbose, coverage=coverage, partly=expression is not None)
+        show(runs, verbose=verbose, coverage=coverage)
     under = [run for run in runs if fail_under is not None and _under(run, fail_under)]
     summary(runs, under, fail_under, seconds, expression)
     found = any(run.results for run in runs)

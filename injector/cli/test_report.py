@@ -13,8 +13,8 @@ from injector.authoring.lint.outputs import as_text
 from injector.templates.problem import Problem
 
 
-def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool, partly: bool) -> None:
-    """Print, to standard output, what came of each template. `partly`: the coverage is that of some cases only."""
+def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
+    """Print, to standard output, what came of each template."""
     for run in runs:
         if run.problems:
             _problems(run.problems)
@@ -27,8 +27,8 @@ def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool, partly: 
                 click.echo(f"written {run.path.rstrip('/')}/tests/{result.written}")
         if coverage and run.coverage is not None:
             _missed(run, run.coverage)
-        if run.results or run.problems or not partly:
-            click.echo(_line(run, partly))
+        if run.results or run.problems or not run.left_out:
+            click.echo(_line(run))
 
 
 def summary(
@@ -70,7 +70,7 @@ def _problems(problems: Sequence[Problem]) -> None:
     click.echo(as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True)))
 
 
-def _line(run: TemplateRun, partly: bool) -> str:
+def _line(run: TemplateRun) -> str:
     """One line about a template."""
     failed = sum(not result.passed for result in run.results)
     passed = len(run.results) - failed
@@ -79,7 +79,7 @@ def _line(run: TemplateRun, partly: bool) -> str:
         return f"{run.path}: {text}"
     parts = [click.style(f"{passed} passed", fg="green")] if passed else []
     parts += [click.style(f"{failed} failed", fg="red")] if failed else []
-    sentence = run.coverage.sentence if run.coverage is not None and not partly else ""
+    sentence = run.coverage.sentence if run.coverage is not None and not run.partial else ""
     return f"{run.path}: {', '.join(parts)}{f'; {sentence}' if sentence else ''}"
 
 

@@ -67,14 +67,14 @@ def _words(kind: Any, value: Any, steps: Steps, error: str) -> str:
     choices = _enum(kind)
     if choices:
         near = hint(value, choices, "it has to be one of") if isinstance(value, str) else _choices(kind)
-        return f"{called} is {shortened(value)}{near}"
+        return f"{called} is {_scalar(value)}{near}"
     if isinstance(value, Absent):
         return f"{called} cannot be !absent; that is for `expect.pod` and `expect.files`"
     if wrong := _EXPECTED.search(error):
         wanted = " or ".join(_KINDS.get(k, k) for k in wrong[1].split(" | ") if k != "null")
         found = _kind_of(value)
         if not isinstance(value, dict | list):
-            found += f" ({str(value).lower() if isinstance(value, bool) else shortened(value)})"
+            found += f" ({_scalar(value)})"
         advice = "; put it in quotes" if wanted == "a string" and isinstance(value, bool | int | float) else ""
         return f"{called} has to be {wanted}, and is {found}{advice}"
     return f"{called}: {error}"
@@ -101,6 +101,10 @@ def _called(steps: Steps) -> str:
     """What a value is called: the part of its path within the case."""
     inner = steps[2:] or ("a case",) if steps[:1] == ("cases",) else steps
     return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in inner).lstrip(".")
+
+
+def _scalar(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else shortened(value)
 
 
 def _kind_of(value: Any) -> str:

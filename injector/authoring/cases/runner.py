@@ -35,6 +35,11 @@ class TemplateRun:
         return self.suite.path
 
     @property
+    def partial(self) -> bool:
+        """Whether some of its cases were not run, so that its coverage says little."""
+        return self.suite.partial or bool(self.left_out)
+
+    @property
     def failed(self) -> bool:
         """Whether anything is wrong."""
         return bool(self.problems) or any(not result.passed for result in self.results)

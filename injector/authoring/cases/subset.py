@@ -104,7 +104,7 @@ class _Comparison:
                 if not list(self.compare(value, match[0], at, here, "", {})):
                     yield Difference(at, here, f"must not be there with {shown(_rest(value, keys))}, and is")
             elif match:
-                yield from self.compare(value, match[-1], at, here, "", {})
+                yield from self.compare(_rest(value, keys), match[-1], at, here, "", {})
 
     def _keys(self, field: str, expected: list[Any], found: list[Any]) -> tuple[str, ...] | None:
         """What names an element of this list."""
@@ -163,8 +163,9 @@ def _name(item: Any, keys: tuple[str, ...]) -> str | None:
     """The name of an element; None where it has not all of it."""
     if not isinstance(item, dict):
         return None
-    parts = [item.get(key, KEY_DEFAULTS.get(key)) for key in keys]
-    return None if any(part is None or isinstance(part, Absent) for part in parts) else ",".join(map(str, parts))
+    given = {key: part for key in keys if not isinstance(part := item.get(key), Absent | None)}
+    parts = [given.get(key, KEY_DEFAULTS.get(key)) for key in keys]
+    return None if None in parts else ",".join(map(str, parts))
 
 
 def _rest(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Suite:
     path: str  #: the folder as people gave it
     cases: list[Checked] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    partial: bool = False  #: whether only one of its files was asked for
 
     @property
     def name(self) -> str:
@@ -71,8 +72,8 @@ class Suite:
         return {c.case.expect.golden: c for c in self.cases if c.case.expect.golden}
 
     def unused_golden_files(self) -> list[str]:
-        """Golden files that no case names, as people call them. Not known while case files are wrong."""
-        if self.problems:
+        """Golden files that no case names, as people call them. Not known where not all cases are."""
+        if self.problems or self.partial:
             return []
         used = self.golden_files
         found = sorted((self.folder / TESTS).glob(f"*{GOLDEN}"))
@@ -81,7 +82,7 @@ class Suite:
 
 def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     """The cases of a template's folder, of `only` one file of `tests` if that is given."""
-    suite = Suite(folder, path)
+    suite = Suite(folder, path, partial=only is not None)
     documents = []
     tests = folder / TESTS
     for file in sorted(tests.iterdir()) if tests.is_dir() else ():

@@ -1,0 +1,231 @@
+"""Case files are read strictly: every mistake at its line and column, with what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from injector.authoring.cases.suite import Suite
+
+EXPECT = "expect: {decision: injected}"
+DECISIONS = "it has to be one of: injected, unchanged, skipped, failed, refused"
+NO_POD = "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment"
+
+#: A mistake by the text of a case file, with the place and the message that it gets.
+MISTAKES = [
+    ("", "tests/cases.yaml:1:1", "the file is empty; write `cases:` with at least one case"),
+    ("# nothing\n", "tests/cases.yaml:1:1", "the file is empty; write `cases:` with at least one case"),
+    (
+        "case: []\n",
+        "tests/cases.yaml:1:1",
+        "there is no `cases:` in it, and no case names it as its `file:`; did you mean case?",
+    ),
+    ("- a\n", "tests/cases.yaml:1:1", "there is no `cases:` in it, and no case names it as its `file:`"),
+    ("cases: []\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
+    ("cases: {a: 1}\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
+    ("cases:\n- name: [\n", "tests/cases.yaml:3:1", "not YAML: did not find expected node content"),
+    ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name is there twice"),
+    ("cases:\n- !mine {}\n", "tests/cases.yaml:2:3", "not YAML: unknown tag !mine"),
+    (f"extra: 1\ncases:\n- name: a\n  {EXPECT}\n", "tests/cases.yaml:1:1", 'unknown key "extra"; the keys are: cases'),
+    ("cases:\n- just text\n", "tests/cases.yaml:2:3", "a case has to be a mapping, and is a string"),
+    ("cases:\n-\n", "tests/cases.yaml:2:2", "a case has to be a mapping, and is nothing"),
+    (f"cases:\n- {EXPECT}\n", "tests/cases.yaml:2:3", "name is missing"),
+    (f"cases:\n- name: ' '\n  {EXPECT}\n", "tests/cases.yaml:2:9", "the name is empty; say what the case shows"),
+    (
+        f"cases:\n- name: 3\n  {EXPECT}\n",
+        "tests/cases.yaml:2:9",
+        "name has to be a string, and is a number (3); put it in quotes",
+    ),
+    ("cases:\n- name: a\n", "tests/cases.yaml:2:3", "expect is missing"),
+    ("cases:\n- name: a\n  expect:\n", "tests/cases.yaml:3:3", "expect is empty; give it a value or leave it out"),
+    ("cases:\n- name: a\n  expect: {}\n", "tests/cases.yaml:3:11", f"decision is missing; {DECISIONS}"),
+    (f"cases:\n- name: a\n  pdo: {{}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", 'unknown key "pdo"; did you mean pod?'),
+    (
+        "cases:\n- name: a\n  expect: {decision: injectd}\n",
+        "tests/cases.yaml:3:22",
+        'expect.decision is "injectd"; did you mean injected?',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: yes}\n",
+        "tests/cases.yaml:3:22",
+        f"expect.decision is true; {DECISIONS}",
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: failed, reason: not-servd}\n",
+        "tests/cases.yaml:3:38",
+        'there is no reason "not-servd"; did you mean not-served?',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: refused, code: 200}\n",
+        "tests/cases.yaml:3:37",
+        "code is 200; it has to be from 400 to 599",
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: failed, code: 402}\n",
+        "tests/cases.yaml:3:30",
+        "a code is that of a denial, and the decision is failed, not refused",
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: failed, warnings: none}\n",
+        "tests/cases.yaml:3:40",
+        'expect.warnings has to be a list, and is a string ("none")',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: failed, warnings: [ok, 3]}\n",
+        "tests/cases.yaml:3:45",
+        "expect.warnings[1] has to be a string, and is a number (3); put it in quotes",
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
+        "tests/cases.yaml:3:45",
+        "volumes is empty, and nothing is after an injection",
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
+        "tests/cases.yaml:3:40",
+        '"../a.golden.yaml" is no name of a file beside this one that ends in .golden.yaml',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: injected, golden: a.yaml}\n",
+        "tests/cases.yaml:3:40",
+        '"a.yaml" is no name of a file beside this one that ends in .golden.yaml',
+    ),
+    (
+        f"cases:\n- name: a\n  kubernetes: 1.30\n  {EXPECT}\n",
+        "tests/cases.yaml:3:15",
+        "kubernetes has to be a string, and is a number (1.3); put it in quotes",
+    ),
+    (
+        f"cases:\n- name: a\n  kubernetes: new\n  {EXPECT}\n",
+        "tests/cases.yaml:3:15",
+        '"new" is not a version such as "1.33"',
+    ),
+    (
+        f"cases:\n- name: a\n  validate: 'no'\n  {EXPECT}\n",
+        "tests/cases.yaml:3:13",
+        'validate has to be true or false, and is a string ("no")',
+    ),
+    (
+        f"cases:\n- name: a\n  templates: []\n  {EXPECT}\n",
+        "tests/cases.yaml:3:14",
+        "templates is empty; name at least one or leave it out",
+    ),
+    (
+        f"cases:\n- name: a\n  namespace: {{labels: {{a: true}}}}\n  {EXPECT}\n",
+        "tests/cases.yaml:3:27",
+        "namespace.labels.a has to be a string, and is a boolean (true); put it in quotes",
+    ),
+    (
+        f"cases:\n- name: a\n  namespace: shop\n  {EXPECT}\n",
+        "tests/cases.yaml:3:14",
+        "namespace has to be a mapping, and is a string",
+    ),
+    (
+        f"cases:\n- name: a\n  params: {{port: !absent}}\n  {EXPECT}\n",
+        "tests/cases.yaml:3:18",
+        "!absent is for what has to come out: `expect.pod` and `expect.files`",
+    ),
+    (
+        f"cases:\n- name: a\n  templates: !absent\n  {EXPECT}\n",
+        "tests/cases.yaml:3:14",
+        "templates cannot be !absent; that is for `expect.pod` and `expect.files`",
+    ),
+    (f"cases:\n- name: a\n  pod: {{kind: Service}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: {NO_POD}"),
+    (
+        f"cases:\n- name: a\n  file: gone.yaml\n  {EXPECT}\n",
+        "tests/cases.yaml:3:9",
+        "gone.yaml: cannot be read: No such file or directory",
+    ),
+    (
+        f"cases:\n- name: a\n  file: gone.yaml\n  pod: {{kind: Pod}}\n  {EXPECT}\n",
+        "tests/cases.yaml:3:3",
+        "`pod` and `file` both say what goes in; leave one out",
+    ),
+    (
+        f"cases:\n- name: a\n  {EXPECT}\n- name: a\n  {EXPECT}\n",
+        "tests/cases.yaml:4:9",
+        "the case of line 2 has this name too",
+    ),
+    (
+        f"cases:\n- &a\n  name: a\n  {EXPECT}\n- {{<<: *a}}\n",
+        "tests/cases.yaml:3:9",
+        "the case of line 3 has this name too",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "message"), MISTAKES, ids=[m[2][:50] for m in MISTAKES])
+def test_a_mistake_has_its_place_and_its_words(
+    suite: Callable[..., Suite], text: str, place: str, message: str
+) -> None:
+    found = suite(tests__cases_yaml=text)
+    assert [(str(p.place), p.message) for p in found.problems] == [(place, message)]
+    assert str(found.problems[0]) == f"logger/{place}: error: {message} [case]"
+    assert all(case.case.name == "a" for case in found.cases)
+
+
+def test_every_mistake_is_told_at_once_in_the_order_of_the_file(suite: Callable[..., Suite]) -> None:
+    text = "cases:\n- nme: a\n  expect: {decision: no-thing, reason: x-y, code: 7}\n- name: b\n  kubernetes: x\n"
+    lines = [problem.place.line for problem in suite(text).problems]
+    assert lines == [2, 2, 3, 3, 3, 4, 5]
+
+
+def test_the_caret_stands_below_the_mistake(suite: Callable[..., Suite]) -> None:
+    problem = suite("cases:\n- name: a\n  expect: {decision: injectd}\n").problems[0]
+    assert problem.excerpt == "    3 |   expect: {decision: injectd}\n      |                      ^"
+
+
+def test_a_tag_before_a_bracket_is_read_and_columns_behind_it_are_right(suite: Callable[..., Suite]) -> None:
+    text = "cases:\n- name: a\n  expect: {decision: injected, pod: {a: !absent, b: [!absent], c: !absent}, code: 1}\n"
+    found = suite(text)
+    assert [p.place.column for p in found.problems] == [text.split("\n")[2].index("code") + 1, 83]
+    assert text.split("\n")[2][82] == "1"
+
+
+def test_a_file_that_is_not_text_is_a_problem(suite: Callable[..., Suite], tmp_path) -> None:
+    suite("cases: []\n")
+    (tmp_path / "logger/tests/cases.yaml").write_bytes(b"\xff\xfe")
+    found = suite()
+    assert [str(p) for p in found.problems] == ["logger/tests/cases.yaml: error: is not UTF-8 text (byte 0) [case]"]
+
+
+def test_two_cases_cannot_share_a_golden_file(suite: Callable[..., Suite]) -> None:
+    expect = "expect: {decision: injected, golden: a.golden.yaml}"
+    found = suite(f"cases:\n- name: a\n  {expect}\n- name: b\n  {expect}\n")
+    assert [(p.place.line, p.message) for p in found.problems] == [
+        (5, "a.golden.yaml is the golden file of “a” already")
+    ]
+
+
+def test_manifests_and_golden_files_are_no_case_files(suite: Callable[..., Suite]) -> None:
+    web = "kind: Pod\nspec: {containers: [{name: web}]}\n"
+    cases = f"cases:\n- name: a\n  file: web.yaml\n  {EXPECT}\n"
+    found = suite(cases, tests__web_yaml=web, tests__a_golden_yaml="x: y\n")
+    assert found.problems == []
+    assert [c.case.name for c in found.cases] == ["a"]
+    assert found.unused_golden_files() == ["logger/tests/a.golden.yaml"]
+
+
+def test_a_manifest_that_no_case_names_is_told_of(suite: Callable[..., Suite]) -> None:
+    found = suite(f"cases:\n- name: a\n  {EXPECT}\n", tests__web_yaml="kind: Pod\n")
+    assert [str(p.place) for p in found.problems] == ["tests/web.yaml:1:1"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("kind: Service\n", f"web.yaml: {NO_POD}"),
+        ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; one is what a case is about"),
+        ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 5: did not find expected node content"),
+        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3: the key a is there twice"),
+    ],
+)
+def test_a_manifest_that_is_none(suite: Callable[..., Suite], manifest: str, message: str) -> None:
+    found = suite(f"cases:\n- name: a\n  file: web.yaml\n  {EXPECT}\n", tests__web_yaml=manifest)
+    assert [(str(p.place), p.message) for p in found.problems] == [("tests/cases.yaml:3:9", message)]
+
+
+def test_a_template_without_cases_has_none(suite: Callable[..., Suite]) -> None:
+    found = suite()
+    assert (found.cases, found.problems, found.unused_golden_files()) == ([], [], [])

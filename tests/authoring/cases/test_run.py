@@ -1,0 +1,268 @@
+"""What a case says and what comes out of `inject()`: decisions, reasons, messages, warnings, pods and files."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.suite import Suite
+from injector.templates.dump import dump
+
+Problems = Callable[..., list[str]]
+
+AT = "logger/tests/cases.yaml"
+
+#: Cases that pass, each for what it shows.
+PASSING = """\
+cases:
+- name: the sample Deployment
+  expect:
+    decision: injected
+    reason: injected
+    message: (logger)
+    warnings: []
+    pod:
+      metadata: {labels: {app: web}, annotations: {sidecar.injector/status: injected}}
+      spec:
+        initContainers: [{name: logger, restartPolicy: Always, ports: [{containerPort: 2020}]}]
+        volumes: [{name: logger-config, configMap: {optional: !absent}}]
+    files:
+      logger.yaml: {level: info, outputs: [{name: spare, target: {port: 1}}], tags: !absent}
+      extra.conf: [listen 2020;, !absent debug]
+      other.conf: !absent
+- name: an old cluster has plain containers
+  kubernetes: "1.30"
+  expect: {decision: injected, pod: {spec: {initContainers: !absent, containers: [{name: web}, {name: logger}]}}}
+- name: so has a setting
+  settings: {nativeSidecars: never}
+  expect: {decision: injected, pod: {spec: {containers: [{name: logger}]}}}
+- name: parameters as strings and as values
+  params: {level: debug, port: "2021", logger.tags: [a, b]}
+  expect:
+    decision: injected
+    warnings: [debug is slow]
+    files: {logger.yaml: {level: debug, tags: [a, b]}, extra.conf: "level noisy;"}
+- name: parameters of annotations and of the settings
+  pod:
+    metadata: {name: web, annotations: {logger.sidecar.injector/level: debug}}
+    spec: {containers: [{name: web, image: "web:1"}]}
+  namespace: {annotations: {logger.sidecar.injector/port: "3000"}}
+  settings: {parameters: {logger: {tags: [x]}}}
+  expect:
+    decision: injected
+    files: {extra.conf: [listen 3000, noisy], logger.yaml: ["- x"]}
+- name: a value that is not allowed
+  params: {port: 70000}
+  expect: {decision: failed, reason: bad-parameter, message: from 1 to 65535, warnings: [bad-parameter]}
+- name: a namespace that wants it refuses
+  namespace: {name: shop, labels: {injection: required}}
+  params: {port: none}
+  expect: {decision: refused, reason: bad-parameter, code: 403}
+- name: a namespace that says nothing
+  namespace: {labels: {}}
+  expect: {decision: skipped, reason: not-requested, pod: {metadata: {annotations: !absent}}}
+- name: the template cannot
+  pod: {spec: {containers: [{name: web, ports: [{containerPort: 1}, {containerPort: 2}, {containerPort: 3}]}]}}
+  expect: {decision: failed, reason: not-served, message: too many ports}
+- name: the template will not
+  params: {port: 8080}
+  expect: {decision: refused, reason: denied, message: port taken}
+- name: one that is injected already
+  file: injected.yaml
+  expect: {decision: unchanged, reason: already-injected}
+- name: a manifest with a namespace of its own, and a quota
+  file: web.yaml
+  expect: {decision: failed, reason: quota, message: limits.cpu}
+- name: behind another template
+  templates: [nginx, logger]
+  params: {nginx.app-port: 8080}
+  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx}, {name: logger}]}}}
+  validate: false
+- name: beside a template of the same folder
+  templates: [beside, logger]
+  expect: {decision: injected, pod: {metadata: {labels: {beside: "yes"}}}}
+"""
+WEB = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {injection: enabled}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q, namespace: shop}
+spec: {hard: {limits.cpu: "1"}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: shop}
+spec: {template: {spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: "1"}}}]}}}
+"""
+
+
+@pytest.fixture
+def injected(suite: Callable[..., Suite]) -> str:
+    """A pod as an injection leaves it, with its receipt, as a manifest."""
+    read = suite("cases:\n- name: a\n  pod: {spec: {containers: [{name: web}]}}\n  expect: {decision: injected}\n")
+    pod = Bench(read.folder, read.path).run(read.cases[0]).injection.pod
+    return dump({"apiVersion": "v1", "kind": "Pod", **pod})
+
+
+def test_cases_that_pass(results: Callable[..., list[Result]], injected: str, tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "template.yaml").write_text("description: x\n")
+    (beside / "overlay.yaml.j2").write_text('metadata: {labels: {beside: "yes"}}\n')
+    done = results(PASSING, tests__web_yaml=WEB, tests__injected_yaml=injected)
+    assert {r.checked.case.name: [str(p) for p in r.problems] for r in done if r.problems} == {}
+    assert len(done) == len(re.findall("^- name", PASSING, re.MULTILINE))
+
+
+#: An expectation of the sample Deployment that is not met, with a § at its place, and what is told about it.
+FAILING = [
+    (
+        "{decision: §skipped}",
+        "decision: expected skipped, found injected: the pod got its sidecar (logger)",
+        "decision",
+    ),
+    (
+        "{decision: injected, message: §envoy}",
+        'message: expected "envoy" in it, found "the pod got its sidecar (logger)"',
+        "message",
+    ),
+    (
+        "{decision: injected, reason: §denied}",
+        "reason: expected denied, found injected: the pod got its sidecar (logger)",
+        "reason",
+    ),
+    ("{decision: injected, warnings: [§slow]}", 'no warning with "slow" in it; there are none', "warnings"),
+    (
+        "{decision: injected, pod: {spec: {initContainers: [{name: logger, image: §x}]}}}",
+        'spec.initContainers[logger].image: expected "x", found "logger:1"',
+        "pod",
+    ),
+    (
+        "{decision: injected, pod: {spec: {containers: [§{name: logger}]}}}",
+        "spec.containers[logger]: is not there; it is in initContainers, as a native sidecar",
+        "pod",
+    ),
+    (
+        "{decision: injected, pod: {spec: {§nodeNam: a}}}",
+        'spec.nodeNam: expected "a", and it is not there',
+        "pod",
+    ),
+    (
+        "{decision: injected, files: {§extra.cnf: [a]}}",
+        "extra.cnf: no such config file came out; did you mean extra.conf?",
+        "files",
+    ),
+    (
+        "{decision: injected, files: {extra.conf: [quiet, §listen 1;]}}",
+        'extra.conf: "listen 1;" is not in it; nearest is "listen 2020;"',
+        "files",
+    ),
+    (
+        "{decision: injected, files: {extra.conf: §listen to a port}}",
+        'extra.conf: "listen to a port" is not in it; there is "listen 2020;"',
+        "files",
+    ),
+    ("{decision: injected, files: {extra.conf: §something}}", 'extra.conf: "something" is not in it', "files"),
+    (
+        "{decision: injected, files: {extra.conf: [§!absent quiet]}}",
+        'extra.conf: "quiet" must not be in it, and is in line 2',
+        "files",
+    ),
+    ("{decision: injected, files: {extra.conf: §!absent }}", "extra.conf: must not be there, and is", "files"),
+    (
+        "{decision: injected, files: {extra.conf: §{a: b}}}",
+        "extra.conf: is a text; give a list of parts that have to be in it",
+        "files",
+    ),
+    (
+        "{decision: injected, files: {extra.conf: §7}}",
+        "extra.conf: expected are parts of its text, or a part of its YAML, and not 7",
+        "files",
+    ),
+    (
+        "{decision: injected, files: {logger.yaml: {level: §debug}}}",
+        'logger.yaml: level: expected "debug", found "info"',
+        "files",
+    ),
+    (
+        "{decision: injected, files: {logger.yaml: {outputs: [{name: main, target: {port: §1}}]}}}",
+        "logger.yaml: outputs[main].target.port: expected 1, found 2020",
+        "files",
+    ),
+]
+
+
+@pytest.mark.parametrize(("expect", "message", "rule"), FAILING, ids=[f[1][:40] for f in FAILING])
+def test_what_is_not_met_is_told_at_its_place(problems: Problems, expect: str, message: str, rule: str) -> None:
+    line = f"  expect: {expect}"
+    text = f"cases:\n- name: a\n{line.replace('§', '')}\n"
+    assert problems(text) == [f"{AT}:3:{line.index('§') + 1}: error: {message} [{rule}]"]
+
+
+#: Something that a case names and that is not there.
+UNKNOWN = [
+    ("params: {§prt: 1}", "logger has no parameter prt; did you mean port?"),
+    ("params: {§nginx.app-port: 1}", "nginx.app-port: this case has no template nginx; it has: logger"),
+    ("templates: [§loger]", "no template loger; did you mean logger?"),
+    ("settings: {§prefx: a}", "settings: unknown key prefx; did you mean prefix?"),
+    ("settings: {§prefix: 7}", "settings: prefix has to be a string, and is a whole number"),
+    (
+        "settings: {parameters: {§loger: {}}}",
+        "settings: parameters.loger: this case has no such template; did you mean logger?",
+    ),
+    (
+        "settings: {parameters: {logger: {§port: x}}}",
+        'settings: parameters.logger.port = "x": must be a port from 1 to 65535',
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), UNKNOWN, ids=[u[0] for u in UNKNOWN])
+def test_what_a_case_names_has_to_be_there(problems: Problems, line: str, message: str) -> None:
+    text = f"cases:\n- name: a\n  {line.replace('§', '')}\n  expect: {{decision: injected}}\n"
+    assert problems(text) == [f"{AT}:3:{line.index('§') + 3}: error: {message} [case]"]
+
+
+def test_every_warning_has_to_be_expected(problems: Problems) -> None:
+    text = "cases:\n- name: a\n  params: {level: debug}\n  expect:\n    decision: injected\n    warnings: []\n"
+    assert problems(text) == [f'{AT}:6:5: error: a warning that is not expected: "debug is slow" [warnings]']
+
+
+def test_a_code_that_differs(problems: Problems) -> None:
+    text = "cases:\n- name: a\n  params: {port: 8080}\n  expect: {decision: refused, code: 402}\n"
+    assert problems(text) == [f"{AT}:4:37: error: code: expected 402, found 403 [code]"]
+
+
+def test_everything_that_is_not_met_is_told(problems: Problems) -> None:
+    text = (
+        "cases:\n- name: a\n  expect: {decision: injected, reason: denied, warnings: [x], pod: {a: 1}, files: {b: c}}\n"
+    )
+    assert [line.rpartition(" ")[2] for line in problems(text)] == ["[reason]", "[warnings]", "[pod]", "[files]"]
+
+
+def test_a_template_that_fails_to_render_is_told_at_its_own_place(problems: Problems) -> None:
+    broken = "level: {{ params.level }}\nport: {{ params.tags[0] }}\n"
+    found = problems("cases:\n- name: a\n  expect: {decision: injected}\n", **{"logger.yaml.j2": broken})
+    assert (
+        found[0]
+        == f"{AT}:3:22: error: decision: expected injected, found failed: template-failed, see below [decision]"
+    )
+    assert found[1].startswith("logger/logger.yaml.j2:2:22: error: there is nothing named '0' here")
+
+
+def test_the_pod_of_a_case_is_not_changed(suite: Callable[..., Suite]) -> None:
+    read = suite("cases:\n- {name: a, expect: {decision: injected}}\n- {name: b, expect: {decision: injected}}\n")
+    before = copy.deepcopy(read.cases[0].given.obj)
+    bench = Bench(read.folder, read.path)
+    assert [run_case(bench, checked, Ways(Programs())).passed for checked in read.cases] == [True, True]
+    assert read.cases[1].given.obj == before
