@@ -65,10 +65,10 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         try:
             inner = [path] if _is_template(path) else sorted(p for p in path.iterdir() if _is_template(p))
             if not inner:
-                problems.append(Problem("template", _nothing(path), given, Place("")))
+                problems.append(Problem("file", _nothing(path), given, Place("")))
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
-            problems.append(Problem("template", message, given, Place("")))
+            problems.append(Problem("file", message, given, Place("")))
             continue
         for folder in inner:
             found.setdefault(folder.resolve(), str(folder))
@@ -108,7 +108,7 @@ def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object
                 done[path] = future.result()
             except BrokenProcessPool:
                 message = "the linter was killed over this template or one beside it: lint them one by one"
-                done[path] = Linted(path, (Problem("template", message, path, Place("")),))
+                done[path] = Linted(path, (Problem("limit", message, path, Place("")),))
             told(done[path])
     return [done[path] for path in paths]
 

@@ -48,7 +48,7 @@ SAMPLE_PODS: tuple[SamplePod, ...] = (
         "a bare Pod without ports",
         {"metadata": {"name": "bare"}, "spec": {"containers": [{"name": "web", "image": "example.com/web:1"}]}},
         Workload("Pod", "bare"),
-        Namespace("default"),
+        Namespace("default", {"injection": "enabled", "kubernetes.io/metadata.name": "default"}),
     ),
     SamplePod(
         "a StatefulSet with two containers, an init container and security contexts",

@@ -91,11 +91,13 @@ class _Renders:
             yield Failure("", {}, Reason.BAD_PARAMETER, message, Place("template.yaml"), name)
         if unknown:
             return
+        seen = set()
         for sample in SAMPLE_PODS:
             made = self._one(sample, None, Edge(UNSET))
+            if isinstance(made, Rendering) and sample is STANDARD:
+                seen.add(_content(made))
             if made is not None:
                 yield made
-        seen = set()
         for parameter in self._template.parameters.values():
             for edge in edges(parameter):
                 made = self._one(STANDARD, parameter, edge)

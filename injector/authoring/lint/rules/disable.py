@@ -1,8 +1,9 @@
 """A comment that switches a rule off names none, gives no reason, or switches nothing off.
 
-A rule is switched off by `# lint: disable=RULE WHY` at the end of a line, or on a line of its own for the next one;
-in `template.yaml`, at the left margin, for the whole template. `{# lint: disable=RULE WHY #}` and `<!-- ... -->` (in
-the README) are the same. Several rules are separated by commas.
+A rule is switched off by `# lint: disable=RULE WHY` at the end of a line, or on a line of its own for the next one; in
+`template.yaml`, at the left margin, for the whole template. On a line of its own, `{# lint: disable=RULE WHY #}` is the
+same (at the end of a line Jinja would take the line's end with it), and `<!-- ... -->` in the README. Several rules are
+separated by commas.
 
 Why: a comment that is misspelt or left over hides the next mistake, and one without a reason is a question to whoever
 reads the template next.

@@ -1,0 +1,352 @@
+"""What rules find beyond their examples, and what they leave alone: each case an overlay and its answers."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.authoring.lint.support import found, write
+
+_HEAD = "spec:\n  containers:\n  - name: tool\n    image: example.com/tool:1\n"
+_MANIFEST = (
+    "description: A tool.\nparameters:\n  port: {type: integer, format: port, default: 19901, description: Port.}\n"
+)
+
+
+class Case(NamedTuple):
+    """`text` goes on after the container's image, or is the whole overlay where it begins with `spec` or `metadata`.
+
+    `lines` are those at which the rule finds something, in order, each as often as it does.
+    """
+
+    rule: str
+    what: str
+    text: str
+    lines: list[int]
+    files: dict[str, str] = {}  # noqa: RUF012  nobody changes it
+
+
+def _files(name: str, text: str, manifest: str = "") -> dict[str, str]:
+    """A config file, declared and mounted nowhere: that is another rule's."""
+    declared = manifest or _MANIFEST
+    return {"template.yaml": f"{declared}files:\n  {name}: {{}}\n", f"{name}.j2": textwrap.dedent(text)}
+
+
+def _string(name: str, more: str) -> str:
+    return f"description: A tool.\nparameters:\n  {name}: {{type: string, {more}, description: Text.}}\n"
+
+
+_ENVOY = """\
+    static_resources:
+      listeners:
+      - name: in
+        address: {{socket_address: {{address: {address}, port_value: 19901}}}}
+        {more}
+        filter_chains:
+        - filters:
+          - name: http
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+              route_config: {{virtual_hosts: [{{name: a, domains: ["*"], routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]}}]}}
+              http_filters: [{filters}]
+      clusters:
+      - name: app
+        type: {type}
+"""
+_ROUTER = '{name: r, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}'
+
+
+def _envoy(**parts: str) -> dict[str, str]:
+    given = {
+        "address": "0.0.0.0",
+        "more": "per_connection_buffer_limit_bytes: 1024",
+        "filters": _ROUTER,
+        "type": "STATIC",
+    }
+    return _files("envoy.yaml", textwrap.dedent(_ENVOY).format(**{**given, **parts}))
+
+
+_PROBED = "    ports: [{name: tool-http, containerPort: 19901}]\n    startupProbe: {tcpSocket: {port: tool-http}}\n"
+
+CASES = [
+    Case(
+        "mount-without-volume",
+        "the name is a value",
+        "    volumeMounts:\n    - {name: {{ params.image }}, mountPath: /a}\n",
+        [],
+    ),
+    Case(
+        "mount-without-volume",
+        "of the app's containers",
+        "  - name: '*'\n    volumeMounts:\n    - {name: a, mountPath: /a}\n",
+        [7],
+    ),
+    Case("mount-without-volume", "a device", "    volumeDevices:\n    - {name: a, devicePath: /dev/a}\n", [6]),
+    Case(
+        "unused-volume",
+        "the app mounts it",
+        "  - name: '*'\n    volumeMounts: [{name: a, mountPath: /a}]\n  volumes:\n  - {name: a, emptyDir: {}}\n",
+        [],
+    ),
+    Case("port-conflict", "below 1024", "    ports: [{name: tool-a, containerPort: 514}]\n", [5]),
+    Case(
+        "port-conflict",
+        "a default",
+        "    ports: [{name: tool-a, containerPort: {{ params.port }}}]\n",
+        [5],
+        {"template.yaml": _MANIFEST.replace("19901", "9090")},
+    ),
+    Case("fixed-port", "a value", "    ports: [{name: tool-a, containerPort: {{ params.port }}}]\n", []),
+    Case("fixed-port", "a value in quotes", '    ports: [{name: tool-a, containerPort: "{{ params.port }}"}]\n', []),
+    Case(
+        "fixed-port",
+        "an init container may have any",
+        "  initContainers:\n  - {name: a, image: a:1, ports: [{containerPort: 80}]}\n",
+        [],
+    ),
+    Case("probe-port", "a hook", "    lifecycle: {preStop: {httpGet: {path: /, port: stop}}}\n", [5]),
+    Case("probe-port", "another host", "    startupProbe: {httpGet: {host: a.example, path: /, port: web}}\n", []),
+    Case(
+        "undeclared-port", "grpc", "    ports: [{containerPort: 19901}]\n    startupProbe: {grpc: {port: 19902}}\n", [6]
+    ),
+    Case("undeclared-port", "exec", "    startupProbe: {exec: {command: [ready]}}\n", []),
+    Case("run-as-root", "said of the whole pod", "  securityContext: {runAsNonRoot: true}\n", []),
+    Case(
+        "run-as-root",
+        "set-up",
+        "    securityContext: {runAsNonRoot: true}\n  initContainers:\n  - name: a\n    image: a:1\n    securityContext: {runAsUser: 0, runAsNonRoot: true}\n",
+        [9],
+    ),
+    Case("privilege-escalation", "privileged, told once", "    securityContext: {privileged: true}\n", [5]),
+    Case(
+        "added-capabilities",
+        "each on its line",
+        "    securityContext:\n      capabilities:\n        add:\n        - NET_BIND_SERVICE\n        - NET_RAW\n        - SYS_TIME\n",
+        [9, 10],
+    ),
+    Case(
+        "added-capabilities",
+        "of the app's containers",
+        "  - name: '*'\n    securityContext: {capabilities: {add: [SYS_TIME]}}\n",
+        [6],
+    ),
+    Case(
+        "pod-security",
+        "a host port",
+        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n    ports:\n    - {containerPort: 19901, hostPort: 80}\n",
+        [6],
+    ),
+    Case(
+        "pod-security",
+        "of the app's containers nothing is asked",
+        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n  - {name: '*', env: [{name: A, value: b}]}\n",
+        [],
+    ),
+    Case(
+        "pod-security",
+        "an init container of the app",
+        "spec:\n  initContainers:\n  - {name: '*', imagePullPolicy: !replace Always}\n",
+        [],
+    ),
+    Case("host-namespaces", "one for all processes", "  shareProcessNamespace: true\n", [5]),
+    Case("host-namespaces", "said to be off", "  hostNetwork: false\n", []),
+    Case("secret-in-config", "a variable", "    env:\n    - {name: DB_PASSWORD, value: hunter2}\n", [6]),
+    Case(
+        "secret-in-config",
+        "a path",
+        "    env:\n    - {name: DB_PASSWORD, value: /secrets/db}\n    - {name: TOKEN_FILE, value: a}\n",
+        [],
+    ),
+    Case("secret-in-config", "a key that is written out", "", [1], _files("a.conf", "key AKIAABCDEFGHIJKLMNOP\n")),
+    Case(
+        "secret-in-config",
+        "in a file",
+        "",
+        [1],
+        _files("a.conf", "token {{ params.api_token }}\n", _string("api-token", "pattern: '^[a-z]*$', default: a")),
+    ),
+    Case(
+        "secret-in-config",
+        "the name of a Secret",
+        "    envFrom:\n    - secretRef:\n        name: {{ params.client_secret }}\n",
+        [],
+        {"template.yaml": _string("client-secret", "maxLength: 9, default: a")},
+    ),
+    Case(
+        "secret-in-config",
+        "only asked about",
+        "{% if params.api_token %}\n    env: []\n{% endif %}\n",
+        [],
+        {"template.yaml": _string("api-token", "maxLength: 9, default: a")},
+    ),
+    Case(
+        "unquoted-text-value",
+        "a format",
+        "",
+        [],
+        _files("a.conf", "a {{ params.x }}\n", _string("x", "format: image, default: 'a:1'")),
+    ),
+    Case(
+        "unquoted-text-value",
+        "a pattern",
+        "",
+        [],
+        _files("a.conf", "a {{ params.x }}\n", _string("x", "pattern: '^[a-z]+$', default: a")),
+    ),
+    Case(
+        "unquoted-text-value",
+        "a pattern that takes blanks",
+        "",
+        [2],
+        _files("a.conf", "b\na {{ params.x }}\n", _string("x", "pattern: '^[a-z ]+$', default: a")),
+    ),
+    Case(
+        "unquoted-text-value",
+        "choices",
+        "",
+        [1],
+        _files("a.conf", "a {{ params.x }}\n", _string("x", "enum: [a, 'b c'], default: a")),
+    ),
+    Case(
+        "unquoted-text-value",
+        "a document",
+        "",
+        [],
+        _files("a.yaml", "a: {{ params.x }}\n", _string("x", "maxLength: 9, default: a")),
+    ),
+    Case("app-container", "a likely name", "  - {name: web, image: a:1}\n", [5]),
+    Case("app-container", "PATH", "  - name: '*'\n    env:\n    - {name: PATH, value: /a}\n", [7]),
+    Case("pod-fields", "a policy without a container", "spec:\n  nodeSelector: {a: b}\n", []),
+    Case("pod-fields", "with one", "  nodeSelector: {a: b}\n", [5]),
+    Case("defaulted-field", "of the app's containers", "  - name: '*'\n    imagePullPolicy: Always\n", [6]),
+    Case("defaulted-field", "insisted on", "  - name: '*'\n    imagePullPolicy: !replace Always\n", []),
+    Case("defaulted-field", "of its own container", "    imagePullPolicy: Always\n", []),
+    Case("atomic-list", "of the pod", "  dnsConfig:\n    searches: [a.example]\n", [6]),
+    Case("atomic-list", "one that merges", "  tolerations: [{key: a, operator: Exists}]\n", []),
+    Case("atomic-list", "of its own container", "    args: [a]\n", []),
+    Case("replace", "an image", "  - name: '*'\n    image: !replace a:1\n", [6]),
+    Case("replace", "one value", "  - name: '*'\n    imagePullPolicy: !replace Always\n", []),
+    Case("replace", "in its own container", "    args: !replace [a]\n", []),
+    Case("replace", "all volumes", "  volumes: !replace\n  - {name: a, emptyDir: {}}\n", [5]),
+    Case(
+        "job-blocked",
+        "fail() is an answer too",
+        "{% if not native and workload.kind in ['Job', 'CronJob'] %}{{ fail('no Jobs') }}{% endif %}\n",
+        [],
+    ),
+    Case("job-blocked", "a warning that Deployments get too", "{{ warn('hello') }}\n", [3]),
+    Case(
+        "job-blocked",
+        "never native",
+        "    restartPolicy: Never\n{% if not native and workload.kind == 'Job' %}{{ fail('no Jobs') }}{% endif %}\n",
+        [5],
+    ),
+    Case("termination", "a port for metrics", "    ports: [{name: tool-metrics, containerPort: 19901}]\n", []),
+    Case("termination", "no port", "", []),
+    Case(
+        "grace-period",
+        "as plain containers only",
+        "{% if not native %}\n    lifecycle: {preStop: {sleep: {seconds: 40}}}\n{% endif %}\n",
+        [6],
+    ),
+    Case(
+        "variable-reference", "further down", "    env:\n    - {name: A, value: $(B)}\n    - {name: B, value: b}\n", [6]
+    ),
+    Case("variable-reference", "further up", "    env:\n    - {name: B, value: b}\n    - {name: A, value: $(B)}\n", []),
+    Case("variable-reference", "a dollar sign", "    args: [$$(B)]\n", []),
+    Case("variable-reference", "a shell", "    command: [/bin/sh, -c, echo $(hostname)]\n", []),
+    Case("variable-reference", "a Service's", "    args: [$(KUBERNETES_SERVICE_HOST)]\n", []),
+    Case(
+        "variable-reference", "names from elsewhere", "    args: [$(B)]\n    envFrom: [{configMapRef: {name: a}}]\n", []
+    ),
+    Case("bind-address", "an argument", _PROBED + "    args:\n    - --http-address=127.0.0.1:19901\n", [8]),
+    Case("bind-address", "every address", _PROBED + "    args:\n    - --http-address=0.0.0.0:19901\n", []),
+    Case("bind-address", "both", _PROBED + "    args: ['--address=127.0.0.1:19901', '--address=:19901']\n", []),
+    Case("bind-address", "another port", _PROBED + "    args: ['--address=127.0.0.1:19902']\n", []),
+    Case("bind-address", "what is called", _PROBED, [], _files("a.conf", "server 127.0.0.1:19901;\n")),
+    Case("bind-address", "Envoy", _PROBED, [4], _envoy(address="127.0.0.1")),
+    Case("bind-address", "Envoy on every address", _PROBED, [], _envoy()),
+    Case("validate-missing", "a file of nobody's", "", [], _files("tool.conf", "a\n")),
+    Case("validate-missing", "Envoy's", "", [5], _envoy()),
+    Case("envoy-config", "all is well", "", [], _envoy()),
+    Case("envoy-config", "no router", "", [12], _envoy(filters="")),
+    Case("envoy-config", "nobody knows where to", "", [11], _envoy(type="ORIGINAL_DST")),
+    Case("envoy-config", "somebody knows where to", "", [], _envoy(type="ORIGINAL_DST", more="use_original_dst: true")),
+    Case(
+        "mount-hides",
+        "one file",
+        "    volumeMounts: [{name: a, mountPath: /etc, subPath: a}]\n  volumes: [{name: a, emptyDir: {}}]\n",
+        [],
+    ),
+    Case(
+        "mount-hides",
+        "of the app's containers",
+        "  - name: '*'\n    volumeMounts:\n    - {name: a, mountPath: /usr/}\n  volumes: [{name: a, emptyDir: {}}]\n",
+        [7],
+    ),
+    Case("pod-label", "one that Kubernetes recommends", "metadata:\n  labels: {app.kubernetes.io/name: a}\n", [2]),
+    Case("pod-label", "an annotation", "metadata:\n  annotations: {app: a}\n", []),
+    Case(
+        "field-path",
+        "a label",
+        "    env:\n    - {name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['a']\"}}}\n",
+        [],
+    ),
+    Case(
+        "field-path",
+        "all labels",
+        "    env:\n    - {name: A, valueFrom: {fieldRef: {fieldPath: metadata.labels}}}\n",
+        [6],
+    ),
+    Case(
+        "field-path",
+        "all labels in a file",
+        "  volumes:\n  - {name: a, downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.labels}}]}}\n",
+        [],
+    ),
+    Case(
+        "field-path",
+        "the node in a file",
+        "  volumes:\n  - {name: a, downwardAPI: {items: [{path: a, fieldRef: {fieldPath: spec.nodeName}}]}}\n",
+        [6],
+    ),
+    Case(
+        "field-path",
+        "a limit",
+        "    env:\n    - {name: A, valueFrom: {resourceFieldRef: {resource: limits.cpus}}}\n",
+        [6],
+    ),
+    Case(
+        "slow-start",
+        "a delay",
+        "    startupProbe: {exec: {command: [a]}, periodSeconds: 1, initialDelaySeconds: 20}\n",
+        [5],
+    ),
+    Case(
+        "selector-everything",
+        "an expression",
+        "",
+        [],
+        {"template.yaml": _MANIFEST + "selector: {matchExpressions: [{key: a, operator: Exists}]}\n"},
+    ),
+    Case(
+        "overridable",
+        "a part of a field",
+        "",
+        [5],
+        {
+            "template.yaml": _MANIFEST + "overridable: [resources.limits]\n"
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.what}")
+def test_what_is_found(case: Case, tmp_path: Path) -> None:
+    overlay = case.text if case.text.startswith(("spec", "metadata")) else _HEAD + case.text
+    problems = found(write(tmp_path, {**case.files, "overlay.yaml.j2": overlay}))
+    assert [p for p in problems if p.rule == "template"] == []
+    assert [p.place.line for p in problems if p.rule == case.rule] == case.lines

@@ -1,0 +1,200 @@
+"""What rules are shown: the renderings, the parameters at their edges, and the way back from a pod to the overlay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from injector.authoring.lint.back import overlay_path
+from injector.authoring.lint.edges import edges
+from injector.authoring.lint.kubernetes import schema_errors
+from injector.authoring.lint.pods import SAMPLE_PODS
+from injector.authoring.lint.rendering import make_subject
+from injector.authoring.lint.subject import Subject
+from injector.templates.load import load_template, read_folder
+from injector.templates.schema import make_parameter, value_of
+from tests.authoring.lint.support import found, write
+
+
+def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Subject:
+    folder = write(tmp_path, files, clean=clean)
+    sources = read_folder(folder)
+    return make_subject(folder, "tool", load_template("tool", sources, "tool"), sources, (1, 36))
+
+
+# ----------------------------------------------------------------------------------------------------- edges
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        ({"type": "boolean", "default": True}, [False]),
+        ({"type": "boolean"}, [False, True]),
+        ({"type": "integer", "minimum": 2, "maximum": 9, "default": 2}, [9]),
+        ({"type": "integer", "exclusiveMinimum": 2, "exclusiveMaximum": 9}, [3, 8]),
+        ({"type": "integer", "minimum": 3, "maximum": 11, "multipleOf": 5}, []),
+        ({"type": "integer", "format": "port", "minimum": 1024}, [1024, 65535]),
+        ({"type": "string", "enum": ["a", "b"], "default": "a"}, ["b"]),
+        ({"type": "string", "maxLength": 3, "minLength": 1}, ["a", "aaa"]),
+        ({"type": "string", "maxLength": 3, "examples": ["xy"]}, ["xy", "", "aaa"]),
+        ({"type": "string", "format": "duration"}, ["1ms", "24h"]),
+        ({"type": "string", "format": "dns-label"}, ["a", "a" * 63]),
+        ({"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 3}, "maxItems": 3},
+         [[], [1], [1, 2, 3], [3]]),
+        ({"type": "array", "items": {"type": "string", "enum": ["x", "y"]}, "minItems": 1, "maxItems": 2},
+         [["x"], ["x", "y"], ["y"]]),
+        ({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}, [{"a": True}, {"a": False}]),
+    ],
+)  # fmt: skip
+def test_a_parameter_at_its_edges(schema: dict[str, Any], values: list[Any]) -> None:
+    parameter = make_parameter("p", schema)
+    made = [edge.value for edge in edges(parameter)]
+    assert made == values
+    assert [value_of(parameter, value) for value in made] == made
+
+
+# ------------------------------------------------------------------------------------------------ renderings
+
+PARAMETERS = """\
+description: A tool.
+parameters:
+  mode: {type: string, enum: [plain, loud], default: plain, description: How.}
+  unused: {type: boolean, default: false, description: Nothing.}
+"""
+
+
+def test_defaults_come_first_then_each_edge_that_makes_a_difference(tmp_path: Path) -> None:
+    overlay = 'spec: {containers: [{name: tool, image: "tool:1", args: ["{{ params.mode }}"]}]}\n'
+    made = subject(tmp_path, {"template.yaml": PARAMETERS, "overlay.yaml.j2": overlay})
+    titles = [rendering.title for rendering in made.renderings]
+    assert titles[0] == "a Deployment with port 8080" and "a Job" in titles
+    assert [r.given for r in made.renderings if r.given] == [{"mode": "loud"}]
+    assert titles[-1] == 'a Deployment with port 8080, mode = "loud"'
+    assert made.failures == ()
+
+
+def test_a_native_sidecar_and_a_plain_one_are_both_there(tmp_path: Path) -> None:
+    made = subject(tmp_path, {})
+    lists = {
+        field
+        for rendering in made.renderings
+        for field in ("containers", "initContainers")
+        if any(c["name"] == "tool" for c in rendering.after["spec"].get(field, ()))
+    }
+    assert lists == {"containers", "initContainers"}
+    assert all(rendering.final("tool")["image"] == "example.com/tool:1.2" for rendering in made.renderings[:3])
+
+
+def test_a_template_for_some_namespaces_is_looked_at_as_well(tmp_path: Path) -> None:
+    manifest = "description: A tool.\nnamespaces: {matchLabels: {team: pay}}\n"
+    made = subject(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": "metadata: {labels: {a: b}}\n"})
+    assert made.renderings
+
+
+def test_verdicts_of_the_template_are_answers(tmp_path: Path) -> None:
+    overlay = "{% if not ports %}{{ fail('no port') }}{% endif %}{% if native %}{{ deny('no') }}{% endif %}\nspec: {}\n"
+    made = subject(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
+    assert made.failures == ()
+
+
+def test_a_failure_has_the_authors_place(tmp_path: Path) -> None:
+    manifest = "parameters:\n  by: {type: integer, minimum: 0, maximum: 9, default: 1, description: A number.}\n"
+    overlay = 'metadata:\n  annotations:\n    part: "{{ 10 / params.by }}"\n'
+    made = subject(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
+    [failure] = made.failures
+    assert (failure.given, failure.place.file, failure.place.line) == ({"by": 0}, "overlay.yaml.j2", 3)
+
+
+def test_cases_are_listed_without_what_they_write(tmp_path: Path) -> None:
+    tests = tmp_path / "tool" / "tests"
+    tests.mkdir(parents=True)
+    for name in ("b.yaml", "a.yaml", "a.golden.yaml", "notes.txt"):
+        (tests / name).write_text("")
+    assert subject(tmp_path, {}).cases == ("a.yaml", "b.yaml")
+
+
+# ----------------------------------------------------------------------------------------------------- places
+
+WRONG = """\
+spec:
+  initContainers:
+  - name: setup
+    image: "setup:1"
+    comand: [setup]
+  containers:
+  - name: tool
+    image: "tool:1"
+    ports:
+    - {containerPort: 9901, nam: x}
+{% for extra in ["A", "B"] %}
+    {% if loop.first %}
+    env:
+    {% endif %}
+    - {name: "{{ extra }}", valu: x}
+{% endfor %}
+  - name: "*"
+    volumeMounts:
+    - {name: data, mountPath: /x, readonly: true}
+  volumes:
+  - {name: data, emptyDir: {sizelimit: 1Mi}}
+  tolerations:
+  - {key: a, operator: Exist}
+  terminationGracePeriod: 5
+"""
+
+
+def test_each_mistake_is_told_at_the_authors_line_and_column(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"overlay.yaml.j2": WRONG, "template.yaml": "description: A tool.\n"})
+    places = {(p.place.line, p.place.column): p.message for p in found(folder, only=frozenset({"schema"}))}
+    lines = WRONG.split("\n")
+    assert {(line, lines[line - 1][column - 1 :].split(":")[0]) for line, column in places} == {
+        (5, "comand"),
+        (10, "nam"),
+        (15, "valu"),
+        (19, "readonly"),
+        (21, "sizelimit"),
+        (24, "terminationGracePeriod"),
+    }
+    assert places[(5, 5)] == "there is no field comand here; did you mean command?"
+
+
+def test_a_wrong_value_is_told_at_the_value_wherever_it_comes_from(tmp_path: Path) -> None:
+    files = {
+        "template.yaml": "description: A tool.\n",
+        "overlay.yaml.j2": '{% from "_c.j2" import container %}\nspec:\n  containers:\n{{ container() }}\n',
+        "_c.j2": '{% macro container() %}\n  - name: tool\n    image: "tool:1"\n    tty: "yes"\n{% endmacro %}\n',
+    }
+    [problem] = found(write(tmp_path, files), only=frozenset({"schema"}))
+    assert str(problem).partition("tool/_c.j2:")[2] == '4:10: error: tty is "yes"; it has to be true or false [schema]'
+
+
+def test_a_missing_field_is_told_where_it_is_missing(tmp_path: Path) -> None:
+    overlay = 'spec:\n  containers:\n  - name: tool\n    image: "tool:1"\n    startupProbe:\n      httpGet: {path: /}\n'
+    files = {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay}
+    [problem] = found(write(tmp_path, files), only=frozenset({"schema"}))
+    assert (problem.message, problem.place.line, problem.place.column) == ("httpGet needs port", 6, 16)
+
+
+def test_the_way_back_leads_to_replace_and_not_into_the_app(tmp_path: Path) -> None:
+    overlay = 'spec:\n  containers:\n  - {name: "*", imagePullPolicy: !replace Always}\n  hostname: x\n'
+    made = subject(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay}).renderings[0]
+    assert overlay_path(made, ("spec", "containers", 0, "imagePullPolicy")) == (
+        "spec", "containers", 0, "imagePullPolicy",
+    )  # fmt: skip
+    assert overlay_path(made, ("spec", "containers", 0, "image")) is None
+    assert overlay_path(made, ("spec", "hostname")) == ("spec", "hostname")
+    assert overlay_path(made, ("metadata", "labels")) is None
+
+
+# ----------------------------------------------------------------------------------------------------- schema
+
+
+def test_the_sample_pods_themselves_are_right(tmp_path: Path) -> None:
+    manifest = "description: A tool.\nhostNetwork: inject\n"
+    files = {"template.yaml": manifest, "overlay.yaml.j2": "metadata: {labels: {a: b}}\n"}
+    renderings = subject(tmp_path, files).renderings
+    assert len(renderings) == len(SAMPLE_PODS)
+    for version in ((1, 25), (1, 30), (1, 36)):
+        assert [error for rendering in renderings for error in schema_errors(rendering.after, version)] == []
