@@ -52,6 +52,16 @@ def test_callers_come_by_the_inbound_port(pod: RunningPod) -> None:
     assert "x-forwarded-for" not in call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT).json["headers"]
 
 
+def test_probes_of_app_and_envoy_answer(pod: RunningPod) -> None:
+    for container, probe in (
+        ("app", "readinessProbe"),
+        ("app", "livenessProbe"),
+        ("envoy", "startupProbe"),
+        ("envoy", "readinessProbe"),
+    ):
+        assert pod.probe(container, probe), (container, probe)
+
+
 def test_the_app_uses_envoy_as_its_http_proxy(pod: RunningPod) -> None:
     before = Statistics(pod)
     outside = pod.network.outside.ipv4
