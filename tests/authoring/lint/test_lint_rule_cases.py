@@ -39,6 +39,8 @@ def _string(name: str, more: str) -> str:
     return f"description: A tool.\nparameters:\n  {name}: {{type: string, {more}, description: Text.}}\n"
 
 
+_FILTER = "type.googleapis.com/envoy.extensions.filters"
+_ROUTER = f'{{name: r, typed_config: {{"@type": {_FILTER}.http.router.v3.Router}}}}'
 _ENVOY = """\
     static_resources:
       listeners:
@@ -49,22 +51,23 @@ _ENVOY = """\
         - filters:
           - name: http
             typed_config:
-              "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-              route_config: {{virtual_hosts: [{{name: a, domains: ["*"], routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]}}]}}
+              "@type": {filter}.network.http_connection_manager.v3.HttpConnectionManager
+              route_config:
+                virtual_hosts: [{{name: a, domains: [a], routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]}}]
               http_filters: [{filters}]
       clusters:
       - name: app
         type: {type}
 """
-_ROUTER = '{name: r, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}'
 
 
 def _envoy(**parts: str) -> dict[str, str]:
     given = {
         "address": "0.0.0.0",
-        "more": "per_connection_buffer_limit_bytes: 1024",
+        "more": "drain_type: DEFAULT",
         "filters": _ROUTER,
         "type": "STATIC",
+        "filter": _FILTER,
     }
     return _files("envoy.yaml", textwrap.dedent(_ENVOY).format(**{**given, **parts}))
 
@@ -117,14 +120,23 @@ CASES = [
     Case(
         "run-as-root",
         "set-up",
-        "    securityContext: {runAsNonRoot: true}\n  initContainers:\n  - name: a\n    image: a:1\n    securityContext: {runAsUser: 0, runAsNonRoot: true}\n",
+        "    securityContext: {runAsNonRoot: true}\n"
+        "  initContainers:\n"
+        "  - name: a\n"
+        "    image: a:1\n"
+        "    securityContext: {runAsUser: 0, runAsNonRoot: true}\n",
         [9],
     ),
     Case("privilege-escalation", "privileged, told once", "    securityContext: {privileged: true}\n", [5]),
     Case(
         "added-capabilities",
         "each on its line",
-        "    securityContext:\n      capabilities:\n        add:\n        - NET_BIND_SERVICE\n        - NET_RAW\n        - SYS_TIME\n",
+        "    securityContext:\n"
+        "      capabilities:\n"
+        "        add:\n"
+        "        - NET_BIND_SERVICE\n"
+        "        - NET_RAW\n"
+        "        - SYS_TIME\n",
         [9, 10],
     ),
     Case(
@@ -136,13 +148,16 @@ CASES = [
     Case(
         "pod-security",
         "a host port",
-        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n    ports:\n    - {containerPort: 19901, hostPort: 80}\n",
-        [6],
+        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n"
+        "    ports:\n"
+        "    - {containerPort: 19901, hostPort: 80}\n",
+        [7],
     ),
     Case(
         "pod-security",
         "of the app's containers nothing is asked",
-        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n  - {name: '*', env: [{name: A, value: b}]}\n",
+        "    securityContext: {capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n"
+        "  - {name: '*', env: [{name: A, value: b}]}\n",
         [],
     ),
     Case(
@@ -230,7 +245,7 @@ CASES = [
     Case("replace", "an image", "  - name: '*'\n    image: !replace a:1\n", [6]),
     Case("replace", "one value", "  - name: '*'\n    imagePullPolicy: !replace Always\n", []),
     Case("replace", "in its own container", "    args: !replace [a]\n", []),
-    Case("replace", "all volumes", "  volumes: !replace\n  - {name: a, emptyDir: {}}\n", [5]),
+    Case("replace", "a whole list", "  tolerations: !replace\n  - {operator: Exists}\n", [5]),
     Case(
         "job-blocked",
         "fail() is an answer too",
@@ -272,8 +287,8 @@ CASES = [
     Case("validate-missing", "a file of nobody's", "", [], _files("tool.conf", "a\n")),
     Case("validate-missing", "Envoy's", "", [5], _envoy()),
     Case("envoy-config", "all is well", "", [], _envoy()),
-    Case("envoy-config", "no router", "", [12], _envoy(filters="")),
-    Case("envoy-config", "nobody knows where to", "", [11], _envoy(type="ORIGINAL_DST")),
+    Case("envoy-config", "no router", "", [13], _envoy(filters="")),
+    Case("envoy-config", "nobody knows where to", "", [12], _envoy(type="ORIGINAL_DST")),
     Case("envoy-config", "somebody knows where to", "", [], _envoy(type="ORIGINAL_DST", more="use_original_dst: true")),
     Case(
         "mount-hides",
@@ -336,10 +351,8 @@ CASES = [
         "overridable",
         "a part of a field",
         "",
-        [5],
-        {
-            "template.yaml": _MANIFEST + "overridable: [resources.limits]\n"
-        },
+        [4],
+        {"template.yaml": _MANIFEST + "overridable: [resources.limits]\n"},
     ),
 ]
 

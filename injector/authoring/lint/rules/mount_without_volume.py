@@ -47,14 +47,14 @@ _FIELDS = ("volumeMounts", "volumeDevices")
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each mount, unless its volume's name is a value: whose value, its giver knows."""
     for rendering in subject.renderings:
-        known = [text(volume.get("name")) for _, volume in rendering.volumes()]
-        known += [text(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
+        own = [text(volume.get("name")) for _, volume in rendering.volumes()]
+        apps = [text(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
         for path, name in _mounts(rendering):
-            if name not in known:
+            if name not in (*own, *apps):
                 place = rendering.overlay.place(path)
                 if is_written(place):
                     yield Finding(
-                        f"there is no volume {name} to mount{hint(name, known, 'the volumes are')}",
+                        f"there is no volume {name} to mount{hint(name, own, 'the volumes are')}",
                         place,
                         "add it to spec.volumes, or correct the name",
                     )
