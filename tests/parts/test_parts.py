@@ -41,7 +41,7 @@ def test_a_missing_part_fails_in_ci(empty_machine: Path, monkeypatch: pytest.Mon
         parts.require("no-such-program")
 
 
-@pytest.mark.parametrize("name", ["fluent-bit", "oauth2-proxy", "sdk-server"])
+@pytest.mark.parametrize("name", ["fluent-bit", "fluentd", "oauth2-proxy", "sdk-server"])
 def test_a_part_that_no_registry_has_skips_in_ci_too(
     empty_machine: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -69,6 +70,39 @@ def test_structure_is_that_of_a_harmless_value(name: str, parameter: str) -> Non
         assert found == harmless or not value, (value, found)
         outcomes["same"] += 1
     assert sum(outcomes.values()) == len(VALUES)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "kind"),
+    [
+        (n, p.variable, p.type)
+        for n, t in GALLERY.items()
+        for p in t.parameters.values()
+        if {"array": "items", "object": "additionalProperties"}.get(p.type, "") in p.schema
+        and p.schema["items" if p.type == "array" else "additionalProperties"].get("type") == "string"
+    ],
+)
+def test_structure_is_that_of_a_harmless_item(name: str, parameter: str, kind: str) -> None:
+    seen = list(sample_contexts(GALLERY[name]))[2]
+
+    def made(value: str) -> dict[str, Any]:
+        given = [value] if kind == "array" else {"/key": value}
+        return documents(name, replace(seen, params={**seen.params, parameter: given}))
+
+    harmless = []
+    for value in ("harmless.example.com", "harmless.example.com:1"):  # a template may tell IPv4 from IPv6 by a colon
+        with suppress(InjectionError):  # an item that has to name something of the pod's: then none gets further
+            harmless.append(made(value))
+    refused = 0
+    for value in VALUES:
+        try:
+            found = made(value)
+        except InjectionError as error:
+            assert f"{name}/" in str(error), error
+            refused += 1
+            continue
+        assert found in harmless or not value, (value, found)
+    assert harmless or refused == len(VALUES)
 
 
 def test_renders_in_threads_do_not_mix() -> None:
