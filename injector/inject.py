@@ -71,7 +71,7 @@ def guard(pod: Object, namespace: Namespace, snapshot: Snapshot, request: Reques
         made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
         return failed(pod, decision, snapshot, error)
-    nothing = made.pod is made.base and not made.own
+    nothing = receipt is None and made.pod is made.base and not made.own
     reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
     return Injection(
         decision=decision,

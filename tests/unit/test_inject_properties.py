@@ -31,7 +31,15 @@ WAYS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "envoy by ports": (("envoy",), {"envoy.sidecar.injector/intercept": "ports"}),
     "nginx": (("nginx",), {}),
 }
-#: The same with templates that pass on a free text: into a variable, a path, a config file.
+#: Those that change containers of the app too, or nothing else.
+REACHING: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "container": (
+        ("container",),
+        {"container.sidecar.injector/image": "x:1", "container.sidecar.injector/shared-path": "/run/x"},
+    ),
+    "without a sidecar": (("always-pull-images", "resource-defaults"), {}),
+}
+#: As `WAYS` with templates that pass on a free text: into a variable, a path, a config file.
 FREE: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {n: ((n,), {}) for n in ("logger", "agent", "noted")}
 VERSIONS = ((1, 30), (1, 36))
 
@@ -60,11 +68,16 @@ def without_empty(pod: Object) -> Object:
     return {**{k: v for k, v in pod.items() if k != "metadata"}, **({"metadata": metadata} if metadata else {})}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("version", "templates"),
+    [*((version, ("setup", "logger")) for version in VERSIONS), ((1, 36), ("always-pull-images", "resource-defaults"))],
+)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pod=odd_pods(), required=st.booleans())
-def test_inject_twice_is_once_and_uninject_undoes(version: tuple[int, int], pod: Object, required: bool) -> None:
-    current = snapshot("setup", "logger", version=version)
+def test_inject_twice_is_once_and_uninject_undoes(
+    version: tuple[int, int], templates: tuple[str, ...], pod: Object, required: bool
+) -> None:
+    current = snapshot(*templates, version=version)
     namespace = REQUIRED if required else ENABLED
     before = copy.deepcopy(pod)
     first = inject(pod, namespace, current)
@@ -84,11 +97,11 @@ def test_inject_twice_is_once_and_uninject_undoes(version: tuple[int, int], pod:
         assert guard(first.pod, namespace, current).effect is Effect.SKIP
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, *REACHING])
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("namespace", [ENABLED, REQUIRED], ids=["enabled", "required"])
 def test_defaults_that_others_fill_in_are_not_missing(way: str, version: tuple[int, int], namespace: Namespace) -> None:
-    templates, annotations = WAYS[way]
+    templates, annotations = {**WAYS, **REACHING}[way]
     current = snapshot(*templates, version=version)
     first = inject(web(annotations), namespace, current)
     handed_on = stored(first.pod)
