@@ -140,7 +140,7 @@ def check_same(case: Case, out: str | None, report: str, pods: list[Object], ans
         assert response["auditAnnotations"]["reason"] == reason
         if out is None:
             continue
-        template, generated = template_of(obj), r"[a-z]+-[a-z]+-[0-9a-f]{16}"
+        template, generated = template_of(obj), r"[a-z0-9]+-[a-z0-9]+-[0-9a-f]{16}"
         assert comparable(template, generated) == comparable(patched(pod, response), generated)
 
 
