@@ -101,13 +101,14 @@ def run_suites(
         told(result)
         return result
 
+    # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.
+    benches = [_bench(run) for run in runs]
     # Threads: what takes long is the programs' work, and that is done outside of this process anyway.
     with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
         try:
-            for run in runs:
+            for run, bench in zip(runs, benches, strict=True):
                 cases = [c for c in run.suite.cases if plan.chosen(c.label)]
                 run.left_out = len(run.suite.cases) - len(cases)
-                bench = _bench(run)
                 futures = [pool.submit(one, bench, checked) for checked in cases] if bench is not None else []
                 pending.append((run, bench, futures))
                 if plan.stop_at_first and run.problems:
