@@ -19,7 +19,7 @@ _README = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("templates", nargs=-1, metavar="TEMPLATE...")
+@click.argument("templates", nargs=-1, metavar="[TEMPLATE]...")
 @click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
 @click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
 @click.option("--schema", type=click.Choice(list(SCHEMAS)), help="A JSON Schema instead, for editors.")

@@ -14,20 +14,29 @@ import click
 from injector import __version__
 from injector.errors import InjectorError
 
-#: Command, what `--help` says about it. Its module, of the same name, is imported only when it is used.
-COMMANDS = {
-    "inject": "Put sidecars into the pods of manifests.",
-    "uninject": "Take the sidecars out of manifests again.",
-    "explain": "Say why a pod has, or has not, a sidecar.",
-    "render": "Show what a template makes of a pod.",
-    "new": "Start a template: a folder that lints clean, with its first test.",
-    "lint": "Find mistakes in templates before a pod does.",
-    "test": "Run the cases of templates.",
-    "docs": "Write the reference of a template's parameters.",
-    "serve": "Run the admission webhook.",
-    "certs": "Make a certificate for the webhook.",
-    "demo": "Show an injection and a request through its sidecar, without a cluster.",
+#: Commands by whom they are for, with what `--help` says of each. The module of a command, of the same name, is
+#: imported only when it is used.
+_SECTIONS = {
+    "Manifests": {
+        "inject": "Put sidecars into the pods of manifests.",
+        "uninject": "Take the sidecars out of manifests again.",
+        "explain": "Say why a pod has, or has not, a sidecar.",
+    },
+    "Templates": {
+        "new": "Start a template: a folder that lints clean, with its first test.",
+        "render": "Show what a template makes of a pod.",
+        "lint": "Find mistakes in templates before a pod does.",
+        "test": "Run the cases of templates.",
+        "docs": "Write the reference of a template's parameters.",
+    },
+    "Webhook": {
+        "serve": "Run the admission webhook.",
+        "certs": "Make a certificate for the webhook.",
+        "demo": "Show an injection and a request through its sidecar, without a cluster.",
+    },
 }
+#: Every command, with what `--help` says of it.
+COMMANDS = {name: words for commands in _SECTIONS.values() for name, words in commands.items()}
 
 
 class _Commands(click.Group):
@@ -56,8 +65,9 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -65,7 +75,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """Put templated sidecars into Kubernetes pods.
 
-    As an admission webhook (serve), or right here over manifest files (inject, uninject, explain, render).
+    As an admission webhook (serve), or right here over manifest files (inject, uninject, explain). What is put in is a
+    template: one of the gallery, or your own (new, render, lint, test, docs).
     """
 
 

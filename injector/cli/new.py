@@ -10,13 +10,15 @@ import click
 
 from injector.authoring.scaffold import ScaffoldError, legal_name, scaffold, sources_of
 from injector.authoring.scaffold.goldens import write_goldens
-from injector.templates.load import gallery_path, read_gallery
+from injector.templates.load import gallery_path
 from injector.templates.spelling import hint, shortened
+from injector.templates.template import MANIFEST
 
+_GALLERY = sorted(file.parent.name for file in gallery_path().glob(f"*/{MANIFEST}"))
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
-@click.command()
+@click.command(epilog=f"The gallery: {', '.join(_GALLERY)}.")
 @click.argument("name")
 @click.option(
     "--from", "original", metavar="TEMPLATE", help="One of the gallery, or a folder, to copy under this name."
@@ -34,6 +36,10 @@ def new(name: str, original: str | None, parent: Path) -> int:
 
     Without --from it is a small web server with one config file, to be changed into what you need. It lints clean, and
     tests/first.yaml holds its first cases. Editors that know JSON Schema help in its YAML files, offline.
+
+    \b
+    injector new hello
+    injector new edge --from nginx --dir ./templates
     """
     if not _NAME.fullmatch(name):
         near = legal_name(name)
@@ -43,7 +49,7 @@ def new(name: str, original: str | None, parent: Path) -> int:
         )
     source = sources_of(original)
     if source is None:
-        known = hint(str(original), read_gallery(gallery_path()), "the gallery has")
+        known = hint(str(original), _GALLERY, "the gallery has")
         raise click.UsageError(f"--from {original}: no such template{known}")
     folder = parent / name
     _refuse_taken(folder)

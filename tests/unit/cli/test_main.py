@@ -27,6 +27,28 @@ def test_every_command_has_help_that_ends_well(program, command):
     assert result.stdout.startswith(f"Usage: python -m injector {' '.join(command)}".rstrip())
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [("rendr", "did you mean render?"), ("Inject", "did you mean inject?"), ("xyz", "there are inject, ")],
+)
+def test_a_misspelt_command_gets_the_nearest(program, command, says):
+    result = program(command, "x")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"No such command {command}; " in result.stderr and says in result.stderr
+
+
+def test_files_may_be_given_as_kubectl_s_users_do(program, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(f"kind: {name}\n")
+    files = (tmp_path / "a.yaml", "-f", tmp_path / "b.yaml")
+    assert program("inject", *files).stdout == "kind: b\n---\nkind: a\n"
+    assert program("uninject", "-f", tmp_path / "a.yaml").stdout == "kind: a\n"
+    assert "holds a pod" in program("explain", "-f", tmp_path / "a.yaml").stderr
+    for command in ("inject", "uninject", "explain"):
+        nothing = program(command)
+        assert nothing.returncode == 2 and "Missing argument" in nothing.stderr
+
+
 def test_help_imports_no_command():
     code = "import sys, runpy; sys.argv = ['injector', '--help']\n"
     code += "try: runpy.run_module('injector', run_name='__main__')\nexcept SystemExit: pass\n"
