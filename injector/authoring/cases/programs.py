@@ -105,7 +105,7 @@ class Programs:
             try:
                 code, output = self._output(words, folder)
             except subprocess.TimeoutExpired:
-                return Refusal(name, command[0], f"did not end within {self._seconds:.0f} s", "")
+                return Refusal(name, command[0], f"did not end within {self._seconds:g} s", "")
             except OSError as error:
                 return Refusal(name, command[0], f"cannot be run: {error.strerror or error}", "")
         if code == 0:

@@ -1,0 +1,237 @@
+"""`injector test` as a person or a build server runs it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import pytest
+
+from tests.authoring.cases.conftest import TEMPLATE, Done
+
+Write = Callable[..., Path]
+Run = Callable[..., Done]
+
+TWO = """\
+cases:
+- name: good
+  expect: {decision: injected}
+- name: bad
+  expect: {decision: refused}
+"""
+GOOD = "cases:\n- name: good\n  expect: {decision: injected}\n"
+ALL = (
+    GOOD
+    + """\
+- name: all
+  params: {level: debug, tags: [a], port: 8080}
+  expect: {decision: refused}
+- name: more
+  params: {level: debug, tags: [a]}
+  expect: {decision: injected}
+- name: many
+  pod: {spec: {containers: [{name: web, ports: [{containerPort: 1}, {containerPort: 2}, {containerPort: 3}]}]}}
+  expect: {decision: failed}
+"""
+)
+
+
+def test_good_cases(write: Write, run: Run) -> None:
+    folder = write(ALL)
+    done = run(folder)
+    assert (done.code, done.out) == (0, f"{folder}: 4 passed\n")
+    assert done.err.startswith("4 cases passed; ")
+
+
+def test_a_bad_case(write: Write, run: Run) -> None:
+    folder = write(TWO)
+    done = run(folder)
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        f"FAILED {folder}/tests/cases.yaml: bad",
+        f"{folder}/tests/cases.yaml:5:22: error: decision: expected refused, found injected: "
+        "the pod got its sidecar (logger) [decision]",
+        "    5 |   expect: {decision: refused}",
+        "      |                      ^",
+        "",
+        f"{folder}: 1 passed, 1 failed; 3 of 3 parameters and 6 of 7 branches not reached by any case",
+    ]
+    assert done.err.startswith("1 case passed, 1 case failed; ")
+
+
+def test_verbose_has_a_line_for_each(write: Write, run: Run) -> None:
+    folder = write(TWO)
+    lines = run(folder, "-v").out.splitlines()
+    assert lines[0].startswith(f"passed {folder}/tests/cases.yaml: good (0.0")
+    assert lines[1] == f"FAILED {folder}/tests/cases.yaml: bad"
+
+
+def test_paths_of_many_kinds(write: Write, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(GOOD, **{"tests/more.yaml": GOOD.replace("good", "more")})
+    for path, passed in (
+        (folder, 2), (folder.parent, 2), (folder / "tests", 2), (folder / "tests/more.yaml", 1), (f"{folder}/", 2),
+    ):  # fmt: skip
+        done = run(path)
+        assert (done.code, f"{passed} passed" in done.out) == (0, True), path
+    monkeypatch.chdir(folder)
+    assert run().out.startswith(".: 2 passed")
+    done = run(folder, folder.parent, "--output", "json")
+    assert done.data["passed"] == 2  # each template once
+
+
+@pytest.mark.parametrize("path", ["tests/none.yaml", "overlay.yaml.j2", "empty"])
+def test_paths_that_are_no_templates(write: Write, run: Run, path: str) -> None:
+    folder = write(GOOD)
+    (folder / "empty").mkdir()
+    with pytest.raises(click.UsageError):
+        run(folder / path)
+
+
+def test_no_case_at_all_is_a_failure(write: Write, run: Run) -> None:
+    folder = write()
+    done = run(folder)
+    assert (done.code, done.out) == (1, f"{folder}: no cases\n")
+    assert done.err == "no case was found: write one into tests/*.yaml beside a template.yaml, with `cases:`\n"
+
+
+def test_a_template_that_does_not_load(write: Write, run: Run) -> None:
+    folder = write(GOOD, **{"template.yaml": TEMPLATE.replace("type: integer", "type: intger")})
+    done = run(folder)
+    assert done.code == 1
+    assert done.out.splitlines()[0].startswith(f"{folder}/template.yaml:4:")
+    assert done.out.splitlines()[-1] == f"{folder}: no case was run"
+    assert done.err == "no case was run\n"
+
+
+def test_a_broken_case_file_fails_beside_good_cases(write: Write, run: Run) -> None:
+    folder = write(GOOD, **{"tests/broken.yaml": "cases:\n- name: [\n"})
+    done = run(folder)
+    assert done.code == 1
+    assert f"{folder}/tests/broken.yaml:3:1: error: not YAML: did not find expected node content [case]" in done.out
+    assert done.err.startswith("1 case passed, 1 other problem; ")
+
+
+def test_choosing_by_name(write: Write, run: Run) -> None:
+    folder = write(TWO)
+    done = run(folder, "-k", "good and not bad")
+    assert (done.code, done.out) == (0, f"{folder}: 1 passed\n")
+    assert done.err.startswith("1 case passed, 1 left out; ")
+    done = run(folder, "-k", "nothing")
+    assert (done.code, done.err) == (1, "no case was run: none fits -k 'nothing'\n")
+    with pytest.raises(click.UsageError, match="it ends where a word has to stand"):
+        run(folder, "-k", "good and")
+
+
+def test_stopping_at_the_first_failure(write: Write, run: Run) -> None:
+    cases = "cases:\n" + "".join(f"- {{name: c{n}, expect: {{decision: refused}}}}\n" for n in range(200))
+    done = run(write(cases), "-x", "--output", "json")
+    assert done.code == 1
+    assert 1 <= done.data["failed"] < 100
+    assert done.data["failed"] + done.data["templates"][0]["leftOut"] == 200
+
+
+def test_coverage_as_a_list_and_as_a_bound(write: Write, run: Run) -> None:
+    folder = write(GOOD)
+    done = run(folder, "--coverage", "--fail-under", "5")
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        f"{folder}/template.yaml:3:3: not reached: parameter level",
+        f"{folder}/template.yaml:4:3: not reached: parameter port",
+        f"{folder}/template.yaml:5:3: not reached: parameter tags",
+        f"{folder}/extra.conf.j2:2:10: not reached: inline if",
+        f"{folder}/logger.yaml.j2:7:7: not reached: if",
+        f"{folder}/logger.yaml.j2:9:15: not reached: for",
+        f"{folder}/overlay.yaml.j2:1:7: not reached: if",
+        f"{folder}/overlay.yaml.j2:3:9: not reached: elif",
+        f"{folder}/overlay.yaml.j2:6:7: not reached: if",
+        f"{folder}: 10.0% of its parameters and branches are reached",
+        f"{folder}: 1 passed; 3 of 3 parameters and 6 of 7 branches not reached by any case",
+    ]
+    done = run(folder, "--fail-under", "10.5")
+    assert (done.code, f"error: {folder}: 10.0% is reached, less than 10.5%" in done.err) == (1, True)
+    assert run(write(ALL), "--fail-under", "100").code == 0
+
+
+def test_a_missing_program_is_loud_and_may_be_a_failure(write: Write, run: Run) -> None:
+    template = TEMPLATE.replace("{template: extra.conf.j2}", '{template: extra.conf.j2, validate: [no-such, "{path}"]}')
+    folder = write(ALL, **{"template.yaml": template})
+    done = run(folder)
+    assert done.code == 0
+    warning = f"no-such is not on PATH, so config files were not checked: {folder}/extra.conf of 2 cases"
+    assert done.err.splitlines()[0] == f"warning: {warning}"
+    done = run(folder, "--require-programs")
+    assert done.code == 1
+    assert "extra.conf: no-such is not on PATH, so it cannot be checked [validate]" in done.out
+    assert "warning" not in done.err
+
+
+def test_json(write: Write, run: Run) -> None:
+    folder = write(TWO)
+    data = run(folder, "--output", "json").data
+    (template,) = data.pop("templates")
+    assert data.pop("seconds") > 0
+    assert data == {"passed": 1, "failed": 1, "problems": 1}
+    good, bad = template["cases"]
+    assert (good["name"], good["outcome"], good["line"], good["problems"]) == ("good", "passed", 2, [])
+    assert (bad["name"], bad["outcome"], bad["file"]) == ("bad", "failed", f"{folder}/tests/cases.yaml")
+    assert [(p["rule"], p["file"], p["line"], p["column"]) for p in bad["problems"]] == [
+        ("decision", "tests/cases.yaml", 5, 22)
+    ]
+    assert template["coverage"]["percent"] == 10.0
+    assert template["coverage"]["missedBranches"][0] == {
+        "what": "inline if", "file": "extra.conf.j2", "line": 2, "column": 10,
+    }  # fmt: skip
+
+
+def test_junit(write: Write, run: Run, tmp_path: Path) -> None:
+    folder = write(TWO.replace("bad", '"bad \\x01 <&>"'), **{"tests/broken.yaml": "cases: []\n"})
+    file = tmp_path / "out.xml"
+    assert run(folder, "--junit", file).code == 1
+    root = ElementTree.parse(file).getroot()
+    (suite,) = root
+    assert {k: suite.get(k) for k in ("name", "tests", "failures", "errors")} == {
+        "name": str(folder), "tests": "3", "failures": "1", "errors": "1",
+    }  # fmt: skip
+    good, bad, broken = suite
+    assert (good.get("name"), good.get("classname"), good.get("line")) == ("good", f"{folder}/tests/cases.yaml", "2")
+    assert len(good) == 0
+    assert bad.get("name") == "bad \ufffd <&>"
+    assert (bad[0].tag, bad[0].get("type")) == ("failure", "decision")
+    assert f"{folder}/tests/cases.yaml:5:22: error: decision" in (bad[0].text or "")
+    assert (broken[0].tag, broken.get("name")) == ("error", "tests/broken.yaml:1:1")
+
+
+def test_junit_into_a_folder_that_is_not_there(write: Write, run: Run, tmp_path: Path) -> None:
+    done = run(write(GOOD), "--junit", tmp_path / "no/out.xml")
+    assert (done.code, done.err) == (1, f"Error: {tmp_path}/no/out.xml: No such file or directory")
+
+
+def test_progress_and_colours_are_for_terminals(write: Write) -> None:
+    command = [sys.executable, "-m", "injector", "test", str(write(TWO))]
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "\x1b" not in plain.stdout + plain.stderr
+    shown = _on_a_terminal(command, {})
+    assert "\r\x1b[K1/2" in shown
+    assert "\x1b[31m" in shown
+    assert "\x1b[31m" not in _on_a_terminal(command, {"NO_COLOR": "1"})
+
+
+def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
+    parent, child = pty.openpty()
+    with os.fdopen(child, "wb") as terminal:
+        process = subprocess.Popen(command, stdout=terminal, stderr=terminal, env={**os.environ, **environment})
+    shown = b""
+    try:
+        while piece := os.read(parent, 65536):
+            shown += piece
+    except OSError:  # all who write are gone
+        pass
+    os.close(parent)
+    assert process.wait(60) == 1
+    return shown.decode()

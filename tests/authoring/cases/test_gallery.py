@@ -1,0 +1,49 @@
+"""The whole gallery lints clean and its cases pass, as a person would see it, in less than a minute."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.authoring.commands import GALLERY, injector
+from tests.parts import find
+
+#: What checks the gallery's config files. fluentd is to be had nowhere; a test says so by being skipped.
+PROGRAMS = ("envoy", "nginx", "fluent-bit", "oauth2-proxy")
+
+
+def test_the_gallery_lints_clean_and_its_cases_pass() -> None:
+    start = time.monotonic()
+    lint = injector("lint", "templates/")
+    assert (lint.code, lint.out) == (0, ""), lint.err
+    test = injector("test", "templates/")
+    assert test.code == 0, test.out + test.err
+    assert time.monotonic() - start < 60
+
+
+@pytest.fixture(scope="module")
+def gallery() -> dict[str, dict]:
+    """What `injector test` tells of each template of the gallery."""
+    done = injector("test", "templates/", "--output", "json")
+    return {template["template"]: template for template in json.loads(done.out)["templates"]}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_template_has_cases_that_reach_most_of_it(gallery: dict[str, dict], name: str) -> None:
+    template = gallery[name]
+    assert len(template["cases"]) >= 5
+    assert template["coverage"]["percent"] >= 50
+    assert template["unusedGoldenFiles"] == []
+
+
+def test_its_config_files_are_checked_by_the_real_programs(gallery: dict[str, dict]) -> None:
+    missing = {
+        program for template in gallery.values() for case in template["cases"] for program in case["missingPrograms"]
+    }
+    assert sum(case["validated"] for template in gallery.values() for case in template["cases"]) > 0
+    here = {program for program in PROGRAMS if find(program)}
+    assert not missing & here
+    if missing:
+        pytest.skip(f"not on this machine, so what it reads was not checked: {', '.join(sorted(missing))}")

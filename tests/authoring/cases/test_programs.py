@@ -1,0 +1,176 @@
+"""Real programs look at config files: found or not, content or not, slow, and what they say."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.programs import Programs, line_of
+from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.suite import Suite
+from tests.parts import require, search_path
+
+CASE = "cases:\n- name: a\n  expect: {decision: injected}\n"
+OVERLAY = """\
+spec:
+  containers:
+  - name: web-proxy
+    image: nginx:1
+    volumeMounts:
+    - {name: c, mountPath: /etc/proxy/}
+    - {name: c, mountPath: /etc/alone.conf, subPath: part.conf}
+  volumes:
+  - name: c
+    configMap: {name: "{{ files.configmap }}"}
+"""
+MAIN = "pid {{ params.pid }};\nevents {}\nhttp {\n  include /etc/proxy/part.conf;\n}\n"
+PART = """\
+server {
+  {% if params.word %}
+  {{ params.word }} on;
+  {% endif %}
+  listen 127.0.0.1:8080;
+}
+"""
+
+
+@pytest.fixture
+def nginx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
+    """A template whose config files the real nginx looks at."""
+    require("nginx")
+    monkeypatch.setenv("PATH", search_path())
+    manifest = (
+        "description: x\nparameters:\n  word: {type: string, default: ''}\n"
+        f"  pid: {{type: string, default: {tmp_path}/pid}}\n"
+        'files:\n  main.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}\n  part.conf: {}\n'
+    )
+    return {"template.yaml": manifest, "overlay.yaml.j2": OVERLAY, "main.conf.j2": MAIN, "part.conf.j2": PART}
+
+
+def test_files_name_each_other_as_the_container_sees_them(
+    results: Callable[..., list[Result]], nginx: dict[str, str]
+) -> None:
+    (result,) = results(CASE, **nginx)
+    assert (result.problems, result.validated, result.missing) == ([], 1, ())
+
+
+@pytest.mark.parametrize("delivery", ["configmap", "annotation"])
+def test_what_a_program_refuses_is_told_with_the_authors_line(
+    results: Callable[..., list[Result]], nginx: dict[str, str], delivery: str
+) -> None:
+    nginx["template.yaml"] += f"delivery: {delivery}\n"
+    (result,) = results(CASE.replace("  expect", "  params: {word: lissten}\n  expect"), **nginx)
+    refusal, origin = result.problems
+    assert str(refusal) == "logger/tests/cases.yaml:2:9: error: main.conf: nginx ends with 1 [validate]"
+    assert 'unknown directive "lissten" in part.conf:2' in refusal.help
+    assert ">   2 |   lissten on;" in refusal.help
+    assert str(origin) == "logger/part.conf.j2:3:3: error: nginx does not take what this line renders [validate]"
+    assert origin.excerpt == "    3 |   {{ params.word }} on;\n      |   ^"
+
+
+def test_a_case_may_leave_it_out(results: Callable[..., list[Result]], nginx: dict[str, str]) -> None:
+    text = CASE.replace("  expect", "  params: {word: lissten}\n  validate: false\n  expect")
+    (result,) = results(text, **nginx)
+    assert (result.problems, result.validated) == ([], 0)
+
+
+def manifest(command: str) -> dict[str, str]:
+    return {
+        "template.yaml": f"description: x\nfiles:\n  main.conf: {{validate: {command}}}\n",
+        "overlay.yaml.j2": "spec: {containers: [{name: a, image: 'a:1'}]}\n",
+        "main.conf.j2": "a\nb {{ namespace.name }}\n",
+    }
+
+
+def test_a_program_that_is_missing_is_counted(results: Callable[..., list[Result]]) -> None:
+    (result,) = results(CASE, **manifest('[no-such-program, "{path}"]'))
+    assert (result.problems, result.validated, result.missing) == ([], 0, (("no-such-program", "main.conf"),))
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "output"),
+    [
+        ("echo wrong at line 2; exit 3", "main.conf: sh ends with 3", "wrong at line 2"),
+        ("echo gone >&2; kill -9 $$", "main.conf: sh is ended by signal 9", "gone"),
+        ("cat $0; exit 1", "main.conf: sh ends with 1", "a\n        b default"),
+        ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", "main.conf: sh ends with 7", ""),
+        ("read x && exit 0; exit 4", "main.conf: sh ends with 4", ""),
+        ("printf '\\377'; exit 1", "main.conf: sh ends with 1", "\ufffd"),
+    ],
+)
+def test_how_a_program_may_end(results: Callable[..., list[Result]], script: str, message: str, output: str) -> None:
+    (result,) = results(CASE, **manifest(f'[sh, -c, "{script}", "{{path}}"]'.replace("\\", "\\\\")))
+    assert result.problems[0].message == message
+    assert result.problems[0].help.startswith(output)
+
+
+def test_no_shell_and_no_words_of_its_own(results: Callable[..., list[Result]], tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    (result,) = results(CASE, **manifest(f'["true", "; touch {flag}", "$(touch {flag})", "{{path}}"]'))
+    assert (result.problems, result.validated, flag.exists()) == ([], 1, False)
+
+
+def test_one_that_does_not_end_is_ended_with_all_that_it_started(suite: Callable[..., Suite], tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    read = suite(CASE, **manifest(f'[sh, -c, "sleep 100 & echo $! > {pid}; wait", "{{path}}"]'))
+    start = time.monotonic()
+    result = run_case(Bench(read.folder, "logger"), read.cases[0], Ways(Programs(seconds=0.5)))
+    assert time.monotonic() - start < 10
+    assert [p.message for p in result.problems] == ["main.conf: sh did not end within 0.5 s"]
+    for _ in range(100):
+        if not _alive(int(pid.read_text())):
+            return
+        time.sleep(0.05)
+    raise AssertionError("what the program started still runs")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_same_files_are_checked_once(suite: Callable[..., Suite], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cases = "cases:\n" + "".join(
+        f"- {{name: {n}, namespace: {{name: {n[0]}}}, expect: {{decision: injected}}}}\n" for n in ("a1", "a2", "b1")
+    )
+    read = suite(cases, **manifest(f'[sh, -c, "echo x >> {log}", "{{path}}"]'))
+    bench, ways = Bench(read.folder, "logger"), Ways(Programs())
+    assert [run_case(bench, checked, ways).validated for checked in read.cases] == [1, 1, 1]
+    assert log.read_text() == "x\nx\n"
+
+
+def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
+    results: Callable[..., list[Result]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "here")
+    (result,) = results(CASE, **manifest('[sh, -c, "echo $MINE; exit 1", "{path}"]'))
+    assert result.problems[0].help == "here"
+    monkeypatch.setenv("PATH", os.defpath)
+    (result,) = results(CASE, **manifest('[python, -c, "import injector", "{path}"]'))
+    assert result.problems == []
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ('unknown directive "x" in part.conf:2', ("part.conf", 2)),
+        ("main.conf:3:7: syntax error", ("main.conf", 3)),
+        ("(main.conf: 14) bad", ("main.conf", 14)),
+        ('error in "part.conf", line 4', ("part.conf", 4)),
+        ("main.conf(5): bad", ("main.conf", 5)),
+        ("bad value at line 6", ("main.conf", 6)),
+        ("Line: 7", ("main.conf", 7)),
+        ("other-main.conf:3", ("", 0)),
+        ("nothing of that", ("", 0)),
+    ],
+)
+def test_the_line_that_a_program_names(output: str, found: tuple[str, int]) -> None:
+    assert line_of(output, "main.conf", ["main.conf", "part.conf"]) == found
