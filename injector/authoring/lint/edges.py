@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from injector.templates.template import UNSET, Parameter
 #: The length of the text that is tried where a schema sets none, and the most items of a list.
 _LONG = 1000
 _MANY = 100
+#: How many ways of setting several parameters are tried.
+_PAIRS = 150
 
 _FORMATS: Mapping[str, tuple[Any, ...]] = {
     "quantity": ("1", "1Gi"),
@@ -46,6 +49,28 @@ def edges(parameter: Parameter) -> Iterator[Edge]:
         if key not in seen and _allowed(parameter, candidate.value):
             seen.add(key)
             yield candidate
+
+
+def together(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+    """Values, by name, of parameters that belong together: branches that open only where two of them are set.
+
+    All parameters without a default at once, with any two of the switches (words of an `enum`, booleans); and any two
+    of all these without the rest. At most `_PAIRS`.
+    """
+    optional = {p.name: v for p in parameters if _is_optional(p) and (v := sample_value(p)) is not UNSET}
+    switches = [(p.name, edge.value) for p in parameters if _is_switch(p) for edge in edges(p)]
+    ways = [optional, *({**optional, name: value} for name, value in switches)]
+    ways += [{**optional, **dict(pair)} for pair in combinations(switches, 2)] if optional else []
+    ways += [dict(pair) for pair in combinations([*switches, *optional.items()], 2)]
+    yield from [way for way in ways if len(way) > 1][:_PAIRS]
+
+
+def _is_optional(parameter: Parameter) -> bool:
+    return parameter.default is UNSET and not parameter.required and not _is_switch(parameter)
+
+
+def _is_switch(parameter: Parameter) -> bool:
+    return parameter.type == "boolean" or "enum" in parameter.schema
 
 
 def _candidates(schema: Mapping[str, Any]) -> Iterator[Edge]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import yaml
@@ -35,7 +35,7 @@ class RenderedSource:
         if not is_document(self.source):
             return self._text
         try:
-            return load_manifest(self._text)
+            return _value(self._text)
         except yaml.YAMLError:  # not what was rendered, but what its text is read as: the trace has the former
             return self._trace.value
 
@@ -56,3 +56,9 @@ class RenderedSource:
     @cached_property
     def _trace(self) -> Trace:
         return trace(self._template, self._context, self.source)
+
+
+@lru_cache(maxsize=128)
+def _value(text: str) -> Any:
+    """The value of a YAML or JSON text. A template's files are much the same for most of its renderings."""
+    return load_manifest(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.edges import Edge, edges
+from injector.authoring.lint.edges import edges, together
 from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, Rendering, Subject
@@ -29,8 +29,10 @@ from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import shortened
-from injector.templates.template import OVERLAY, UNSET, Parameter, Template
+from injector.templates.template import OVERLAY, UNSET, Template
 
+#: How many failures are enough for an author to start with.
+_ENOUGH = 50
 #: What a template says of itself about a pod, or is told: no mistake of its.
 _ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
 
@@ -48,6 +50,8 @@ def make_subject(
     for made in _Renders(template, kubernetes).all():
         if isinstance(made, Failure):
             failures.append(made)
+            if made.hopeless or len(failures) == _ENOUGH:
+                break
         else:
             renderings.append(made)
     return Subject(
@@ -93,27 +97,34 @@ class _Renders:
             return
         seen = set()
         for sample in SAMPLE_PODS:
-            made = self._one(sample, None, Edge(UNSET))
+            made = self._one(sample, {})
             if isinstance(made, Rendering) and sample is STANDARD:
                 seen.add(_content(made))
             if made is not None:
                 yield made
-        for parameter in self._template.parameters.values():
-            for edge in edges(parameter):
-                made = self._one(STANDARD, parameter, edge)
-                if isinstance(made, Rendering):
-                    what = _content(made)
-                    if what in seen:
-                        continue
-                    seen.add(what)
-                if made is not None:
-                    yield made
+        for given, free in self._given():
+            made = self._one(STANDARD, given, free)
+            if isinstance(made, Rendering):
+                what = _content(made)
+                if what in seen:
+                    continue
+                seen.add(what)
+            if made is not None:
+                yield made
 
-    def _one(self, sample: SamplePod, parameter: Parameter | None, edge: Edge) -> Rendering | Failure | None:
+    def _given(self) -> Iterator[tuple[dict[str, Any], bool]]:
+        """The values, by parameter, that are tried with the standard pod, and whether they are free."""
+        parameters = list(self._template.parameters.values())
+        for parameter in parameters:
+            for edge in edges(parameter):
+                yield {parameter.name: edge.value}, edge.free
+        for values in together(parameters):
+            yield values, True
+
+    def _one(self, sample: SamplePod, given: dict[str, Any], free: bool = False) -> Rendering | Failure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
         template, snapshot = self._template, self._snapshots[sample.native]
-        given = {} if parameter is None else {parameter.name: edge.value}
-        title = sample.title if parameter is None else f"{sample.title}, {parameter.name} = {shortened(edge.value, 60)}"
+        title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         task = Task(
             sample.namespace,
             snapshot,
@@ -132,18 +143,17 @@ class _Renders:
         )
         if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
             return None
-        name = parameter.name if parameter else ""
         try:
             context = _context(sample, template, task)
             overlay = RenderedSource(template, context)
             files = {file: RenderedSource(template, context, file) for file in template.files}
             after = injection.pod if injection.effect is Effect.INJECT else make(sample.pod, task).pod
         except RenderError as error:
-            return Failure(title, given, error.reason, error.message, error.place, name)
+            return Failure(title, given, error.reason, error.message, error.place, hopeless=error.rule == "limit")
         except InjectionError as error:
             if error.reason in _ANSWERS:
                 return None
-            return Failure(title, given, error.reason, str(error), Place(OVERLAY), name, free=edge.free)
+            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=free)
         return Rendering(
             title=title,
             context=context,
@@ -153,7 +163,7 @@ class _Renders:
             pod=sample.pod,
             injection=injection,
             after=after,
-            free=edge.free,
+            free=free,
         )
 
 

@@ -103,6 +103,7 @@ class Failure:
     place: Place
     parameter: str = ""  #: the parameter that is at an edge
     free: bool = False  #: as in a Rendering
+    hopeless: bool = False  #: it took too much time or memory: nobody should wait for that again
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,34 @@ def test_defaults_come_first_then_each_edge_that_makes_a_difference(tmp_path: Pa
     assert made.failures == ()
 
 
+def test_a_branch_that_two_parameters_open_is_reached(tmp_path: Path) -> None:
+    manifest = """\
+description: A tool.
+parameters:
+  output: {type: string, enum: [stdout, forward], default: stdout, description: Where to.}
+  host: {type: string, format: dns-label, description: To whom.}
+  tls: {type: boolean, default: false, description: Whether it is encrypted.}
+"""
+    overlay = """\
+{% if params.output == "forward" %}
+{% if params.host is none %}{{ fail("set host") }}{% endif %}
+metadata: {annotations: {example.com/host: "{{ params.host }}"}}
+{% if params.tls %}
+spec: {hostname: {{ [params.host] }}}
+{% endif %}
+{% endif %}
+"""
+    folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
+    [problem] = found(folder, only=frozenset({"schema"}))
+    assert (problem.place.line, problem.place.column) == (5, 18)
+
+
+def test_what_takes_too_long_is_not_waited_for_again(tmp_path: Path) -> None:
+    overlay = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}\n"
+    made = subject(tmp_path, {"overlay.yaml.j2": overlay})
+    assert len(made.failures) == 1 and made.renderings == ()
+
+
 def test_a_native_sidecar_and_a_plain_one_are_both_there(tmp_path: Path) -> None:
     made = subject(tmp_path, {})
     lists = {

@@ -2,8 +2,9 @@
 
 Each sample pod gets the template with its defaults; then a standard pod gets it with one parameter after the other at
 its minimum and maximum, each word of an `enum`, both booleans, the shortest and longest text, examples, empty and
-full lists. A template that says `fail(...)` or `deny(...)` has answered; whatever else goes wrong is found here, and
-so is a pod that the injection itself would refuse.
+full lists; and with any two of the switches, with and without everything that has no default. A template that says
+`fail(...)` or `deny(...)` has answered; whatever else goes wrong is found here, and so is a pod that the injection
+itself would refuse.
 
 Why: a value that the schema of a parameter allows and the template does not expect is an error that only the pod of
 somebody else meets: `template-failed`, and the pod starts without its sidecar, or not at all in a `required`
