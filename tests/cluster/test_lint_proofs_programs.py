@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from injector.authoring.lint.rule import rules
 from tests import parts
+from tests.authoring.lint.support import found, write
 from tests.cluster.lint_examples import Example, proves
 from tests.cluster.objects import pod
-from tests.cluster.processes import Process, free_port
+from tests.cluster.processes import Process, ProcessError, free_port
 
 _EVERYWHERE = "127.0.0.2"  #: an address of this machine that is not 127.0.0.1, as a pod's own is not
 _REQUEST_SECONDS = 0.5  #: how long the app takes over its last request
@@ -54,25 +57,90 @@ def test_bind_address(which: str, answers: bool, tmp_path: Path) -> None:
         process.kill()
 
 
-@pytest.mark.parametrize(("which", "answer"), [("bad", b""), ("good", b"the app")])
+@pytest.mark.parametrize(("which", "outcome"), [("bad", "closed"), ("good", "the app")])
 @proves("envoy-config")
-def test_envoy_config(which: str, answer: bytes, tmp_path: Path) -> None:
-    envoy, port = parts.require("envoy"), free_port()
+def test_envoy_config(which: str, outcome: str, tmp_path: Path) -> None:
     example = Example("envoy-config", which)
-    with _app(b"the app") as app_port:
-        text = example.files(pod("web"))["envoy.yaml"]
-        config = tmp_path / "envoy.yaml"
-        config.write_text(re.sub(r"\b15020\b", str(port), text).replace("8080", str(app_port)))
-        program, *arguments = example.validate("envoy.yaml")
-        command = [str(envoy), *(word.replace("{path}", str(config)) for word in arguments)]
+    program, *arguments = example.validate("envoy.yaml")
+    assert program == "envoy"
+    config = yaml.safe_load(example.files(pod("web"))["envoy.yaml"])
+    assert _run_envoy(config, arguments, tmp_path) == outcome
+
+
+def _no_filter(listener: Any, _: Any) -> None:
+    typed = {"@type": _HTTP, "stat_prefix": "inbound", "route_config": {"virtual_hosts": []}}
+    listener["filter_chains"][0]["filters"] = [{"name": "http", "typed_config": typed}]
+
+
+def _nobodys_address(listener: Any, _: Any) -> None:
+    listener["address"]["socket_address"]["address"] = "10.123.1.1"
+
+
+def _no_original_destination(_: Any, cluster: Any) -> None:
+    del cluster["load_assignment"]
+    cluster |= {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
+
+
+_HTTP = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+_MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
+    "no filter": (_no_filter, "silence"),
+    "an address of nobody": (_nobodys_address, "ended"),
+    "no original destination": (_no_original_destination, "closed"),
+}
+
+
+@pytest.mark.parametrize("mistake", _MISTAKES)
+def test_more_that_envoy_accepts(mistake: str, tmp_path: Path) -> None:
+    example = Example("envoy-config", "good")
+    config = yaml.safe_load(example.files(pod("web"))["envoy.yaml"])
+    change, outcome = _MISTAKES[mistake]
+    change(config["static_resources"]["listeners"][0], config["static_resources"]["clusters"][0])
+    files = {**rules()["envoy-config"].documentation.good, "envoy.yaml.j2": yaml.safe_dump(config)}
+    assert [p.rule for p in found(write(tmp_path, files)) if p.rule in ("template", "envoy-config")] == ["envoy-config"]
+    assert _run_envoy(config, list(example.validate("envoy.yaml"))[1:], tmp_path) == outcome
+
+
+def test_second_listener_of_a_name_is_ignored(tmp_path: Path) -> None:
+    config = yaml.safe_load(Example("envoy-config", "good").files(pod("web"))["envoy.yaml"])
+    (listener,) = config["static_resources"]["listeners"]
+    second = yaml.safe_load(yaml.safe_dump(listener))
+    second["address"]["socket_address"]["port_value"] = other = free_port()
+    config["static_resources"]["listeners"].append(second)
+    files = {**rules()["envoy-config"].documentation.good, "envoy.yaml.j2": yaml.safe_dump(config)}
+    assert [p.rule for p in found(write(tmp_path, files)) if p.rule in ("template", "envoy-config")] == ["envoy-config"]
+    arguments = list(Example("envoy-config", "good").validate("envoy.yaml"))[1:]
+    assert _run_envoy(config, arguments, tmp_path, lambda: not _connects("127.0.0.1", other)) == "the app"
+
+
+def _run_envoy(config: Any, validate: list[str], folder: Path, also: Callable[[], bool] = lambda: True) -> str:
+    """What a caller of the first listener gets from Envoy with this configuration, which its validate accepts."""
+    envoy, port = parts.require("envoy"), free_port()
+    listener, (cluster,) = config["static_resources"]["listeners"][0], config["static_resources"]["clusters"]
+    listener["address"]["socket_address"]["port_value"] = port
+    with _app(b"the app", threading.Event()) as app_port:
+        if "load_assignment" in cluster:
+            (endpoint,) = cluster["load_assignment"]["endpoints"][0]["lb_endpoints"]
+            endpoint["endpoint"]["address"]["socket_address"]["port_value"] = app_port
+        file = folder / "envoy.yaml"
+        file.write_text(yaml.safe_dump(config))
+        command = [str(envoy), *(word.replace("{path}", str(file)) for word in validate)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert (program, done.returncode) == ("envoy", 0), "what validate says: nothing is wrong"
-        running = [envoy, "-c", config, "--concurrency", "1", "--disable-hot-restart", "--base-id", str(port)]
-        process = Process(running, tmp_path / "log", None, tmp_path)
+        assert done.returncode == 0, "what validate says: nothing is wrong"
+        running: list[str | Path] = [envoy, "-c", file, "--concurrency", "1", "--disable-hot-restart"]
+        process = Process(running, folder / "log", None, folder)
         try:
             process.wait_until_ready(lambda: _connects("127.0.0.1", port))
-            with closing(socket.create_connection(("127.0.0.1", port), 10)) as client:
-                assert client.recv(100) == answer
+            assert also()
+            with closing(socket.create_connection(("127.0.0.1", port), 1)) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: app\r\n\r\n")
+                return client.recv(100).decode() or "closed"
+        except TimeoutError:
+            return "silence"
+        except ConnectionResetError:
+            return "closed"
+        except ProcessError:
+            assert process.popen.poll() is not None
+            return "ended"
         finally:
             process.kill()
 
@@ -149,8 +217,8 @@ def _connects(host: str, port: int) -> bool:
 
 
 @contextmanager
-def _app(answer: bytes, asked: threading.Event | None = None, seconds: float = 0) -> Iterator[int]:
-    """Something that answers the same to whoever connects, after some seconds; its port. `asked` is set before."""
+def _app(answer: bytes, asked: threading.Event, seconds: float = 0) -> Iterator[int]:
+    """Something that answers the same to whoever asks, after some seconds; its port. `asked` is set before."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
 
         def serve() -> None:
@@ -159,12 +227,11 @@ def _app(answer: bytes, asked: threading.Event | None = None, seconds: float = 0
                     client, _ = server.accept()
                 except OSError:
                     return
-                with closing(client):
-                    if asked is not None:
-                        client.recv(1000)
+                with closing(client), suppress(OSError):
+                    if client.recv(1000):
                         asked.set()
-                    time.sleep(seconds)
-                    client.sendall(answer)
+                        time.sleep(seconds)
+                        client.sendall(answer)
 
         threading.Thread(target=serve, daemon=True).start()
         yield server.getsockname()[1]

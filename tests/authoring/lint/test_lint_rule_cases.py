@@ -287,7 +287,9 @@ CASES = [
     Case("validate-missing", "a file of nobody's", "", [], _files("tool.conf", "a\n")),
     Case("validate-missing", "Envoy's", "", [5], _envoy()),
     Case("envoy-config", "all is well", "", [], _envoy()),
-    Case("envoy-config", "no router", "", [13], _envoy(filters="")),
+    Case("envoy-config", "an address of nobody", "", [4], _envoy(address="10.1.2.3")),
+    Case("envoy-config", "every address, IPv6", "", [], _envoy(address="'::'")),
+    Case("envoy-config", "no filter", "", [13], _envoy(filters="")),
     Case("envoy-config", "nobody knows where to", "", [12], _envoy(type="ORIGINAL_DST")),
     Case("envoy-config", "somebody knows where to", "", [], _envoy(type="ORIGINAL_DST", more="use_original_dst: true")),
     Case(

@@ -1,10 +1,11 @@
 """Envoy's configuration is valid and does not work: what `envoy --mode validate` does not see.
 
-It accepts a tcp_proxy to a cluster that is not there (each connection is closed), an HTTP connection manager whose last
-filter is no router (it does not start, or answers nothing), two listeners of one name (the second is ignored), and a
-cluster of type ORIGINAL_DST behind a listener without the original_dst filter (Envoy calls itself).
+It accepts a tcp_proxy to a cluster that is not there (each connection is closed), an HTTP connection manager without
+any filter (no request is ever answered), two listeners of one name (the second is ignored), an address that no pod has
+(Envoy does not start), and a cluster of type ORIGINAL_DST behind a listener without the filter original_dst (nothing
+gets through).
 
-Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Original destination".
+Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Listener", "Original destination".
 
 Bad:
     # template.yaml
@@ -86,10 +87,11 @@ Good:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 
 from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.rules._envoy import clusters, filters, is_type, listeners
-from injector.authoring.lint.rules._values import numbered
+from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
+from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints.parts import mapping, mappings, text
 from injector.pods.context import Object
@@ -108,6 +110,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         ]
         if found:
             yield from _names(found)
+            yield from _addresses(rendering)
             yield from _filters(rendering, found)
 
 
@@ -124,6 +127,28 @@ def _names(found: list[_Placed]) -> Iterator[Finding]:
         seen.add(name)
 
 
+def _addresses(rendering: Rendering) -> Iterator[Finding]:
+    for file in rendering.files.values():
+        for host, _, path in bindings(file.value):
+            if not _is_local(host):
+                place = file.place(path)
+                if is_written(place):
+                    yield Finding(
+                        f"no pod has the address {host}: Envoy does not start",
+                        place,
+                        'bind "0.0.0.0" or "::", or "127.0.0.1" for the pod alone',
+                    )
+
+
+def _is_local(host: str) -> bool:
+    """Whether any pod has this address; what is no address at all, validate refuses."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return True
+    return address.is_unspecified or address.is_loopback
+
+
 def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
     bootstraps = [file.value for file in rendering.files.values()]
     known = {text(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
@@ -135,14 +160,12 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
         )
         for where, config in filters(listener):
             at = (*path, *where)
-            if is_type(config, "HttpConnectionManager"):
-                chain = mappings(config.get("http_filters"))
-                if not chain or not is_type(mapping(chain[-1].get("typed_config")), "Router"):
-                    yield Finding(
-                        "the last HTTP filter is no router, so no request is answered",
-                        file.place((*at, "http_filters"), key=True),
-                        "end http_filters with envoy.filters.http.router",
-                    )
+            if is_type(config, "HttpConnectionManager") and not config.get("http_filters"):
+                yield Finding(
+                    "there is no HTTP filter, so no request is ever answered",
+                    file.place((*at, "http_filters"), key=True),
+                    "end http_filters with envoy.filters.http.router",
+                )
             for target_path, target in _targets(config):
                 cluster = known.get(target)
                 if cluster is None and not told_more:
