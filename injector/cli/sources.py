@@ -141,7 +141,7 @@ def gather_one(
     """
     folder = template_folder(template, templates_dirs)
     path = template if _is_path(template) else str(folder)
-    found = load_template(folder.resolve().name, read_folder(folder), origin=path)
+    found = load_template(folder.resolve().name, read_folder(folder, path), origin=path)
     settings = load_settings(settings_file)
     cluster = Cluster(version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.

@@ -21,10 +21,10 @@ from jinja2.utils import missing
 
 from injector.errors import InjectionError
 from injector.reasons import Reason
-from injector.templates.faults import FaultError
+from injector.templates.faults import FaultError, LimitError
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
-from injector.templates.operands import INTERNAL, operand, weigh
+from injector.templates.operands import INTERNAL, kind_of, operand, weigh
 from injector.templates.places import PlacedLexer
 from injector.templates.spelling import nearest, shortened
 from injector.templates.structure import as_text
@@ -94,7 +94,7 @@ def bounded_range(*args: Any) -> range:
     """Jinja's `range`, for lists of up to 10,000 numbers."""
     numbers = range(*args)
     if len(numbers) > _RANGE:
-        raise FaultError(f"range() makes at most {_RANGE} numbers")
+        raise LimitError(f"range() makes at most {_RANGE} numbers")
     return numbers
 
 
@@ -187,9 +187,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return obj(*args, **kwargs)
         if isinstance(obj, Undefined):
             obj._fail_with_undefined_error()
-        raise FaultError(
-            f"a {type(obj).__name__} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}"
-        )
+        raise FaultError(f"{kind_of(obj)} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}")
 
     def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
         """`left operator right`, its result bounded."""

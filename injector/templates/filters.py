@@ -17,7 +17,7 @@ from jinja2.tests import TESTS as JINJA_TESTS
 
 from injector.templates.faults import FaultError
 from injector.templates.holes import check_length, current, plain
-from injector.templates.operands import compared, each, operand, replaced, scalar, split
+from injector.templates.operands import compared, each, kind_of, operand, replaced, scalar, split
 from injector.templates.structure import as_text
 from injector.templates.text import QUOTING
 
@@ -51,7 +51,7 @@ def _tojson(value: Any) -> str:
 
 def _items(value: Any) -> list[list[Any]]:
     if not isinstance(value, dict):
-        raise FaultError(f"items needs a mapping, and this is a {type(value).__name__}")
+        raise FaultError(f"items needs a mapping, and this is {kind_of(value)}")
     return [[k, v] for k, v in value.items()]
 
 

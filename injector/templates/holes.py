@@ -14,7 +14,7 @@ from typing import Any
 
 from jinja2 import Undefined, pass_context
 
-from injector.templates.faults import FaultError
+from injector.templates.faults import FaultError, LimitError
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text, untagged
 from injector.templates.text import Quoted, check_harmless
 
@@ -44,13 +44,13 @@ class Run:
         """Take work off the budget. Raises FaultError when it is used up."""
         self.work -= units
         if self.work < 0:
-            raise FaultError("the template does too much work (loops, calls, filters over large values)")
+            raise LimitError("the template does too much work (loops, calls, filters over large values)")
 
     def grow(self, characters: int) -> None:
         """Count output. Raises FaultError when there is too much."""
         self.size += characters
         if self.size > self.limit:
-            raise FaultError(f"the output is larger than {OUTPUT} characters")
+            raise LimitError(f"the output is larger than {OUTPUT} characters")
 
 
 #: The render that is going on in this thread or task.
@@ -81,7 +81,7 @@ def check_length(length: int) -> None:
     """Charge for a string or a list that is about to be made. Raises FaultError when it is too long."""
     run = current.get()
     if length > run.limit:
-        raise FaultError(f"a value is larger than {OUTPUT} characters")
+        raise LimitError(f"a value is larger than {OUTPUT} characters")
     run.charge(length >> 4)
 
 
@@ -137,7 +137,7 @@ def typed(context: object, value: Any) -> str:
     if kind is str:
         run.size += len(value)
         if run.size > run.limit:
-            raise FaultError(f"the output is larger than {OUTPUT} characters")
+            raise LimitError(f"the output is larger than {OUTPUT} characters")
     else:
         value = plain(value, run)
     index = len(values)
@@ -167,7 +167,7 @@ def document(pieces: Iterable[str], run: Run) -> str:
     for piece in pieces:
         length += len(piece)
         if length > run.limit:
-            raise FaultError(f"the output is larger than {OUTPUT} characters")
+            raise LimitError(f"the output is larger than {OUTPUT} characters")
         parts.append(piece)
     run.grow(length)
     return "".join(parts)

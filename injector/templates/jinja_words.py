@@ -39,6 +39,7 @@ _CHARACTERS = {
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 _GO = ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{%-.", "{{include", "{{-include", "{{template", "{{-template")
 _CHARACTER = re.compile(r"unexpected '([?&!$`}])'\Z")
+_BRACKET = re.compile(r"unexpected '[\])}]', expected '([\])}])'\Z")
 _EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
 
 
@@ -47,6 +48,11 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
     if any(start in line.replace(" ", "") for start in _GO):
         return "this looks like a Go template: here write {{ params.x }}", offset
+    begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
+    if message.startswith(("the string that begins here", "unexpected end of template")) and begin >= 0:
+        closing = "}}" if text[begin + 1] == "{" else "%}"
+        if closing not in text[offset:].partition("\n")[0]:
+            return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
     if message.startswith("Missing end of comment"):
         return "the comment that begins here does not end; #} is missing", offset
     if message.startswith("Missing end of raw"):
@@ -62,6 +68,9 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
         return _expected(found[1], found[2], text, offset)
     if message.startswith(("Expected an expression", "unexpected 'end of")):
         return "a value is missing here", offset
+    found = _BRACKET.match(message)
+    if found:
+        return f"{found[1]} is missing before this", offset
     if message == "expected name or number":
         return "a name is missing behind the dot", offset
     found = _CHARACTER.match(message)
@@ -70,6 +79,17 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     for token, shown in _TOKENS.items():
         message = message.replace(f"'{token}'", shown)
     return message[:200], offset
+
+
+def deepest(text: str) -> int:
+    """The offset of the tag or bracket that lies deepest within others."""
+    depth, found = 0, (0, 0)
+    for match in re.finditer(r"\{%-?\s*(end)?(\w+)|[(\[]|[)\]]", text):
+        closes = bool(match[1]) or match[0] in ")]"
+        opens = match[0] in "([" or match[2] in ("if", "for", "macro", "call", "with")
+        depth += -1 if closes else opens
+        found = max(found, (depth, match.start()), key=lambda one: one[0])
+    return found[1]
 
 
 def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:

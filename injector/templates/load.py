@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from injector.errors import Place, TemplateError
+from injector.templates.limits import limited
 from injector.templates.manifest import Manifest
 from injector.templates.places import normal, place_at
 from injector.templates.program import Program
@@ -42,6 +43,11 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             rule="limit",
             origin=origin,
         )
+    with limited(name, origin):
+        return _loaded(name, kept, origin)
+
+
+def _loaded(name: str, kept: dict[str, str], origin: str) -> Template:
     manifest = Manifest(name, kept, origin)
     parameters = manifest.parameters()
     files = manifest.files()
@@ -64,8 +70,10 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     )
 
 
-def read_folder(path: Path) -> dict[str, str]:
+def read_folder(path: Path, origin: str = "") -> dict[str, str]:
     """The texts of a template's folder by file name; hidden files, folders and what is no ConfigMap key stay out.
+
+    `origin` is the folder as people gave it.
 
     Raises TemplateError for a folder that cannot be read and for a file that is not UTF-8.
     """
@@ -74,10 +82,12 @@ def read_folder(path: Path) -> dict[str, str]:
         for file in sorted(path.iterdir()):
             if file.is_file() and FILE.match(file.name) and not file.name.startswith("."):
                 if file.stat().st_size > 2 * _LARGEST:
-                    raise _unusable(path, "the file is larger than a ConfigMap can be", Place(file.name), "limit")
-                sources[file.name] = _decoded(path, file)
+                    raise _unusable(
+                        path, origin, "the file is larger than a ConfigMap can be", Place(file.name), "limit"
+                    )
+                sources[file.name] = _decoded(path, file, origin)
     except OSError as error:
-        raise _unusable(path, f"the folder cannot be read: {error.strerror}") from None
+        raise _unusable(path, origin, f"the folder cannot be read: {error.strerror}") from None
     return sources
 
 
@@ -91,7 +101,7 @@ def find_gallery(path: Path) -> dict[str, Path]:
     try:
         return {p.name: p for p in sorted(path.iterdir()) if (p / MANIFEST).is_file()}
     except OSError as error:
-        raise _unusable(path, f"the folder cannot be read: {error.strerror}") from None
+        raise _unusable(path, "", f"the folder cannot be read: {error.strerror}") from None
 
 
 def gallery_path() -> Path:
@@ -101,7 +111,7 @@ def gallery_path() -> Path:
     return installed if installed.is_dir() else package.parent / "templates"
 
 
-def _decoded(path: Path, file: Path) -> str:
+def _decoded(path: Path, file: Path, origin: str) -> str:
     data = file.read_bytes()
     try:
         return data.decode("utf-8")
@@ -109,11 +119,11 @@ def _decoded(path: Path, file: Path) -> str:
         before = data[: error.start].decode("utf-8")
         place = place_at(file.name, normal(before + "?"), len(normal(before)))
         found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise _unusable(path, found, Place(place.file, place.line, place.column)) from None
+        raise _unusable(path, origin, found, Place(place.file, place.line, place.column)) from None
 
 
-def _unusable(path: Path, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:
-    return TemplateError(path.resolve().name, message, place, rule=rule, origin=str(path))
+def _unusable(path: Path, origin: str, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:
+    return TemplateError(path.resolve().name, message, place, rule=rule, origin=origin or str(path))
 
 
 def _digest(sources: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ import yaml
 
 from injector.errors import Place, TemplateError
 from injector.pods.selectors import check_selector
+from injector.templates.faults import LimitError
 from injector.templates.places import normal, place_at
 from injector.templates.schema import make_parameter
 from injector.templates.spelling import hint, shortened
@@ -49,10 +50,10 @@ class Manifest:
             if key not in _KEYS:
                 self.refuse((key,), f"unknown key {shortened(key)}{hint(key, _KEYS)}")
 
-    def refuse(self, path: tuple[Any, ...], message: str) -> NoReturn:
+    def refuse(self, path: tuple[Any, ...], message: str, *, rule: str = "") -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
         place = _place(self._text, self._node, path, key=True)
-        rule = "parameter" if path[:1] == ("parameters",) else "manifest"
+        rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
         raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
 
     def text(self, key: str) -> str:
@@ -76,7 +77,10 @@ class Manifest:
             try:
                 check_selector(value)
             except ValueError as error:
-                self.refuse((key,), f"{key}: {error}")
+                words = re.match(r"\W*([\w.\[\]]+)", str(error))
+                steps = re.findall(r"[A-Za-z]\w*|\d+", words[1]) if words else []
+                path = (key, *(int(step) if step.isdigit() else step for step in steps))
+                self.refuse(path, f"{key}: {error}")
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -113,6 +117,10 @@ class Manifest:
             except ValueError as error:
                 path, message = error.args
                 self.refuse(("parameters", name, *path), f"parameter {name}: {message}")
+            except LimitError:
+                at = ("parameters", name, *(["pattern"] if "pattern" in declaration else []))
+                text = f"parameter {name}: checking its default takes too much time; write a simpler pattern"
+                self.refuse(at, text, rule="limit")
         return made
 
     def files(self) -> dict[str, FileSpec]:
@@ -129,9 +137,8 @@ class Manifest:
             if not isinstance(source, str) or source not in self._sources:
                 shown = source if isinstance(source, str) else "template"
                 known = [f for f in self._sources if f.endswith(".j2")]
-                self.refuse(
-                    (*at, "template"), f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
-                )
+                words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
+                self.refuse((*at, "template"), words, rule="file")
             validate = self.strings(("files", name, "validate"), ())
             if validate and not any("{path}" in word for word in validate):
                 self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')

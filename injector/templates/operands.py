@@ -25,6 +25,17 @@ LIST_METHODS = frozenset(["count", "index"])
 METHODS = STRING_METHODS | DICT_METHODS | LIST_METHODS
 
 
+_KINDS: dict[type, str] = {
+    bool: "a boolean", int: "a number", float: "a number", list: "a list", tuple: "a list", range: "a list",
+    dict: "a mapping", type(None): "null",
+}  # fmt: skip
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in an author's words."""
+    return "a string" if isinstance(value, str) else _KINDS.get(type(value), f"a {type(value).__name__}")
+
+
 def operand(value: Any) -> Any:
     """A value about to be worked on: the author's text becomes a value, and its size is charged."""
     kind = type(value)
@@ -75,8 +86,7 @@ def each(value: Any, units: int = 1) -> Any:
         return value
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
-    name = "null" if value is None else f"a {type(value).__name__}"
-    raise FaultError(f"{{% for %}} needs a list, and this is {name}")
+    raise FaultError(f"{{% for %}} needs a list, and this is {kind_of(value)}")
 
 
 def joined(pieces: list[Any]) -> str:
@@ -90,7 +100,7 @@ def sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
     """`value[start:stop:step]`."""
     value = operand(value)
     if not isinstance(value, str | list | tuple | range):
-        raise FaultError(f"a {type(value).__name__} has no parts to take with [:]")
+        raise FaultError(f"{kind_of(value)} has no parts to take with [:]")
     return value[start:stop:step]
 
 
@@ -111,7 +121,7 @@ def method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         return result if name == "get" else [list(i) if isinstance(i, tuple) else i for i in result]
     if type(value) is list and name in LIST_METHODS:
         return getattr(value, name)(*map(compared, args))
-    raise FaultError(f"a {type(value).__name__} has no method {name}()")
+    raise FaultError(f"{kind_of(value)} has no method {name}()")
 
 
 def scalar(value: Any) -> Any:

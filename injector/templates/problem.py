@@ -42,9 +42,15 @@ class Problem:
         place = self.place
         if place.line and place.text:
             number = f"{place.line:5d}"
-            lines.append(f"{number} | {place.text.expandtabs(1)[:200]}")
+            start = max(place.column - 120, 0)  # of a very long line, the part around the column
+            lines.append(f"{number} | {_shown(place.text)[start : start + 200]}")
             if place.column:
-                lines.append(f"{' ' * len(number)} | {' ' * (place.column - 1)}^")
+                lines.append(f"{' ' * len(number)} | {' ' * (place.column - 1 - start)}^")
         if self.help:
             lines.append(f"      = {self.help}")
         return "\n".join(lines)
+
+
+def _shown(text: str) -> str:
+    """A line for a terminal: each character in one column, and none that does anything."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in text)

@@ -127,7 +127,8 @@ class Program:
             others = shared if file != source else facts.lasting
             for name, code in syntax.undeclared(loader.undeclared[file], facts, others):
                 known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
-                self._refuse(self._undefined(name, known, self.place(file, code - 1).text), file, code, "name")
+                words, rule = self._undefined(name, known, self.place(file, code - 1).text)
+                self._refuse(words, file, code, rule)
             for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
                     rest = hint(parameter, self._parameters, "template.yaml declares")
@@ -162,8 +163,9 @@ class Program:
             self._refuse(message, file, offset + 1)
         except syntax.ForbiddenError as error:
             self._refuse(str(error), source, error.code, error.rule, word=error.word)
-        except (RecursionError, MemoryError):
-            self._refuse("expressions are nested too deep", source, 0, "limit")
+        except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
+            deepest = jinja_words.deepest(self._sources[source])
+            self._refuse("expressions or blocks are nested too deep", source, deepest + 1, "limit")
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)
@@ -173,14 +175,14 @@ class Program:
         loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
 
-    def _undefined(self, name: str, known: Set[str], text: str) -> str:
+    def _undefined(self, name: str, known: Set[str], text: str) -> tuple[str, str]:
         if name in _GO_STATEMENTS and _GO.search(text):
-            return f"this looks like a Go template: here write {{% {_GO_STATEMENTS[name]} %}}"
+            return f"this looks like a Go template: here write {{% {_GO_STATEMENTS[name]} %}}", "syntax"
         for parameter in self._parameters:
             dashed = parameter.replace("_", "-")
             if f"-{name}" in dashed and f"params.{dashed}" in text:
-                return f"params.{dashed} is read as a subtraction; write params.{parameter}"
-        return f"{name} is not defined{hint(name, known)}"
+                return f"params.{dashed} is read as a subtraction; write params.{parameter}", "name"
+        return f"{name} is not defined{hint(name, known)}", "name"
 
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
         raise TemplateError(

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
-import yaml
-from jinja2 import UndefinedError
 
-from injector.errors import InjectionError, Place, TemplateError
+from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.remembered import Remembered
 from injector.pods.shape import OverlayError, check_overlay
-from injector.reasons import Reason
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
-from injector.templates.faults import FaultError
+from injector.templates.failures import RenderError as RenderError
+from injector.templates.failures import failure, frame
+from injector.templates.faults import LimitError
 from injector.templates.holes import Run, current, document
+from injector.templates.operands import kind_of
 from injector.templates.program import Root
 from injector.templates.reads import read
 from injector.templates.structure import Structure
-from injector.templates.tagging import Tagged
 from injector.templates.template import OVERLAY, Template
-from injector.templates.yaml_words import explained
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -54,48 +50,6 @@ class Rendered:
 
     overlay: Object
     warnings: tuple[str, ...] = ()
-
-
-class RenderError(InjectionError):
-    """A template failed to render: TEMPLATE_FAILED, `template/file:line:column: why`. `message` is the why.
-
-    `rule` is the kind of mistake, see `injector.errors.TemplateError`.
-    `undefined` says that it used something that is not there. `params` are the parameters, by their names in
-    templates, of the expression that failed.
-    """
-
-    def __init__(
-        self,
-        template: Template,
-        message: str,
-        place: Place,
-        *,
-        rule: str,
-        undefined: bool = False,
-        params: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__(Reason.TEMPLATE_FAILED, f"{template.name}/{place}: {message}")
-        self.message = message
-        self.place = place
-        self.rule = rule
-        self.undefined = undefined
-        self.params = params
-        self.template = template
-
-    def saying(self, more: str) -> RenderError:
-        """The same error, its message with more behind it."""
-        return RenderError(
-            self.template,
-            f"{self.message} ({more})",
-            self.place,
-            rule=self.rule,
-            undefined=self.undefined,
-            params=self.params,
-        )
-
-    def as_template_error(self) -> TemplateError:
-        """The same as a mistake of the template, for its author."""
-        return TemplateError(self.template.name, self.message, self.place, rule=self.rule, origin=self.template.origin)
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
@@ -147,7 +101,14 @@ class _Job:
 
     def text(self) -> str:
         compiled = self.root.template
-        return document(compiled.root_render_func(compiled.new_context(dict(self.variables))), self.run)
+        pieces = compiled.root_render_func(compiled.new_context(dict(self.variables)))
+        try:
+            return document(pieces, self.run)
+        except LimitError as fault:
+            frame = getattr(pieces, "gi_frame", None)
+            if frame is not None:  # between two pieces: where it would go on
+                fault.source = self.root.source, compiled.get_corresponding_lineno(frame.f_lineno) - 1
+            raise
 
 
 def _overlay(job: _Job) -> tuple[Rendered, int]:
@@ -155,9 +116,8 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise FaultError(
-            f"the overlay is a {type(value).__name__}; it has to be a partial pod, with `spec:` or `metadata:`"
-        )
+        words = f"the overlay is {kind_of(value)}; it has to be a partial pod, with `spec:` or `metadata:`"
+        raise OverlayError(words, ())
     check_overlay(value)
     return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
 
@@ -198,12 +158,12 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     try:
         result, size = make(job)
     except VerdictError as verdict:
-        file, offset = _frame(verdict.__traceback__)
+        file, offset = frame(verdict.__traceback__)
         place = template.program.place(file, offset)
         where = f"{template.name}/{file}:{place.line}" if file else template.name
         raise InjectionError(verdict.reason, f"{verdict} ({where})", code=verdict.code) from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
-        _failed(job, error)
+        raise failure(job.template, job.root, job.variables, error) from None
     finally:
         current.reset(token)
     if key is not None:
@@ -248,82 +208,3 @@ _VARIABLES: dict[str, Callable[[Context], Any]] = {
     "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
     "native": lambda c: c.native,
 }
-
-# ---------------------------------------------------------------------------------------------------- errors
-
-
-def _failed(job: _Job, error: Exception) -> NoReturn:
-    """Turn any error into one with its place."""
-    program, word, rule = job.template.program, "", "value"
-    found: tuple[str, int | None] | None
-    if isinstance(error, yaml.YAMLError):
-        rule = "yaml"
-        message, found = _yaml(job, error)
-    elif isinstance(error, FaultError) and error.offset is not None:
-        at, hole = error.offset, error.hole
-        found = _author(job, lambda tagged: at if hole is None else tagged.hole(hole, at))
-        message = str(error)
-    elif isinstance(error, OverlayError):
-        found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
-        message, rule = str(error), "overlay"
-    else:
-        found = _frame(error.__traceback__)
-        message = _words(error)
-        if isinstance(error, UndefinedError):
-            named = _NAMED.search(message)
-            word, rule = named[1] if named else "", "name"
-    file, offset = found or (job.root.source, None)
-    place = program.place(file or job.root.source, offset, word)
-    undefined = isinstance(error, UndefinedError)
-    params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
-    raise RenderError(job.template, message[:300], place, rule=rule, undefined=undefined, params=params) from None
-
-
-_NAMED = re.compile(r"named '([^']+)'")
-
-
-def _yaml(job: _Job, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
-    """What libyaml means, with the author's file and offset."""
-    program = job.template.program
-    try:
-        tagged = program.tagged(job.root, job.variables)
-    except Exception:  # the first error is the one to tell
-        return explained(error, "").message.replace("{line}", "above"), None
-    words = explained(error, tagged.text)
-    message = words.message
-    if words.other is not None:
-        file, offset = tagged.source(words.other) or (job.root.source, None)
-        message = message.replace("{line}", str(program.place(file, offset).line))
-    return message, None if words.offset is None else tagged.source(words.offset)
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "macros or includes call each other without end"
-    if isinstance(error, MemoryError):
-        return "the template takes too much memory"
-    if isinstance(error, FaultError | UndefinedError):
-        return str(error)
-    if isinstance(error, ZeroDivisionError):
-        return "a division by zero"
-    return f"{type(error).__name__}: {error}" if not isinstance(error, TypeError | ValueError) else str(error)
-
-
-def _author(job: _Job, where: Callable[[Tagged], int]) -> tuple[str, int] | None:
-    """The author's file and offset for a place in the rendered text."""
-    try:
-        tagged = job.template.program.tagged(job.root, job.variables)
-        return tagged.source(where(tagged))
-    except Exception:  # the first error is the one to tell
-        return None
-
-
-def _frame(traceback: TracebackType | None) -> tuple[str, int | None]:
-    """The innermost file and offset of the template in a traceback."""
-    place: tuple[str, int | None] = ("", None)
-    while traceback is not None:
-        compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
-        if compiled is not None:
-            place = (compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno) - 1)
-        traceback = traceback.tb_next
-    return place

@@ -33,7 +33,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        raise ValueError(tuple(error.absolute_path), f"not a JSON Schema: {error.message[:200]}") from None
+        raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     unknown = sorted(set(schema) - _KEYWORDS)
     if unknown:
         raise ValueError((unknown[0],), f"unknown key {unknown[0]}{hint(unknown[0], _KEYWORDS | {'required'})}")
@@ -50,6 +50,16 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         if wrong is not None:
             raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}")
     return made
+
+
+def _schema_words(error: SchemaError) -> str:
+    key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
+    if error.validator == "format" and error.validator_value == "regex":
+        return f"{key}: {shortened(error.instance)} is no regular expression"
+    if error.validator == "type" and isinstance(error.validator_value, str):
+        article = "an" if error.validator_value[0] in "aio" else "a"
+        return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
+    return f"not a JSON Schema: {error.message[:200]}"
 
 
 def value_of(parameter: Parameter, raw: Any) -> Any:

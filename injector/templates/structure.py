@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from injector.pods.overlay import Replace
-from injector.templates.faults import FaultError
+from injector.templates.faults import FaultError, LimitError
 from injector.templates.yaml import Builder, Node, compose
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -179,7 +179,7 @@ class Structure:
     def fill(self, values: Sequence[Any]) -> Any:
         """The document with values in its holes. Raises FaultError."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
-            raise FaultError(f"the output is larger than {OUTPUT} characters")
+            raise LimitError(f"the output is larger than {OUTPUT} characters")
         return self.root.fill(values) if isinstance(self.root, Plan) else self.root
 
 

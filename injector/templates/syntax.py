@@ -131,6 +131,8 @@ class _Checker(NodeTransformer):
             self.facts.warns = node.lineno
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
+            if name not in METHODS and chain(target.node) == ("params",):
+                raise ForbiddenError(f"params.{name} is a value; write it without ()", first_offset(node), word=name)
             if name not in METHODS:
                 raise ForbiddenError(
                     f"no method {name}() here{hint(name, METHODS)}", first_offset(node), rule="name", word=name
@@ -153,8 +155,9 @@ class _Checker(NodeTransformer):
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
             raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
+        self.generic_visit(node)  # first what is filtered: of two mistakes the left one is told
         self._known("filter", node, self._filters)
-        return self.generic_visit(node)
+        return node
 
     def visit_Test(self, node: nodes.Test) -> nodes.Node:
         self._known("test", node, TESTS)
@@ -166,7 +169,7 @@ class _Checker(NodeTransformer):
         name = node.name
         if name not in known:
             habit = HABITS.get(name, "").replace("{name}", name)
-            rest = f"; {habit}" if habit else hint(name, known)
+            rest = f"; {habit}" if habit else hint(name, [k for k in known if k.isidentifier()])
             raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno, rule="name", word=name)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
             self._named_by_argument(node)

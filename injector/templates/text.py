@@ -107,7 +107,7 @@ def _string(value: Any) -> str:
 
 def _refuse(text: str, found: object, what: str) -> None:
     if found:
-        raise FaultError(f"{shortened(text)} holds {what}, which cannot be written here safely")
+        raise FaultError(f"{shortened(text)} holds {what}; it cannot be written here safely")
 
 
 def _escape(character: str) -> str:

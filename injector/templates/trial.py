@@ -17,12 +17,14 @@ import msgspec
 
 from injector.errors import InjectionError, Place, TemplateError
 from injector.reasons import Reason
+from injector.templates.limits import address_space, limited, set_limit
 from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
 
-#: What a template may take on top of what the child itself takes, and how long all of it may take.
-_MEMORY = 256 * 1024 * 1024
+#: What a template may take on top of what the child itself takes, where its own limits do not reach it, and how long
+#: all of it may take.
+_MEMORY = 192 * 1024 * 1024
 _CPU_SECONDS = 2
 _WALL_SECONDS = 10
 
@@ -123,8 +125,7 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
     try:
         template = load_template(name, sources)
     except TemplateError as error:
-        place = error.place or Place("")
-        return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text)
+        return _verdict(name, error)
     failures: list[RenderError] = []
     rendered = 0
     for context in sample_contexts(template):
@@ -143,6 +144,11 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
     return Verdict(name) if rendered or not failures else _refused(name, failures[0])
 
 
+def _verdict(name: str, error: TemplateError) -> Verdict:
+    place = error.place or Place("")
+    return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text)
+
+
 def _refused(name: str, error: RenderError) -> Verdict:
     place = error.place
     message = f"{error.message} (tried with a sample pod)"
@@ -152,42 +158,29 @@ def _refused(name: str, error: RenderError) -> Verdict:
 def main() -> None:
     """The child: sources as JSON on standard input; a line of JSON on standard output for each start and verdict."""
     templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
-    _limit(resource.RLIMIT_AS, _address_space() + _MEMORY)
-    _limit(resource.RLIMIT_CORE, 0)
+    set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
+    set_limit(resource.RLIMIT_CORE, 0)
     for name, sources in templates.items():
         used = resource.getrusage(resource.RUSAGE_SELF)
-        _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS)
+        _cpu_limit(int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS)
         _say(_Start(name))
         try:
-            verdict = try_one(name, sources)
-        except MemoryError:
-            verdict = Verdict(name, "the template takes too much memory")
+            with limited(name):
+                verdict = try_one(name, sources)
+        except TemplateError as error:
+            verdict = _verdict(name, error)
         _say(verdict)
+
+
+def _cpu_limit(seconds: int) -> None:
+    """The backstop, where even the limit within cannot reach: the process dies of it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard))
 
 
 def _say(line: msgspec.Struct) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _address_space() -> int:
-    """Bytes of address space that this process has by now (Linux; elsewhere a generous guess)."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 1024 * 1024 * 1024
-
-
-def _limit(what: int, value: int) -> None:
-    _, hard = resource.getrlimit(what)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    try:
-        resource.setrlimit(what, (value, hard))
-    except (ValueError, OSError):
-        # macOS takes no limit on address space; the time limits hold there, and clusters run Linux
-        if sys.platform.startswith("linux"):
-            raise
 
 
 if __name__ == "__main__":

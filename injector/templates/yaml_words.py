@@ -37,6 +37,9 @@ def explained(error: yaml.YAMLError, text: str) -> Explained:
         return Explained(_AT_THE_START[problem], start)
     if problem.startswith("did not find expected ',' or"):
         closing = problem[-2]
+        if text[at : at + 1] == ":":  # a key began before
+            line = text[text.rfind("\n", 0, at) + 1 : at]
+            at += len(line) - len(line.rstrip()) - len(line.strip()) if line.strip().isprintable() else 0
         return Explained(
             f"a comma or the {closing} of the bracket that opens on line {{line}} is missing here", at, start
         )
@@ -57,6 +60,8 @@ def explained(error: yaml.YAMLError, text: str) -> Explained:
         return Explained("this line does not belong to what stands above it; look at its indentation", at)
     if problem == "but found another document":
         return Explained("--- begins a second document, and there can be only one", at)
+    if problem == "did not find expected alphabetic or numeric character":
+        return Explained("a value that begins with * or & needs quotes", start if start is not None else at)
     if problem.startswith("found undefined alias"):
         return Explained("* begins an alias, and there is no such anchor; a text that begins with * needs quotes", at)
     for start_of_problem, words in _WORDS.items():
@@ -112,8 +117,8 @@ def _no_mapping(text: str, at: int) -> Explained:
         return Explained("a value that holds `: ` needs quotes", at)
     key = line + len(before) - len(before.lstrip(" -"))
     above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
-    if key - line <= len(above) - len(above.lstrip(" -")):
-        return Explained("the line above is a text that goes on here; it has no `: ` that would make it a key", key)
+    if ":" not in above:
+        return Explained("the line above is a text that goes on here; is a colon missing at its end?", key)
     return Explained("this key is indented further than the line above it, which has a value of its own already", key)
 
 

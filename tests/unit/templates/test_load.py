@@ -74,7 +74,7 @@ MANIFESTS = [
     ("parameters:\n  a:\n    type: strin\n", 3, 5, "type must be one of string"),
     ("parameters:\n  a:\n    type: string\n    format: prt\n", 4, 5, "did you mean port?"),
     ("parameters:\n  a:\n    type: array\n    items: {type: string, format: cird}\n", 4, 27, "did you mean cidr?"),
-    ("parameters:\n  a:\n    type: string\n    minLength: x\n", 4, 5, "not a JSON Schema"),
+    ("parameters:\n  a:\n    type: string\n    minLength: x\n", 4, 5, "minLength has to be an integer, not"),
     ("parameters:\n  a:\n    type: string\n    defualt: x\n", 4, 5, "did you mean default?"),
     (
         "parameters:\n  a:\n    type: integer\n    default: x\n",
@@ -94,7 +94,7 @@ MANIFESTS = [
     ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "a source of its own"),
     ("delivery: secret\n", 1, 1, "configmap or annotation"),
     ("hostNetwork: true\n", 1, 1, "skip or inject"),
-    ("\nselector: {app: web}\n", 2, 1, "matchLabels and matchExpressions"),
+    ("\nselector: {app: web}\n", 2, 12, "matchLabels and matchExpressions"),
     ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
     ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
     ("for: {resources: pods}\n", 1, 7, "list of strings"),
@@ -139,7 +139,7 @@ OVERLAYS = [
     ("a: {{ params.app_port is defned }}", 1, "did you mean defined?"),
     ("a: {{ workload.name.startwith('x') }}", 1, "did you mean startswith?"),
     ("a: 1\n{% include '_y.j2' %}", 2, 'no file "_y.j2" in this template'),
-    ("a: {{ '" + "(" * 10 + "' }}{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", 0, "nested too deep"),
+    ("a: {{ '" + "(" * 10 + "' }}{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", 1, "nested too deep"),
 ]
 
 

@@ -108,7 +108,7 @@ BAD = {
         "overlay.yaml.j2:2:59: error: there is nothing named",
     ),
     "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "within a string"),
-    "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:4: error: a value is missing here"),
+    "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:5: error: a value is missing here"),
     "syntax": (sources("a: {{"), "overlay.yaml.j2:1"),
     "file": (sources(manifest="files: {x.conf: {}}", **{"x.conf.j2": "{{ 'a b' }}"}), "x.conf.j2:1"),
     "loops": (sources("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"), "too much work"),

@@ -1,0 +1,87 @@
+"""Limits on processor time and memory for what is done with a template that nobody has tried yet.
+
+A render has a budget of its own (`holes.Run`); what lies outside of it has none: regular expressions in schemas, the
+compiling of large files, YAML. The limits hold in the main thread of a process, where the command line works and the
+trial's child; a server loads templates in other threads, after their trial.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from injector.errors import TemplateError
+from injector.templates.faults import LimitError
+
+#: Seconds of processor time, and bytes on top of what the process has.
+SECONDS = 0.8
+MEMORY = 160 * 1024 * 1024
+
+TOO_SLOW = "the template takes too much time"
+TOO_LARGE = "the template takes too much memory"
+
+
+@contextmanager
+def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+    """Do something with a template within limits.
+
+    Raises TemplateError, rule `limit`, where it runs into one. Within itself, and outside of the main thread, there are
+    no further limits.
+    """
+    try:
+        with _limits(seconds, memory):
+            yield
+    except LimitError as error:
+        raise TemplateError(template, str(error), rule="limit", origin=origin) from None
+    except MemoryError:
+        raise TemplateError(template, TOO_LARGE, rule="limit", origin=origin) from None
+
+
+@contextmanager
+def _limits(seconds: float, memory: int) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0]:
+        yield
+        return
+    handler = signal.signal(signal.SIGPROF, _stop)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        set_limit(resource.RLIMIT_AS, address_space() + memory)
+        # again and again, as something on the way may take the error for one of its own
+        signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise LimitError(TOO_SLOW)
+
+
+def address_space() -> int:
+    """Bytes of address space that this process has by now (Linux; elsewhere a generous guess)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1024 * 1024 * 1024
+
+
+def set_limit(what: int, value: int) -> None:
+    """Lower a limit of this process; one that is lower already stays."""
+    soft, hard = resource.getrlimit(what)
+    for known in (soft, hard):
+        if known != resource.RLIM_INFINITY:
+            value = min(value, known)
+    try:
+        resource.setrlimit(what, (value, hard))
+    except (ValueError, OSError):
+        # macOS takes no limit on address space; the time limits hold there, and clusters run Linux
+        if sys.platform.startswith("linux"):
+            raise
