@@ -55,9 +55,10 @@ def new(name: str, original: str | None, parent: Path) -> int:
     _refuse_taken(folder)
     files = scaffold(name, source)
     _write(folder, files)
-    if any(".golden." in file for file in files):
-        write_goldens(folder)
+    write_goldens(folder)
     _report(folder, [file for file in files if not file.startswith(".")])
+    if name in _GALLERY:
+        click.echo(f"The gallery has a template {name} too: where both are given, yours counts.")
     return 0
 
 

@@ -201,6 +201,30 @@ def test_a_folder_of_one_s_own_can_be_copied_too(copies: Path, tmp_path: Path) -
     assert added is not None and [c.name for c in added.containers] == ["yours"]
 
 
+def test_manifests_and_golden_files_beside_cases_come_along(copies: Path, tmp_path: Path) -> None:
+    manifest = "# mine\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: 'web:1'}]}\n"
+    original = tmp_path / "yours"
+    assert injector("new", "yours", "--dir", tmp_path).code == 0
+    (original / "tests/web.yaml").write_text(manifest)
+    cases = "cases:\n- name: a\n  file: web.yaml\n  expect: {decision: injected, golden: whole.golden.yaml}\n"
+    (original / "tests/more.yaml").write_text(cases)
+    assert injector("test", original, "--update").code == 0
+    assert "(yours)" in (original / "tests/whole.golden.yaml").read_text()
+    assert injector("new", "theirs", "--from", original, "--dir", tmp_path).code == 0
+    tests = tmp_path / "theirs" / "tests"
+    assert (tests / "web.yaml").read_text() == manifest
+    assert (tests / "more.yaml").read_text().startswith("# yaml-language-server: $schema=../.schemas/case.json\ncases:")
+    assert "(theirs)" in (tests / "whole.golden.yaml").read_text()
+    assert injector("test", tmp_path / "theirs").code == 0
+
+
+def test_a_name_of_the_gallery_is_told(tmp_path: Path) -> None:
+    done = injector("new", "nginx", "--from", "nginx", "--dir", tmp_path)
+    assert done.code == 0 and "yours counts" in done.out
+    (tmp_path / "nginx/overlay.yaml.j2").write_text("spec: {priority: 7}\n")
+    assert "priority: 7" in injector("render", "nginx", "--templates-dir", tmp_path).out
+
+
 def test_the_scaffold_is_in_the_wheel(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,7 +221,14 @@ BROKEN_CASES = (
     "cases: {}",
     "cases: [{expect: {decision: injected}}]",
     "cases: [{name: a}]",
+    "cases: []",
+    "cases: [{name: ' ', expect: {decision: injected}}]",
     "cases: [{name: a, expect: {}}]",
+    "cases: [{name: a, expect: {decision: refused, code: 200}}]",
+    "cases: [{name: a, expect: {decision: injected, code: 402}}]",
+    "cases: [{name: a, expect: {decision: injected, golden: a.yaml}}]",
+    "cases: [{name: a, pod: {kind: Pod}, file: a.yaml, expect: {decision: injected}}]",
+    "cases: [{name: a, templates: [], expect: {decision: injected}}]",
     "cases: [{name: a, expect: {decision: done}}]",
     "cases: [{name: a, expect: {decision: injected, waring: []}}]",
     "cases: [{name: a, expect: {decision: failed, reason: no-such-reason}}]",
@@ -301,6 +309,32 @@ BASE: dict[str, Any] = {
     "overridable": ["image"],
     "for": {"apiGroups": ["", "apps"], "resources": ["pods"], "operations": ["CREATE", "UPDATE"]},
 }
+BASE_CASES: dict[str, Any] = {
+    "cases": [
+        {
+            "name": "a",
+            "pod": {
+                "kind": "Pod",
+                "metadata": {"name": "web"},
+                "spec": {"containers": [{"name": "web", "image": "web"}]},
+            },
+            "namespace": {"name": "shop", "labels": {"injection": "required"}, "annotations": {"a": "b"}},
+            "params": {},
+            "settings": {"nativeSidecars": "never", "templates": ["mine"], "server": {"port": 1}},
+            "templates": ["mine"],
+            "kubernetes": "1.30",
+            "expect": {
+                "decision": "injected",
+                "reason": "injected",
+                "message": "x",
+                "warnings": ["w"],
+                "pod": {"a": 1},
+            },
+            "validate": False,
+        },
+        {"name": "b", "expect": {"decision": "refused", "code": 402, "files": {"x": ["y"]}, "golden": "b.golden.yaml"}},
+    ]
+}
 KEPT_SETTINGS: dict[str, Any] = json.loads(msgspec.json.encode(Settings()))
 
 #: What a value may be changed to: things of every type, some of which are right somewhere.
@@ -363,6 +397,17 @@ def test_what_the_loader_accepts_the_schema_accepts(document: dict[str, Any]) ->
 
 
 @settings(max_examples=300, deadline=None)
+@given(changed(BASE_CASES))
+def test_cases_that_are_read_are_accepted(document: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        if refused_as_case(json.dumps(document), Path(folder) / "mine"):
+            event("refused")
+            return
+    event("accepted")
+    assert faults("case", document) == []
+
+
+@settings(max_examples=300, deadline=None)
 @given(changed(KEPT_SETTINGS))
 def test_settings_that_are_read_are_accepted(document: dict[str, Any]) -> None:
     try:
@@ -379,3 +424,6 @@ def test_the_bases_of_these_are_accepted() -> None:
     load_template("mine", {"template.yaml": json.dumps(BASE), **SOURCES})
     assert faults("template", BASE) == []
     assert faults("settings", KEPT_SETTINGS) == []
+    assert faults("case", BASE_CASES) == []
+    with tempfile.TemporaryDirectory() as folder:
+        assert not refused_as_case(json.dumps(BASE_CASES), Path(folder) / "mine")

@@ -16,6 +16,8 @@ from injector.templates.template import MANIFEST
 #: The template that a new one starts from when nobody says which: small, plain, and complete.
 STARTER = Path(__file__).parent / "starter"
 
+#: What tells a file of cases from the manifests and golden files beside it.
+_CASES = re.compile(r"^cases:", re.MULTILINE)
 _SCHEMA_LINE = re.compile(r"\A# yaml-language-server: [^\n]*\n")
 
 
@@ -55,7 +57,7 @@ def scaffold(name: str, original: Path) -> dict[str, str]:
     for path, text in files.items():
         if path == MANIFEST:
             files[path] = _with_schema(text, ".schemas/template.json")
-        elif path.startswith("tests/") and path.endswith((".yaml", ".yml")) and ".golden." not in path:
+        elif path.startswith("tests/") and _CASES.search(text):
             files[path] = _with_schema(text, "../.schemas/case.json")
     template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
     if BEGIN in files.get("README.md", ""):

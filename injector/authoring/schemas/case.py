@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from injector.authoring.cases.case import CaseFile
+from injector.authoring.cases.suite import GOLDEN
 from injector.authoring.schemas.parts import Schema, shape_of
 from injector.authoring.schemas.settings import settings_schema
 from injector.reasons import Reason
@@ -19,14 +21,21 @@ def case_schema() -> Schema:
     case, expect = defs["Case"]["properties"], defs["Expect"]["properties"]
     case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
     case["kubernetes"]["pattern"] = r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"
-    expect["reason"]["enum"] = [str(reason) for reason in Reason]
+    case["name"]["pattern"] = r"\S"
+    case["templates"]["minItems"] = 1
+    defs["Case"]["not"] = {"required": ["pod", "file"]}
+    expect["reason"]["enum"] = [reason.label for reason in Reason]
+    expect["code"] |= {"minimum": 400, "maximum": 599}
+    expect["golden"]["pattern"] = rf"^[-._a-zA-Z0-9]*{re.escape(GOLDEN)}$"
+    refused = {"properties": {"decision": {"const": "refused"}}}
+    defs["Expect"] |= {"if": {"required": ["code"]}, "then": refused}
     for name, words in (
         ("namespace", "The namespace that the pod is created in."),
         ("expect", "What has to come out."),
     ):
         case[name].setdefault("description", words)
     file = defs.pop("CaseFile")
-    file["properties"]["cases"]["description"] = "The cases, each with a name of its own."
+    file["properties"]["cases"] |= {"description": "The cases, each with a name of its own.", "minItems": 1}
     return {**file, "title": "Cases of a template", "$defs": defs}
 
 
