@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from injector.pods.workloads import workload_of_object
 from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
+from injector.templates.limits import limited
 from injector.templates.load import gallery_path, load_template, read_folder
 from injector.templates.parameters import resolve
 from injector.templates.places import normal
@@ -55,8 +57,17 @@ class Bench:
     def __init__(self, folder: Path, path: str) -> None:
         """Load the template. Raises TemplateError."""
         self.folder = folder.resolve()
-        self.template, self.branches = marked(load_template(self.folder.name, read_folder(folder), origin=path))
-        self._templates = {self.template.name: self.template}
+        self.path = path
+        loaded = load_template(self.folder.name, read_folder(folder, path), origin=path)
+        with limited(loaded.name, path):
+            self.template, self.branches = marked(loaded)
+        self._templates: dict[str, Template | Problem | None] = {self.template.name: self.template}
+
+    def prepare(self, checked: Checked) -> None:
+        """Load what a case needs."""
+        for name in checked.case.templates or ():
+            if name not in self._templates:
+                self._templates[name] = self._load(name)
 
     def run(self, checked: Checked) -> Outcome:
         """What inject() makes of a case. Raises CaseError for a case that names what there is not."""
@@ -107,20 +118,32 @@ class Bench:
             raise CaseError(_settings_problem(checked, str(error))) from None
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
-        found = self._templates.get(name)
-        if found is not None:
-            return found
-        parents = (self.folder.parent, gallery_path())
-        folder = next((p / name for p in parents if (p / name / MANIFEST).is_file() and "/" not in name), None)
-        if folder is None:
-            known = {f.parent.name for p in parents for f in p.glob(f"*/{MANIFEST}")}
+        if name not in self._templates:
+            self._templates[name] = self._load(name)
+        found = self._templates[name]
+        if isinstance(found, Problem):
+            raise CaseError(found)
+        if found is None:
+            known = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
             message = f"no template {name}{hint(name, known)}"
             raise CaseError(checked.problem("case", message, "templates", index))
+        return found
+
+    @property
+    def _parents(self) -> tuple[Path, ...]:
+        return self.folder.parent, gallery_path()
+
+    def _load(self, name: str) -> Template | Problem | None:
+        """Another template, what is wrong with it, or None where there is none of this name."""
+        folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
+        if folder is None:
+            return None
+        # as people would call it who called the template under test `path`
+        path = os.path.relpath(folder) if not Path(self.path).is_absolute() else str(folder)
         try:
-            template = load_template(name, read_folder(folder), origin=str(folder))
+            return load_template(name, read_folder(folder, path), origin=path)
         except TemplateError as error:
-            raise CaseError(Problem.of(error)) from None
-        return self._templates.setdefault(name, template)
+            return Problem.of(error)
 
     def _overrides(self, checked: Checked, known: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""

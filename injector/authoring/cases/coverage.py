@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.run import Result
 from injector.errors import Place
 from injector.templates.manifest import manifest_place
 
@@ -45,9 +46,10 @@ class Coverage:
         return f"{' and '.join(parts)} not reached by any case" if parts else ""
 
 
-def coverage_of(bench: Bench, given: Collection[str]) -> Coverage:
-    """The coverage after cases have run. `given` are the parameters that one of them gave another value."""
+def coverage_of(bench: Bench, results: Iterable[Result]) -> Coverage:
+    """The coverage after cases have run, with these results."""
     template, branches = bench.template, bench.branches
+    given = frozenset[str]().union(*(result.given for result in results))
     missed = [name for name in template.parameters if name not in given]
     return Coverage(
         parameters=len(template.parameters),

@@ -14,8 +14,15 @@ from injector.authoring.cases.origins import author_place
 from injector.authoring.cases.programs import Programs, Refusal
 from injector.authoring.cases.subset import differences
 from injector.authoring.cases.suite import Checked
+from injector.errors import TemplateError
+from injector.templates.limits import limited
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
+
+#: Seconds of processor time that a case may take, programs apart.
+SECONDS = 5.0
+#: Bytes, more than there are: programs that start meanwhile would have the limit too.
+_NO_LIMIT = 1 << 46
 
 
 @dataclass(slots=True)
@@ -47,20 +54,40 @@ class Ways:
 
 def run_case(bench: Bench, checked: Checked, ways: Ways) -> Result:
     """Run a case. Never raises for what a template or a case does. Raises DocumentError for a golden file."""
+    return look_at_files(*inject_case(bench, checked, ways), ways)
+
+
+def inject_case(bench: Bench, checked: Checked, ways: Ways) -> tuple[Result, Outcome | None]:
+    """The first half of a case: everything but the programs. The outcome is there if they are to look at it.
+
+    In the main thread of a process it has a limit on processor time.
+    """
     result = Result(checked)
     start = time.perf_counter()
+    for_programs = None
     try:
-        outcome = bench.run(checked)
-    except CaseError as error:
-        result.problems.append(error.problem)
-    else:
+        with limited(bench.template.name, bench.path, SECONDS, _NO_LIMIT):
+            outcome = bench.run(checked)
         result.given = outcome.given
         result.problems += judge(checked, outcome, bench.template.name)
         if decision_of(outcome.injection) == checked.case.expect.decision:
             _compare_golden(result, outcome, bench, ways)
-            if checked.case.validate:
-                _validate(result, outcome, ways)
+            for_programs = outcome if checked.case.validate else None
+    except CaseError as error:
+        result.problems.append(error.problem)
+    except TemplateError as error:
+        message = f"{error.message}; more than {SECONDS:g} s"
+        result.problems += [checked.problem(error.rule, message, "name"), Problem.of(error)]
     result.seconds = time.perf_counter() - start
+    return result, for_programs
+
+
+def look_at_files(result: Result, outcome: Outcome | None, ways: Ways) -> Result:
+    """The second half: the programs look at the config files of an outcome. May be done in any thread."""
+    start = time.perf_counter()
+    if outcome is not None:
+        _validate(result, outcome, ways)
+    result.seconds += time.perf_counter() - start
     return result
 
 

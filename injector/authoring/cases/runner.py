@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.bench import Bench, Outcome
 from injector.authoring.cases.coverage import Coverage, coverage_of
-from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.run import Result, Ways, inject_case, look_at_files
 from injector.authoring.cases.select import Choice
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
 from injector.errors import TemplateError
@@ -27,7 +27,7 @@ class TemplateRun:
     problems: list[Problem] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     coverage: Coverage | None = None
-    left_out: int = 0  #: cases that were not chosen, or not begun after a failure
+    left_out: int = 0  #: cases that were not chosen, or not ended after a failure
 
     @property
     def path(self) -> str:
@@ -58,7 +58,7 @@ class Plan:
     ways: Ways
     chosen: Choice = lambda _: True
     stop_at_first: bool = False
-    workers: int = 0  #: 0 for as many as there are processors
+    workers: int = 0  #: how many programs at once; 0 for as many as there are processors
 
 
 def find_suites(paths: Sequence[str]) -> list[Suite]:
@@ -88,52 +88,58 @@ def run_suites(
     suites: Sequence[Suite], plan: Plan, told: Callable[[Result], object] = lambda _: None
 ) -> list[TemplateRun]:
     """Run the cases of templates. `told` hears of each case as it ends. Raises DocumentError for golden files."""
-    stop = Event()
     runs = [TemplateRun(suite, list(suite.problems)) for suite in suites]
-    pending: list[tuple[TemplateRun, Bench | None, list[Future[Result | None]]]] = []
+    chosen = [[c for c in run.suite.cases if plan.chosen(c.label)] for run in runs]
+    # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.
+    benches = [_bench(run, cases) for run, cases in zip(runs, chosen, strict=True)]
+    stop = Event()
+    if plan.stop_at_first and any(run.problems for run in runs):
+        stop.set()
 
-    def one(bench: Bench, checked: Checked) -> Result | None:
-        if stop.is_set():
+    def finish(begun: tuple[Result, Outcome | None]) -> Result | None:
+        if stop.is_set() and begun[0].passed:
             return None
-        result = run_case(bench, checked, plan.ways)
+        result = look_at_files(*begun, plan.ways)
         if plan.stop_at_first and not result.passed:
             stop.set()
         told(result)
         return result
 
-    # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.
-    benches = [_bench(run) for run in runs]
-    # Threads: what takes long is the programs' work, and that is done outside of this process anyway.
+    futures: list[list[Future[Result | None]]] = [[] for _ in runs]
+    # Threads for the programs: they are what takes long, and they run outside of this process anyway. The rest stays in
+    # the main thread, the one whose time can be limited.
     with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
         try:
-            for run, bench in zip(runs, benches, strict=True):
-                cases = [c for c in run.suite.cases if plan.chosen(c.label)]
-                run.left_out = len(run.suite.cases) - len(cases)
-                futures = [pool.submit(one, bench, checked) for checked in cases] if bench is not None else []
-                pending.append((run, bench, futures))
-                if plan.stop_at_first and run.problems:
-                    stop.set()
-            for run, bench, futures in pending:
-                run.results = [result for future in futures if (result := future.result()) is not None]
-                run.left_out += len(futures) - len(run.results)
+            for bench, cases, pending in zip(benches, chosen, futures, strict=True):
+                for checked in cases:
+                    if bench is None or stop.is_set():
+                        break
+                    begun = inject_case(bench, checked, plan.ways)
+                    if plan.stop_at_first and not begun[0].passed:
+                        stop.set()
+                    pending.append(pool.submit(finish, begun))
+            for run, bench, pending in zip(runs, benches, futures, strict=True):
+                run.results = [result for future in pending if (result := future.result()) is not None]
+                run.left_out = len(run.suite.cases) - len(run.results)
                 if bench is not None and run.results:
-                    given = frozenset[str]().union(*(result.given for result in run.results))
-                    run.coverage = coverage_of(bench, given)
+                    run.coverage = coverage_of(bench, run.results)
         except BaseException:
-            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             plan.ways.programs.stop()
             raise
     return runs
 
 
-def _bench(run: TemplateRun) -> Bench | None:
-    """The template, loaded; None, and a problem, where it does not load."""
+def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Bench | None:
+    """The template and all that its cases need, loaded; None, and a problem, where it does not load."""
     try:
-        return Bench(run.suite.folder, run.path)
+        bench = Bench(run.suite.folder, run.path)
     except TemplateError as error:
         run.problems.append(Problem.of(error))
         return None
+    for checked in cases:
+        bench.prepare(checked)
+    return bench
 
 
 def _is_template(path: Path) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -220,6 +222,29 @@ def test_progress_and_colours_are_for_terminals(write: Write) -> None:
     assert "\r\x1b[K1/2" in shown
     assert "\x1b[31m" in shown
     assert "\x1b[31m" not in _on_a_terminal(command, {"NO_COLOR": "1"})
+
+
+def test_stopping_it_ends_the_programs(write: Write, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    command = f'[sh, -c, "echo $$ > {pid}; exec sleep 100", "{{path}}"]'
+    template = TEMPLATE.replace("{template: extra.conf.j2}", f"{{template: extra.conf.j2, validate: {command}}}")
+    folder = write(GOOD, **{"template.yaml": template})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "injector", "test", str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + 30
+        while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, err.strip()) == (130, "Stopped.")
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 
 def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:

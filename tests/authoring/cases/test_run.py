@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from injector.authoring.cases import run as cases_run
 from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Result, Ways, run_case
 from injector.authoring.cases.suite import Suite
 from injector.templates.dump import dump
+from tests.authoring.cases.conftest import TEMPLATE, Done
 
 Problems = Callable[..., list[str]]
 
@@ -258,6 +260,28 @@ def test_a_template_that_fails_to_render_is_told_at_its_own_place(problems: Prob
         == f"{AT}:3:22: error: decision: expected injected, found failed: template-failed, see below [decision]"
     )
     assert found[1].startswith("logger/logger.yaml.j2:2:22: error: there is nothing named '0' here")
+
+
+def test_another_template_that_does_not_load_is_told_once_at_its_place(
+    run: Callable[..., Done], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "template.yaml").write_text("description: x\n")
+    (beside / "overlay.yaml.j2").write_text("spec: {{ params.x }}\n")
+    case = "templates: [beside, logger], expect: {decision: injected}"
+    done = run(write(f"cases:\n- {{name: a, {case}}}\n- {{name: b, {case}}}\n"), "--output", "json")
+    assert (done.code, done.data["problems"]) == (1, 1)
+    problem = done.data["templates"][0]["cases"][0]["problems"][0]
+    assert (problem["template"], problem["file"], problem["line"]) == (str(beside), "overlay.yaml.j2", 1)
+
+
+def test_a_case_without_end_is_ended(problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases_run, "SECONDS", 0.3)
+    slow = TEMPLATE.replace("items: {type: string}", 'items: {type: string, pattern: "^(a+)+$"}')
+    text = f"cases:\n- name: a\n  params: {{tags: [{'a' * 40}b]}}\n  expect: {{decision: injected}}\n"
+    found = problems(text, **{"template.yaml": slow})
+    assert found[0] == f"{AT}:2:9: error: the template takes too much time; more than 0.3 s [limit]"
 
 
 def test_the_pod_of_a_case_is_not_changed(suite: Callable[..., Suite]) -> None:
