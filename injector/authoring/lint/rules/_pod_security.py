@@ -20,6 +20,15 @@ _WHO = {
     "baseline": "Pod Security baseline and restricted refuse the pod",
     "restricted": "Pod Security restricted refuses the pod",
 }
+#: What to do, where the constraints' own words are for the author of a pod.
+_HELP = {
+    "add": "drop it",
+    "allowPrivilegeEscalation": "add allowPrivilegeEscalation: false to its securityContext",
+    "drop": "add capabilities: {drop: [ALL]} to its securityContext",
+    "runAsNonRoot": "add runAsNonRoot: true to its securityContext, and a runAsUser above 0",
+    "runAsUser": "take a user above 0, and say runAsNonRoot: true",
+    "seccompProfile": "add seccompProfile: {type: RuntimeDefault} to its securityContext",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,8 @@ class Refusal:
 
     def finding(self, rendering: Rendering) -> Finding:
         """The finding that says which level refuses what."""
-        help_ = f"{self.todo}; or, where it must be, disable this rule with the level that such namespaces need"
+        todo = _HELP.get(self.field, self.todo)
+        help_ = f"{todo}, or disable this rule and say which level its namespaces need"
         return Finding(f"{self.what}: {_WHO[self.level]}", rendering.overlay.place(self.path), help_)
 
 
@@ -104,5 +114,5 @@ def _closer(path: Steps, field: str, what: str, spec: Object) -> Steps:
 
 def _field(where: str, what: str) -> str:
     """The field that a refusal is about: of volumes and ports, what it names first."""
-    last = where.rpartition(".")[2]
+    last = where.removesuffix(".type").rpartition(".")[2]
     return what.partition(" ")[0] if last.endswith("]") or last == "ports" else last

@@ -2,7 +2,8 @@
 
 Level `baseline` allows a short list, NET_ADMIN and NET_RAW not among them; `restricted` allows NET_BIND_SERVICE alone.
 So the pod does not start in namespaces of those levels, with its sidecar or, where it is required, at all. Where the
-capability is the template's point, disable this rule on its line and say which level it needs.
+capability is the template's point, disable this rule on its line and say which level it needs:
+`- NET_ADMIN  # lint: disable=added-capabilities iptables needs it; namespaces at level privileged`.
 
 Source: Kubernetes docs, "Pod Security Standards", Capabilities.
 

@@ -68,7 +68,7 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._envoy import bindings
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
 from injector.authoring.lint.rules._values import leaves, usual
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.errors import Place
 
 SEVERITY = "error"
@@ -79,6 +79,9 @@ _LISTENS = re.compile(
     r"(?P<host>\[[0-9a-fA-F:]*\]|[A-Za-z0-9.*-]+)?:?(?P<port>[0-9]{1,5})\b",
     re.IGNORECASE,
 )
+#: The same as a value of YAML or JSON, such as `endpoint: 127.0.0.1:13133`, under a key of such a name.
+_ADDRESS = re.compile(r"(?:https?://)?(?P<host>\[[0-9a-fA-F:]*\]|[A-Za-z0-9.*-]*):(?P<port>[0-9]{1,5})/?\Z")
+_KEY = re.compile(r"listen|bind|addr|endpoint", re.IGNORECASE)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
@@ -114,11 +117,20 @@ def _bindings(rendering: Rendering, subject: Subject) -> Iterator[tuple[str, int
         else:
             for host, port, path in bindings(rendered.value):
                 yield host, port, rendered.place(path)
+            for path, value in leaves(rendered.value):
+                address = _ADDRESS.match(value) if isinstance(value, str) and _KEY.search(_key(path)) else None
+                if address is not None:
+                    yield address["host"], int(address["port"]), rendered.place(path)
     for path, container in rendering.sidecars():
         for field in ("command", "args", "env"):
             for where, word in leaves(container.get(field), (*path, field)):
                 for found in _LISTENS.finditer(word) if isinstance(word, str) else ():
                     yield found["host"] or "", int(found["port"]), rendering.overlay.place(where)
+
+
+def _key(path: Steps) -> str:
+    """The nearest key that leads to a value."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
 def _source(file: str, line: int, found: re.Match[str], subject: Subject) -> Place:
