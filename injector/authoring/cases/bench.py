@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.branches import marked
+from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.suite import Checked
-from injector.errors import InjectionError, InjectorError, Place, TemplateError
+from injector.errors import InjectionError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object
-from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
+from injector.templates.choice import names_in
 from injector.templates.limits import limited
 from injector.templates.load import gallery_path, load_template, read_folder
 from injector.templates.parameters import resolve
-from injector.templates.places import normal
 from injector.templates.problem import Problem
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
@@ -48,7 +48,6 @@ class Outcome:
     namespace: Namespace
     config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
     given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
-    mistake: Problem | None = None  #: where in a template it failed to render
 
 
 class Bench:
@@ -65,16 +64,16 @@ class Bench:
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
-        for name in checked.case.templates or ():
-            if name not in self._templates:
-                self._templates[name] = self._load(name)
+        try:
+            self._known(checked, self._settings(checked))
+        except CaseError:  # told when the case is run
+            return
 
     def run(self, checked: Checked) -> Outcome:
         """What inject() makes of a case. Raises CaseError for a case that names what there is not."""
         case = checked.case
         settings = self._settings(checked)
-        names = case.templates or [self.template.name]
-        known = {name: self._template(checked, index, name) for index, name in enumerate(names)}
+        known = self._known(checked, settings)
         overrides = self._overrides(checked, known)
         snapshot = _snapshot(settings, Catalog(known.values()), checked)
         given = checked.given
@@ -83,7 +82,7 @@ class Bench:
             given.pod,
             namespace,
             snapshot,
-            names=names,
+            names=None if case.templates == CHOSEN else list(known),
             overrides=overrides,
             workload=None if given.pod is given.obj else workload_of_object(given.obj),
         )
@@ -93,7 +92,6 @@ class Bench:
             namespace,
             config_files(injection, settings),
             self._given(given.pod, namespace, settings, overrides),
-            mistake_of(injection, known.values()),
         )
 
     def _given(
@@ -117,10 +115,23 @@ class Bench:
         except InjectorError as error:
             raise CaseError(_settings_problem(checked, str(error))) from None
 
+    def _known(self, checked: Checked, settings: Settings) -> dict[str, Template]:
+        """The templates that there are for a case, by name, in its order."""
+        given = checked.case.templates
+        if given != CHOSEN:
+            names = [self.template.name] if given is None else given
+            return {name: self._template(checked, index, name) for index, name in enumerate(names)}
+        # those that somebody may name; the others of the folder are no business of this case
+        annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
+        named = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        known = {self.template.name: self.template}
+        for name in (*named, *settings.templates):
+            if self._loaded(name) is not None:
+                known[name] = self._template(checked, 0, name)
+        return known
+
     def _template(self, checked: Checked, index: int, name: str) -> Template:
-        if name not in self._templates:
-            self._templates[name] = self._load(name)
-        found = self._templates[name]
+        found = self._loaded(name)
         if isinstance(found, Problem):
             raise CaseError(found)
         if found is None:
@@ -128,6 +139,11 @@ class Bench:
             message = f"no template {name}{hint(name, known)}"
             raise CaseError(checked.problem("case", message, "templates", index))
         return found
+
+    def _loaded(self, name: str) -> Template | Problem | None:
+        if name not in self._templates:
+            self._templates[name] = self._load(name)
+        return self._templates[name]
 
     @property
     def _parents(self) -> tuple[Path, ...]:
@@ -184,20 +200,6 @@ def _settings_problem(checked: Checked, message: str) -> Problem:
     """What is wrong with the settings of a case, at the key that the message names."""
     named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
     return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)
-
-
-def mistake_of(injection: Injection, templates: Iterable[Template]) -> Problem | None:
-    """Where in which template a render failed, as its message tells."""
-    if injection.reason is not Reason.TEMPLATE_FAILED:
-        return None
-    for template in templates:
-        found = re.match(rf"{injection.reason}: {re.escape(template.name)}/([^:]+):(\d+):(\d+): ", injection.message)
-        if found and found[1] in template.sources:
-            line = int(found[2])
-            lines = normal(template.sources[found[1]]).split("\n")
-            place = Place(found[1], line, int(found[3]), lines[line - 1] if line <= len(lines) else "")
-            return Problem("render", injection.message[found.end() :], template.origin or template.name, place)
-    return None
 
 
 def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -18,6 +18,10 @@ _DECISIONS: dict[Effect, Decision] = {
     Effect.MARK: "failed",
     Effect.REFUSE: "refused",
 }
+
+
+#: In place of templates: by annotations, selectors and settings, as in a cluster.
+CHOSEN: Final = "chosen"
 
 
 def decision_of(injection: Injection) -> Decision:
@@ -67,7 +71,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     namespace: GivenNamespace = GivenNamespace()
     params: Annotated[dict[str, Any], about("Parameters, before any annotation.")] = {}
     settings: Annotated[dict[str, Any], about("Settings of the injector, as in its settings file.")] = {}
-    templates: Annotated[list[str] | None, about("The templates in order; left out: this one.")] = None
+    templates: Annotated[
+        list[str] | Literal["chosen"] | None,
+        about("The templates in order; left out: this one. `chosen`: those that a cluster would choose for the pod."),
+    ] = None
     kubernetes: Annotated[str | None, about('Version of the API server, such as "1.30".')] = None
     expect: Expect
     validate: Annotated[bool, about("Whether the real programs check the config files.")] = True

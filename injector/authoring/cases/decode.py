@@ -70,6 +70,9 @@ def _words(kind: Any, value: Any, steps: Steps, error: str) -> str:
         return f"{called} is {_scalar(value)}{near}"
     if isinstance(value, Absent):
         return f"{called} cannot be !absent; that is for `expect.pod` and `expect.files`"
+    if "Invalid enum value" in error:  # one of several kinds
+        words = [word for kind_ in get_args(kind) for word in _enum(kind_)]
+        return f"{called} is {_scalar(value)}; it has to be a list or {' or '.join(words)}"
     if wrong := _EXPECTED.search(error):
         wanted = " or ".join(_KINDS.get(k, k) for k in wrong[1].split(" | ") if k != "null")
         found = _kind_of(value)

@@ -146,11 +146,11 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
     expect, injection = checked.case.expect, outcome.injection
     decision = decision_of(injection)
     if decision != expect.decision:
-        said = f"{injection.reason}, see below" if outcome.mistake is not None else injection.message
+        said = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
         message = f"decision: expected {expect.decision}, found {decision}: {said}"
         yield checked.problem("decision", message, "expect", "decision")
-        if outcome.mistake is not None:
-            yield outcome.mistake
+        if injection.mistake is not None:
+            yield Problem.of(injection.mistake)
         return
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"

@@ -112,6 +112,16 @@ MISTAKES = [
         "templates is empty; name at least one or leave it out",
     ),
     (
+        f"cases:\n- name: a\n  templates: envoy\n  {EXPECT}\n",
+        "tests/cases.yaml:3:14",
+        'templates is "envoy"; it has to be a list or chosen',
+    ),
+    (
+        f"cases:\n- name: a\n  templates: {{}}\n  {EXPECT}\n",
+        "tests/cases.yaml:3:14",
+        "templates has to be a string or a list, and is a mapping",
+    ),
+    (
         f"cases:\n- name: a\n  namespace: {{labels: {{a: true}}}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:27",
         "namespace.labels.a has to be a string, and is a boolean (true); put it in quotes",

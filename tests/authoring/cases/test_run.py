@@ -87,6 +87,21 @@ cases:
   params: {nginx.app-port: 8080}
   expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx}, {name: logger}]}}}
   validate: false
+- name: chosen by nobody but the settings
+  templates: chosen
+  settings: {templates: [nginx]}
+  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx}, !absent {name: logger}]}}}
+  validate: false
+- name: chosen by its selector
+  templates: chosen
+  pod: {metadata: {labels: {logs: "yes"}}, spec: {containers: [{name: web}]}}
+  expect: {decision: injected, message: (logger), pod: {spec: {initContainers: [{name: logger}]}}}
+- name: chosen by an annotation that names others
+  templates: chosen
+  pod:
+    metadata: {labels: {logs: "yes"}, annotations: {sidecar.injector/templates: "beside, loger"}}
+    spec: {containers: [{name: web}]}
+  expect: {decision: failed, reason: unknown-template, message: did you mean logger?}
 - name: beside a template of the same folder
   templates: [beside, logger]
   expect: {decision: injected, pod: {metadata: {labels: {beside: "yes"}}}}
@@ -121,7 +136,8 @@ def test_cases_that_pass(results: Callable[..., list[Result]], injected: str, tm
     beside.mkdir()
     (beside / "template.yaml").write_text("description: x\n")
     (beside / "overlay.yaml.j2").write_text('metadata: {labels: {beside: "yes"}}\n')
-    done = results(PASSING, tests__web_yaml=WEB, tests__injected_yaml=injected)
+    selector = f"{TEMPLATE}selector: {{matchLabels: {{logs: 'yes'}}}}\n"
+    done = results(PASSING, tests__web_yaml=WEB, tests__injected_yaml=injected, **{"template.yaml": selector})
     assert {r.checked.case.name: [str(p) for p in r.problems] for r in done if r.problems} == {}
     assert len(done) == len(re.findall("^- name", PASSING, re.MULTILINE))
 
