@@ -127,6 +127,8 @@ def _words(error: Exception) -> str:
         return "macros or includes call each other without end"
     if isinstance(error, MemoryError):
         return TOO_LARGE
+    if isinstance(error, UndefinedError) and str(error).startswith("the inline if-expression"):
+        return "nothing is written here: the `if` within {{ }} is false and has no else; write {{ a if b else c }}"
     if isinstance(error, FaultError | UndefinedError):
         return str(error)
     if isinstance(error, ZeroDivisionError):

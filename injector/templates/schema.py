@@ -165,7 +165,9 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
     if "minimum" in schema and "maximum" in schema:
         limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
-    limits = [limit for limit in limits if not words.endswith(limit)]  # a port's own bounds, given once more
+    if form == "port" and limits and {"minimum", "maximum"} & schema.keys():  # narrower than those of any port
+        limits[0] = f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"
+        words = "a port"
     return " ".join([words, *([" and ".join(limits)] if limits else [])])
 
 
