@@ -32,8 +32,8 @@ def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Steps | Non
 
 def _container(rendering: Rendering, name: Any) -> Steps | None:
     """The overlay's container of a name, or else `"*"`."""
-    found = {value.get("name"): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
-    return found.get(name, found.get(EVERY_CONTAINER))
+    found = {str(value.get("name")): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
+    return found.get(str(name), found.get(EVERY_CONTAINER))
 
 
 def _descend(ours: Any, after: Any, path: Sequence[str | int]) -> Steps:

@@ -20,7 +20,7 @@ class Reference:
 def references(rendering: Rendering) -> Iterator[Reference]:
     """Every reference of an overlay to its generated ConfigMap: volumes, projected ones, variables, `subPath`s."""
     name = rendering.context.configmap
-    volumes = {}
+    volumes: dict[str, Any] = {}
     for path, volume in rendering.volumes():
         sources = [(path, volume)]
         projected = plain_mapping(volume.get("projected")).get("sources")
@@ -28,7 +28,7 @@ def references(rendering: Rendering) -> Iterator[Reference]:
         for at, source in sources:
             config_map = plain_mapping(source.get("configMap"))
             if config_map.get("name") == name:
-                volumes[volume.get("name")] = config_map
+                volumes[str(volume.get("name"))] = config_map
                 yield from _items((*at, "configMap"), config_map)
     for path, container in [*rendering.containers(), *rendering.everywhere()]:
         for n, source in _mappings(container.get("envFrom")):
@@ -39,7 +39,7 @@ def references(rendering: Rendering) -> Iterator[Reference]:
             if key.get("name") == name:
                 yield Reference((*path, "env", n, "valueFrom", "configMapKeyRef", "key"), str(key.get("key")))
         for n, mount in _mappings(container.get("volumeMounts")):
-            taken = volumes.get(mount.get("name"))
+            taken = volumes.get(str(mount.get("name")))
             if taken is not None and not taken.get("items") and isinstance(mount.get("subPath"), str):
                 yield Reference((*path, "volumeMounts", n, "subPath"), mount["subPath"])
 

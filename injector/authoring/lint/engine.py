@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -62,6 +63,9 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         path = Path(given)
         if path.is_file():
             path = path.parent
+            if not _is_template(path):
+                problems.append(Problem("file", "this is no file of a template", given, Place("")))
+                continue
         try:
             inner = [path] if _is_template(path) else sorted(p for p in path.iterdir() if _is_template(p))
             if not inner:
@@ -100,7 +104,8 @@ def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object
         return results
     rules()  # here, so that each worker has them from the start
     done: dict[str, Linted] = {}
-    with ProcessPoolExecutor(workers) as pool:
+    pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent)
+    try:
         futures = {pool.submit(lint_template, path, options): path for path in paths}
         for future in as_completed(futures):
             path = futures[future]
@@ -110,7 +115,14 @@ def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object
                 message = "the linter was killed over this template or one beside it: lint them one by one"
                 done[path] = Linted(path, (Problem("limit", message, path, Place("")),))
             told(done[path])
+    finally:
+        pool.shutdown(cancel_futures=True)
     return [done[path] for path in paths]
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C is told to everybody at a terminal; a worker would answer it with a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def lint_template(path: str, options: Options) -> Linted:

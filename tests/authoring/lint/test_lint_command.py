@@ -154,7 +154,7 @@ def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
     new = lint(tool, "--only", "schema", "--kubernetes-version", "1.36")
     old = lint(tool, "--only", "schema", "--kubernetes-version", "1.30")
     assert (new.returncode, old.returncode) == (0, 1)
-    assert "there is no field stopSignal here" in old.stdout
+    assert "there is no field stopSignal here" in old.stdout and "; Kubernetes 1.37 has it\n" in old.stdout
 
 
 def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> None:
@@ -290,3 +290,10 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tool / "overlay.yaml.j2").write_bytes(b"\xff\xfe\x00")
     done = lint("tool", cwd=tmp_path)
     assert done.returncode == 1 and "UTF-8" in done.stdout and "tool/overlay.yaml.j2" in done.stdout
+
+
+def test_a_file_that_is_of_no_template(tmp_path: Path) -> None:
+    write(tmp_path, {})
+    (tmp_path / "notes.txt").write_text("")
+    done = lint("notes.txt", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "notes.txt: error: this is no file of a template [file]\n")

@@ -20,8 +20,6 @@ Good:
       containers:
       - name: tool
         image: registry.example:5000/tool:1.2.3
-
-Proof: the API server takes any tag; which image a registry hands out under it is no matter of the cluster.
 """
 
 from __future__ import annotations

@@ -29,8 +29,6 @@ Good:
     metadata:
       annotations:
         example.com/first: "{{ params.targets | first | default('none') }}"
-
-Proof: a pod that the template does not render for never reaches the API server with its sidecar.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.back import overlay_path
-from injector.authoring.lint.kubernetes import SchemaError, schema_errors
+from injector.authoring.lint.kubernetes import SchemaError, schema_errors, versions
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.errors import Place
 from injector.templates.template import OVERLAY
@@ -51,7 +51,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for error in schema_errors(rendering.after, subject.kubernetes):
             if (error.path, error.message) not in told:  # finding the author's place takes a render of its own
                 told.add((error.path, error.message))
-                yield Finding(error.message, _place(rendering, error), f"seen for {rendering.title}")
+                yield Finding(
+                    error.message, _place(rendering, error), f"seen for {rendering.title}{_newer(error, rendering)}"
+                )
 
 
 def _place(rendering: Rendering, error: SchemaError) -> Place:
@@ -59,3 +61,11 @@ def _place(rendering: Rendering, error: SchemaError) -> Place:
     if path is None:
         return rendering.overlay.place(("spec",), key=True) if rendering.overlay.value else Place(OVERLAY)
     return rendering.overlay.place(path, key=bool(error.field) or not path)
+
+
+def _newer(error: SchemaError, rendering: Rendering) -> str:
+    """That a later Kubernetes has the field, if it has."""
+    newest = max(versions())
+    if not error.field or error in schema_errors(rendering.after, newest):
+        return ""
+    return f"; Kubernetes {newest[0]}.{newest[1]} has it"

@@ -41,8 +41,6 @@ Good:
       volumes:
       - name: tool-config
         configMap: {name: "{{ files.configmap }}"}
-
-Proof: it is the kubelet that looks for the file, and a control plane without nodes has none.
 """
 
 from __future__ import annotations
