@@ -189,6 +189,36 @@ def test_unmounted_files(control_plane: ControlPlane, namespace: NamespaceFactor
     assert "tool.yaml" in str(good["spec"]["volumes"])
 
 
+@proves("unknown-file")
+def test_unknown_file(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns = namespace()
+    for which, has_it in (("bad", False), ("good", True)):
+        made = stored(control_plane, Example("unknown-file", which).inject(app(which)).pod, ns)
+        assert control_plane.api.warnings == [], "nobody is told"
+        (mount,) = [m for m in container(made, "tool")["volumeMounts"] if "subPath" in m]
+        (volume,) = [v for v in made["spec"]["volumes"] if v["name"] == mount["name"]]
+        assert (mount["subPath"] in [item["path"] for item in volume["downwardAPI"]["items"]]) is has_it
+
+
+@proves("image-tag")
+def test_image_tag(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns, policies = namespace(), {}
+    for which in ("bad", "good"):
+        made = stored(control_plane, Example("image-tag", which).inject(app(which)).pod, ns)
+        policies[which] = container(made, "tool")["imagePullPolicy"]
+    assert policies == {"bad": "Always", "good": "IfNotPresent"}, "each start asks the registry"
+
+
+@proves("renders")
+def test_renders(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns, given = namespace(), {"tool.sidecar.injector/targets": "[]"}
+    bad = Example("renders", "bad").inject(app("bad", annotations=given))
+    assert (bad.effect, bad.reason) == (Effect.MARK, Reason.TEMPLATE_FAILED)
+    assert "example.com/first" not in stored(control_plane, bad.pod, ns)["metadata"]["annotations"]
+    good = stored(control_plane, Example("renders", "good").inject(app("good", annotations=given)).pod, ns)
+    assert good["metadata"]["annotations"]["example.com/first"] == "none"
+
+
 @proves("volume-name")
 def test_volume_name(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
