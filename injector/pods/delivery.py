@@ -108,7 +108,10 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
         return volume
     source = volume["configMap"]
     items = []
-    for item in source.get("items") or [{"key": name, "path": name} for name in annotations]:
+    listed = source.get("items") or [{"key": name, "path": name} for name in annotations]
+    if not isinstance(listed, list):
+        raise InjectionError(Reason.TEMPLATE_FAILED, "the items of a volume's configMap are no list")
+    for item in listed:
         key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
             raise InjectionError(Reason.TEMPLATE_FAILED, f"a volume takes file {key}, which the template does not make")

@@ -65,6 +65,7 @@ def test_a_source_of_a_projected_volume_is_turned_as_well() -> None:
         {"containers": [{"name": "*", "env": [{"valueFrom": {"configMapKeyRef": {"name": "made", "key": "a.conf"}}}]}]},
         {"volumes": [{"name": "v", "configMap": {"name": "made", "items": [{"key": "c.conf", "path": "c"}]}}]},
         {"volumes": [{"name": "v", "configMap": {"name": "made", "items": [{"path": "c"}]}}]},
+        {"volumes": [{"name": "v", "configMap": {"name": "made", "items": 1}}]},
     ],
 )
 def test_what_would_wait_for_a_config_map_for_ever_is_refused(spec: dict[str, Any]) -> None:
