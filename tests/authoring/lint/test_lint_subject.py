@@ -226,3 +226,15 @@ def test_the_sample_pods_themselves_are_right(tmp_path: Path) -> None:
     assert len(renderings) == len(SAMPLE_PODS)
     for version in ((1, 25), (1, 30), (1, 36)):
         assert [error for rendering in renderings for error in schema_errors(rendering.after, version)] == []
+
+
+def test_a_file_that_there_is_not_is_told_once(tmp_path: Path) -> None:
+    overlay = (
+        "spec:\n  containers:\n  - {name: tool, image: 'tool:1', volumeMounts: [{name: c, mountPath: /c}]}\n"
+        '  volumes:\n  - {name: c, configMap: {name: "{{ files.configmap }}", items: [{key: b.yaml, path: b}]}}\n'
+    )
+    files = {"template.yaml": "files: {a.yaml: {}}\n", "a.yaml.j2": "a: 1\n", "overlay.yaml.j2": overlay}
+    problems = found(write(tmp_path, files), only=frozenset({"renders", "unknown-file"}))
+    assert [(p.rule, p.place.line, p.message) for p in problems] == [
+        ("unknown-file", 5, "the template makes no file b.yaml; did you mean a.yaml?")
+    ]

@@ -45,6 +45,8 @@ SEVERITY = "error"
 
 #: The container or volume that a constraint's message names.
 _PART = re.compile(r'(containers|initContainers|volumes)\[([^\]]+)\]|(container|volume) "([^"]+)"')
+#: What a pod that gets its files by annotation says of a file that there is not.
+_UNKNOWN_FILE = "which the template does not make"
 #: Refusals that a template alone brings about.
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
@@ -70,6 +72,8 @@ def _failed(subject: Subject, failure: Failure) -> Finding | None:
         return Finding(failure.message, subject.manifest(("parameters", failure.parameter)))
     if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
         return None
+    if _UNKNOWN_FILE in failure.message:
+        return None  # the rule unknown-file tells it at its place
     return Finding(failure.message, failure.place, f"seen for {failure.title}")
 
 
