@@ -40,12 +40,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         ipv6: bool = True,
         start: bool = True,
         secrets: Mapping[str, Mapping[str, str]] | None = None,
+        maps: Mapping[str, Mapping[str, str]] | None = None,
         **options: Any,
     ) -> Iterator[RunningPod]:
         pod = options.pop("pod", None) or app_pod()
         injection = injected(template, parameters, pod, **options)
         folder = tmp_path_factory.mktemp(template)
-        files = config_maps(injection)
+        files = {**config_maps(injection), **(maps or {})}
         with network(ipv6=ipv6) as net, RunningPod(injection.pod, files, net, folder, secrets) as result:
             if start:
                 result.start()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import secrets
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,11 +86,19 @@ class Provider:
 
 
 @contextmanager
-def provider(namespace: Namespace, port: int, client_secret: str, **user: Any) -> Iterator[Provider]:
-    """A provider in a namespace, for the client `web`, within the block."""
-    known = Provider(f"http://{namespace.ipv4}:{port}", "web", client_secret, {"sub": "1", **user})
+def provider(
+    namespace: Namespace, port: int, client_secret: str, tls: ssl.SSLContext | None = None, **user: Any
+) -> Iterator[Provider]:
+    """A provider in a namespace, for the client `web`, within the block; over TLS with a context for it."""
+    issuer = f"{'http' if tls is None else 'https'}://{namespace.ipv4}:{port}"
+    known = Provider(issuer, "web", client_secret, {"sub": "1", **user})
 
     class Pages(Handler):
+        def setup(self) -> None:
+            if tls is not None:
+                self.request = tls.wrap_socket(self.request, server_side=True)
+            super().setup()
+
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             if url.path == "/authorize":

@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from injector.cli.certificates import Certificates
 from tests.dataplane.app import Handler
 from tests.dataplane.calls import service
 from tests.dataplane.network import Namespace
@@ -35,11 +38,16 @@ class Received:
 
 
 @contextmanager
-def http_receiver(namespace: Namespace, port: int) -> Iterator[Received]:
-    """Takes posts of JSON, as an array or one object a line, within the block."""
+def http_receiver(namespace: Namespace, port: int, tls: ssl.SSLContext | None = None) -> Iterator[Received]:
+    """Takes posts of JSON, as an array or one object a line, within the block; over TLS with a context for it."""
     received = Received()
 
     class Collect(Handler):
+        def setup(self) -> None:
+            if tls is not None:
+                self.request = tls.wrap_socket(self.request, server_side=True)
+            super().setup()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.headers.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
@@ -92,6 +100,16 @@ def forward_receiver(namespace: Namespace, port: int) -> Iterator[Received]:
     finally:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
+
+
+def tls_context(certificates: Certificates, folder: Path) -> ssl.SSLContext:
+    """A server's context with a certificate; its files are kept in the folder."""
+    folder.mkdir()
+    (folder / "tls.crt").write_bytes(certificates.certificate)
+    (folder / "tls.key").write_bytes(certificates.key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    return context
 
 
 def _event_time(code: int, data: memoryview) -> float:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from injector.cli.certificates import make_certificates
 from tests.dataplane import writer
 from tests.dataplane.calls import call, eventually
 from tests.dataplane.conftest import Run
 from tests.dataplane.gallery import APP_FILES, PYTHON
 from tests.dataplane.pod_runner import RunningPod
-from tests.dataplane.receivers import Received, forward_receiver, http_receiver
+from tests.dataplane.receivers import Received, forward_receiver, http_receiver, tls_context
 from tests.parts import require
 
 PORT = 9880
@@ -140,6 +141,27 @@ def test_the_secret_and_the_path_of_a_post(run: Run) -> None:
         eventually(lambda: received.records)
     assert received.headers[0]["authorization"] == "Bearer s3cret"
     assert received.headers[0]["path"] == "/in?stream=web"
+
+
+@pytest.mark.parametrize(
+    ("authority", "name"), [("ours", "10.99.0.1"), ("another", "10.99.0.1"), ("ours", "b.example")]
+)
+def test_tls_with_an_authority_of_our_own(run: Run, tmp_path: Path, authority: str, name: str) -> None:
+    certificates = make_certificates([name], days=1)
+    other = make_certificates([name], days=1)
+    given = certificates if authority == "ours" else other
+    parameters = target(output="http", tls=True, **{"ca-configmap": "our-ca"})
+    maps = {"our-ca": {"ca.crt": given.authority.decode()}}
+    with (
+        run("fluent-bit", parameters, pod=writing_pod(), start=False, maps=maps) as pod,
+        http_receiver(pod.network.outside, PORT, tls_context(certificates, tmp_path / "tls")) as received,
+    ):
+        pod.start()
+        if (authority, name) == ("ours", "10.99.0.1"):
+            eventually(lambda: received.records)
+        else:
+            eventually(lambda: "retry" in pod.errors("fluent-bit"))
+            assert not received.records
 
 
 def test_what_is_written_while_the_receiver_is_away_comes_later(run: Run) -> None:

@@ -10,10 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from injector.cli.certificates import make_certificates
 from tests.dataplane.calls import Answer, call, eventually
 from tests.dataplane.conftest import Run
 from tests.dataplane.oidc import Provider, provider
 from tests.dataplane.pod_runner import PodFailed, RunningPod
+from tests.dataplane.receivers import tls_context
 from tests.parts import require
 
 PORT, METRICS, ISSUER = 4180, 4181, 9000
@@ -207,6 +209,28 @@ def test_trusted_addresses_and_an_ingress(run: Run) -> None:
         answer = get(pod, **{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "front.example"})
         asked = parse_qs(urlsplit(answer.headers["location"]).query)
         assert asked["redirect_uri"] == ["https://front.example/oauth2/callback"]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_provider_whose_authority_is_our_own(run: Run, tmp_path: Path, ours: bool) -> None:
+    certificates, other = (make_certificates(["10.99.0.1"], days=1) for _ in range(2))
+    given = certificates if ours else other
+    with (
+        run(
+            "oauth2-proxy",
+            {**parameters(), "issuer-url": f"https://10.99.0.1:{ISSUER}", "ca-configmap": "our-ca"},
+            start=False,
+            secrets={"web-login": SECRET},
+            maps={"our-ca": {"ca.crt": given.authority.decode()}},
+        ) as pod,
+        provider(pod.network.outside, ISSUER, SECRET["client-secret"], tls_context(certificates, tmp_path / "tls")),
+    ):
+        if ours:
+            pod.start()
+            assert get(pod).headers["location"].startswith(f"https://10.99.0.1:{ISSUER}/authorize?")
+        else:
+            with pytest.raises(PodFailed, match="certificate signed by unknown authority"):
+                pod.start()
 
 
 def test_without_the_provider_the_pod_does_not_start(run: Run) -> None:
