@@ -14,6 +14,8 @@ from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
 from injector.webhook.sources import files_of
 
+_SAME = "No difference: the pod has all of it already, or there is nothing to add."
+
 
 @click.command()
 @click.argument("template")
@@ -72,7 +74,7 @@ def render(
         click.echo(line, err=True)
     click.echo(_shown(made, wanted), nl=False)
     if diff and not made.text:
-        click.echo("No difference: the pod has all of it already.", err=True)
+        click.echo(_SAME, err=True)
     return 0
 
 
@@ -92,7 +94,7 @@ def _watch(wanted: Wanted) -> int:
             made = preview(wanted, documents)
         except (InjectorError, click.ClickException) as error:
             return words_of(error) + "\n"
-        return "".join(f"{line}\n" for line in _warnings(made)) + _shown(made, wanted)
+        return "".join(f"{line}\n" for line in _warnings(made)) + (_shown(made, wanted) or f"{_SAME}\n")
 
     return watch_files(files, draw, wanted.template)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,21 +18,35 @@ from injector.webhook.sources import fingerprints
 _POLL_SECONDS = 0.15
 #: Clear the screen and what can be scrolled back to, and go to its upper left corner (ECMA-48; xterm for the second).
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
+#: Lines that stay in sight above the one that changed.
+_ABOVE = 5
+#: Hashes: a name made from content changes with every edit, and nobody looks for that.
+_HASH = re.compile(r"[0-9a-f]{10,}")
 
 
 def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: str) -> int:
     """Show what `draw` gives, and show it again when one of `files()` changes. Ends with 0 when it is interrupted.
 
-    A terminal is cleared before; elsewhere each version stands below a line that says what changed.
+    A terminal is cleared before, and shows the part with the latest change where all of it does not fit. Elsewhere each
+    version stands below a line that says what changed.
     """
     terminal = sys.stdout.isatty()
-    seen: dict[str, object] | None = None
+    seen: dict[str, object] = {}
+    head, text, before, size = "", "", "", None
     try:
         while True:
             now = fingerprints(files())
-            if now != seen:
-                _show(draw(), _head(what, seen, now, terminal), terminal)
-                seen = now
+            changed = [Path(file).name for file in {**seen, **now} if seen.get(file) != now.get(file)]
+            if changed:
+                first, seen = not seen, now
+                head = _head(what, changed, first=first, watched=len(now))
+                before, text = text, draw()
+                if not terminal:
+                    click.echo(("" if first else f"===== {head} =====\n") + text, nl=False)
+                    sys.stdout.flush()
+            if terminal and (changed or size != _size()):
+                size = _size()
+                _show(head, window(text, before, *size))
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         if terminal:
@@ -37,17 +54,70 @@ def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: st
         return 0
 
 
-def _head(what: str, before: dict[str, object] | None, now: dict[str, object], terminal: bool) -> str:
-    if before is None:
-        return f"{what}, {len(now)} files are watched; Ctrl-C ends" if terminal else ""
-    changed = [Path(file).name for file in {**before, **now} if before.get(file) != now.get(file)]
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a text that is in sight: lines `first` to `last` of `lines`, counted from 1."""
+
+    text: str
+    first: int
+    last: int
+    lines: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether that is all of it."""
+        return self.last - self.first + 1 == self.lines
+
+
+def window(text: str, before: str, columns: int, rows: int) -> Window:
+    """As much of a text as fits below a heading of two lines, with the first line that is another than before.
+
+    Columns and rows are the terminal's; 0 where it does not say, and then all of the text is in sight.
+    """
+    lines = text.splitlines()
+    heights = [1 if not columns else max(1, -(-len(click.unstyle(line)) // columns)) for line in lines]
+    room = rows - 3
+    if rows <= 0 or room < 1 or sum(heights) <= room:
+        return Window(text, 1, len(lines), len(lines))
+    first = max(0, _first_change(lines, before.splitlines()) - _ABOVE)
+    while first and sum(heights[first - 1 :]) <= room:  # never less than fits
+        first -= 1
+    last, used = first, 0
+    while last < len(lines) and used + heights[last] <= room:
+        used += heights[last]
+        last += 1
+    last = max(last, first + 1)
+    return Window("".join(f"{line}\n" for line in lines[first:last]), first + 1, last, len(lines))
+
+
+def _first_change(lines: list[str], before: list[str]) -> int:
+    """The index of the first line that is not what it was, hashes aside; 0 where nothing was, or nothing changed."""
+    if not before:
+        return 0
+    for index, line in enumerate(lines):
+        if index >= len(before) or _HASH.sub("", line) != _HASH.sub("", before[index]):
+            return index
+    return 0 if len(lines) == len(before) else len(lines) - 1
+
+
+def _head(what: str, changed: list[str], *, first: bool, watched: int) -> str:
+    if first:
+        return f"{what}, {watched} files are watched; Ctrl-C ends"
     return f"{what}, {', '.join(changed)} changed at {time.strftime('%H:%M:%S')}"
 
 
-def _show(text: str, head: str, terminal: bool) -> None:
-    if terminal:
-        head = _CLEAR + click.style(head, dim=True) + "\n\n"
-    elif head:
-        head = f"===== {head} =====\n"
-    click.echo(head + text, nl=not text.endswith("\n"))
+def _show(head: str, shown: Window) -> None:
+    if not shown.whole:
+        head += f"; lines {shown.first} to {shown.last} of {shown.lines}"
+    text = shown.text if shown.text.endswith("\n") or not shown.whole else shown.text + "\n"
+    click.echo(f"{_CLEAR}{click.style(head, dim=True)}\n\n{text}", nl=False)
     sys.stdout.flush()
+
+
+def _size() -> tuple[int, int]:
+    """Columns and rows of the terminal; zeros where it does not say."""
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return 0, 0
+    return found.columns, found.lines
