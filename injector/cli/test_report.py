@@ -57,7 +57,9 @@ def summary(
     parts += [click.style(_counted(others, "other problem"), fg="red")] if others else []
     parts += [f"{left_out} left out"] if left_out else []
     validated = sum(result.validated for result in results)
+    missing = sum(len(result.missing) for result in results)
     parts += [f"{_counted(validated, 'config file')} checked by real programs"] if validated else []
+    parts += [click.style(_counted(missing, "config file", "not checked"), fg="yellow")] if missing else []
     click.echo(f"{', '.join(parts)}; {seconds:.1f} s", err=True)
 
 

@@ -97,7 +97,7 @@ class Programs:
         self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
     ) -> Refusal | None:
         with tempfile.TemporaryDirectory(prefix="injector-test-") as folder:
-            places = {place: f"{folder}/{file}" for place, file in mounts.items()}
+            places = {place: f"{folder}/{file}".rstrip("/") for place, file in mounts.items()}
             for file, text in texts.items():
                 Path(folder, file).write_text(_moved(text, places), encoding="utf-8")
             words = [_moved(word.replace("{path}", f"{folder}/{name}"), places) for word in command]
@@ -139,7 +139,10 @@ class Programs:
 
 
 def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
-    """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml."""
+    """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml.
+
+    A folder that holds all of them leads to "".
+    """
     spec = pod.get("spec") or {}
     names = {generated.name for generated in applied.files}
     found: dict[str, str] = {}
@@ -149,7 +152,7 @@ def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, s
             for mount in container.get("volumeMounts") or []:
                 path, sub = str(mount.get("mountPath", "")).rstrip("/"), mount.get("subPath")
                 if mount.get("name") in volumes:
-                    found |= {path: sub} if sub in texts else {f"{path}/{file}": file for file in texts}
+                    found |= {path: sub} if sub in texts else {path: "", **{f"{path}/{file}": file for file in texts}}
     return found
 
 
@@ -175,7 +178,8 @@ def _moved(text: str, places: Mapping[str, str]) -> str:
     if not places:
         return text
     longest_first = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
-    return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w-])", lambda found: places[found[0]], text)
+    # a folder only where nothing, or a pattern, is behind it: its other files are not ours
+    return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w.-]|/[\w.])", lambda found: places[found[0]], text)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

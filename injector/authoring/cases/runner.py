@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 
 from injector.authoring.cases.bench import Bench, Outcome
 from injector.authoring.cases.coverage import Coverage, coverage_of
@@ -92,7 +92,7 @@ def run_suites(
     chosen = [[c for c in run.suite.cases if plan.chosen(c.label)] for run in runs]
     # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.
     benches = [_bench(run, cases) for run, cases in zip(runs, chosen, strict=True)]
-    stop = Event()
+    stop, lock = Event(), Lock()
     if plan.stop_at_first and any(run.problems for run in runs):
         stop.set()
 
@@ -102,7 +102,8 @@ def run_suites(
         result = look_at_files(*begun, plan.ways)
         if plan.stop_at_first and not result.passed:
             stop.set()
-        told(result)
+        with lock:
+            told(result)
         return result
 
     futures: list[list[Future[Result | None]]] = [[] for _ in runs]

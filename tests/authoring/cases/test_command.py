@@ -167,6 +167,7 @@ def test_a_missing_program_is_loud_and_may_be_a_failure(write: Write, run: Run) 
     assert done.code == 0
     warning = f"no-such is not on PATH, so config files were not checked: {folder}/extra.conf of 2 cases"
     assert done.err.splitlines()[0] == f"warning: {warning}"
+    assert done.err.splitlines()[1].startswith("4 cases passed, 2 config files not checked; ")
     done = run(folder, "--require-programs")
     assert done.code == 1
     assert "extra.conf: no-such is not on PATH, so it cannot be checked [validate]" in done.out

@@ -59,6 +59,40 @@ def test_files_name_each_other_as_the_container_sees_them(
     assert (result.problems, result.validated, result.missing) == ([], 1, ())
 
 
+@pytest.mark.parametrize(
+    "include",
+    ["/etc/proxy/*.conf", "/etc/proxy/p*.conf", "/etc/alone.conf", "'/etc/proxy/part.conf'"],
+)
+def test_paths_of_many_kinds(results: Callable[..., list[Result]], nginx: dict[str, str], include: str) -> None:
+    nginx["main.conf.j2"] = MAIN.replace("/etc/proxy/part.conf", include)
+    (result,) = results(CASE.replace("  expect", "  params: {word: lissten}\n  expect"), **nginx)
+    if "/*" in include:  # it includes itself
+        assert "in main.conf:1" in result.problems[0].help
+    elif "*" in include:
+        assert result.problems == []  # a pattern that begins like a file: of those nothing is known
+    else:
+        assert 'unknown directive "lissten" in part.conf:2' in result.problems[0].help
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/proxy/part.confx",
+        "/etc/proxy/other",
+        "/etc/proxyx/part.conf",
+        "/x/etc/proxy/part.conf",
+        "/etc/alone.conf.d",
+    ],
+)
+def test_other_paths_stay(results: Callable[..., list[Result]], nginx: dict[str, str], path: str) -> None:
+    nginx["main.conf.j2"] = f"here: {path}\n"
+    nginx["template.yaml"] = nginx["template.yaml"].replace(
+        "nginx, -t, -q, -e, stderr, -c", f'grep, -qx, "here: {path}"'
+    )
+    (result,) = results(CASE, **nginx)
+    assert (result.problems, result.validated) == ([], 1)
+
+
 @pytest.mark.parametrize("delivery", ["configmap", "annotation"])
 def test_what_a_program_refuses_is_told_with_the_authors_line(
     results: Callable[..., list[Result]], nginx: dict[str, str], delivery: str
