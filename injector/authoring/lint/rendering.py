@@ -47,7 +47,8 @@ def make_subject(
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
     renderings: list[Rendering] = []
     failures: list[Failure] = []
-    for made in _Renders(template, kubernetes).all():
+    renders = _Renders(template, kubernetes)
+    for made in renders.all():
         if isinstance(made, Failure):
             failures.append(made)
             if made.hopeless or len(failures) == _ENOUGH:
@@ -63,6 +64,7 @@ def make_subject(
         kubernetes=kubernetes,
         renderings=tuple(renderings),
         failures=tuple(failures),
+        not_served="" if renderings or failures or renders.answered else renders.not_served,
     )
 
 
@@ -79,6 +81,8 @@ class _Renders:
     """All renderings of one template."""
 
     def __init__(self, template: Template, kubernetes: tuple[int, int]) -> None:
+        self.not_served = ""  #: why the first pod was not served
+        self.answered = False  #: whether any pod was denied, or had everything already
         # where it may be used is for namespaces to say, and no matter here
         self._template = replace(template, namespaces=None)
         self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
@@ -141,7 +145,11 @@ class _Renders:
             overrides=task.overrides,
             workload=task.workload,
         )
+        if injection.reason is Reason.NOT_SERVED:
+            self.not_served = self.not_served or injection.message.partition(": ")[2]
+            return None
         if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
+            self.answered = self.answered or injection.reason is not Reason.HOST_NETWORK
             return None
         try:
             context = _context(sample, template, task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,8 @@ class Subject:
     cases: tuple[str, ...]  #: names of the files in tests/
     kubernetes: tuple[int, int]  #: the API server's version
     renderings: tuple[Rendering, ...]
-    failures: tuple[Failure, ...] = field(default=())
+    failures: tuple[Failure, ...] = ()
+    not_served: str = ""  #: why, where the template says fail() for every pod and parameter that was tried
 
     def line_place(self, file: str, line: int, column: int = 0) -> Place:
         """The place of a 1-based line of a file, with its text; line 0 is the file as a whole."""

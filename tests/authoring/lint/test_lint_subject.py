@@ -238,3 +238,21 @@ def test_a_file_that_there_is_not_is_told_once(tmp_path: Path) -> None:
     assert [(p.rule, p.place.line, p.message) for p in problems] == [
         ("unknown-file", 5, "the template makes no file b.yaml; did you mean a.yaml?")
     ]
+
+
+def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_path: Path) -> None:
+    manifest = 'parameters:\n  key: {type: string, pattern: "^k[0-9]{9}$", description: A key.}\n'
+    overlay = "{% if params.key is none %}\n  {{ fail('set key') }}\n{% endif %}\nspec: {hostname: [x]}\n"
+    folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
+    [problem] = found(folder, only=frozenset({"renders", "schema"}))
+    assert (problem.rule, problem.place.line, problem.place.column) == ("renders", 2, 6)
+    assert problem.message.startswith("no pod that was tried is served, so nothing was looked at: set key")
+    with_example = manifest.replace("description", "examples: [k123456789], description")
+    folder = write(tmp_path, {"template.yaml": with_example, "overlay.yaml.j2": overlay})
+    assert {(p.rule, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}
+
+
+def test_a_policy_that_only_refuses_is_fine(tmp_path: Path) -> None:
+    overlay = "{% if object.metadata.labels is defined %}{{ deny('no labels') }}{% endif %}\n"
+    folder = write(tmp_path, {"template.yaml": "description: A policy.\n", "overlay.yaml.j2": overlay})
+    assert found(folder, disabled=frozenset({"readme-parameters"})) == ()

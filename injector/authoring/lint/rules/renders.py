@@ -40,6 +40,7 @@ from injector.authoring.lint.kubernetes import SchemasMissingError, schema_error
 from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject
 from injector.errors import Place
 from injector.reasons import Reason
+from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
 
@@ -53,6 +54,12 @@ _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTER
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Renders that fail, and pods that the injection refuses."""
+    if subject.not_served:
+        yield Finding(
+            f"no pod that was tried is served, so nothing was looked at: {subject.not_served}",
+            subject.search(OVERLAY, "fail("),
+            "give parameters `examples` with which it is",
+        )
     told: set[object] = set()
     for failure in subject.failures:
         finding = _failed(subject, failure)

@@ -1,0 +1,23 @@
+"""The gallery lints clean, warnings included: what it shows is what authors copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from injector.templates.load import gallery_path
+from tests.authoring.lint.support import found
+
+TEMPLATES = sorted(folder for folder in gallery_path().iterdir() if (folder / "template.yaml").is_file())
+
+
+@pytest.mark.parametrize("folder", TEMPLATES, ids=lambda folder: folder.name)
+def test_it_is_clean(folder: Path) -> None:
+    assert [str(problem) for problem in found(folder)] == []
+
+
+@pytest.mark.parametrize("folder", TEMPLATES, ids=lambda folder: folder.name)
+def test_it_is_what_the_oldest_kubernetes_takes_too(folder: Path) -> None:
+    problems = found(folder, kubernetes=(1, 30), only=frozenset({"renders", "schema"}))
+    assert [str(problem) for problem in problems] == []
