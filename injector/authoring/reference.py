@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from injector.authoring.added import Brought, brought_by
+from injector.authoring.added import brought_by
 from injector.authoring.values import code, takes
 from injector.settings import Settings
 from injector.templates.template import UNSET, Parameter, Template
@@ -33,7 +33,7 @@ def reference(template: Template, settings: Settings | None = None) -> str:
 def section(template: Template, settings: Settings | None = None) -> str:
     """What the page says below its description: sections with `##` headings, ending in one line end."""
     settings = settings or Settings()
-    parts = [*_parameters(template, settings), *_files(template), *_pods(template), *_adds(brought_by(template))]
+    parts = [*_parameters(template, settings), *_files(template), *_pods(template), *_adds(template)]
     return "\n".join(parts).strip("\n") + "\n"
 
 
@@ -98,8 +98,9 @@ def _pods(template: Template) -> Iterator[str]:
     yield ""
 
 
-def _adds(brought: Brought | None) -> Iterator[str]:
+def _adds(template: Template) -> Iterator[str]:
     yield "## What it adds\n"
+    brought = brought_by(template)
     if brought is None:
         yield "That depends on its required parameters.\n"
         return
@@ -109,7 +110,8 @@ def _adds(brought: Brought | None) -> Iterator[str]:
     if not brought.anything:
         yield "Nothing, to a pod with port 8080.\n"
         return
-    yield "With the defaults, to a pod with port 8080:\n"
+    sample = ", and a sample of what is required," if any(p.required for p in template.parameters.values()) else ","
+    yield f"With the defaults{sample} to a pod with port 8080:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))
