@@ -87,7 +87,7 @@ def test_paths_of_many_kinds(results: Callable[..., list[Result]], nginx: dict[s
 def test_other_paths_stay(results: Callable[..., list[Result]], nginx: dict[str, str], path: str) -> None:
     nginx["main.conf.j2"] = f"here: {path}\n"
     nginx["template.yaml"] = nginx["template.yaml"].replace(
-        "nginx, -t, -q, -e, stderr, -c", f'grep, -qx, "here: {path}"'
+        "nginx, -t, -q, -e, stderr, -c", f'grep, -qx, "here: {path.replace("/", "[/]")}"'
     )
     (result,) = results(CASE, **nginx)
     assert (result.problems, result.validated) == ([], 1)
