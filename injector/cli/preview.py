@@ -23,13 +23,12 @@ from injector.cli.sources import Sources, gather_one
 from injector.errors import DocumentError, InjectorError
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.making import Task, make
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, workload_of_object
-from injector.reasons import Effect, Reason
-from injector.templates.render import RenderError
+from injector.reasons import Effect
+from injector.templates.limits import limited
 from injector.templates.spelling import hint
 
 #: Whom a template is rendered for when no pod is given: an ordinary Deployment.
@@ -121,14 +120,11 @@ def _injected(obj: Object, namespaces: Namespaces, sources: Sources, name: str) 
     assert pod is not None  # noqa: S101
     workload = None if pod is obj else workload_of_object(obj)
     namespace = namespaces.of(obj)
-    result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
-    if result.reason is Reason.TEMPLATE_FAILED:
-        # An injection keeps the words of what went wrong; its author wants the place as well.
-        task = Task(namespace, sources.snapshot, result.decision, [name], sources.overrides, workload)
-        try:
-            make(pod, task)
-        except RenderError as error:
-            raise error.as_template_error() from None
+    [template] = sources.snapshot.catalog
+    with limited(name, template.origin):
+        result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
+    if result.mistake is not None:
+        raise result.mistake
     if not result.applied:
         verdict = "skipped" if result.effect is Effect.SKIP else "failed"
         raise VerdictError(f"{name}: {verdict}: {result.message}")

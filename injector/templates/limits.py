@@ -20,7 +20,7 @@ from injector.errors import TemplateError
 from injector.templates.faults import LimitError
 
 #: Seconds of processor time, and bytes on top of what the process has.
-SECONDS = 0.8
+SECONDS = 0.45
 MEMORY = 160 * 1024 * 1024
 
 TOO_SLOW = "the template takes too much time"

@@ -13,7 +13,7 @@ from injector.pods.selectors import check_selector
 from injector.templates.faults import LimitError
 from injector.templates.places import normal, place_at
 from injector.templates.schema import make_parameter
-from injector.templates.spelling import hint, shortened
+from injector.templates.spelling import cut, hint, shortened
 from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml import Builder, Node, compose, index
 from injector.templates.yaml_words import explained
@@ -54,7 +54,7 @@ class Manifest:
         """Raise TemplateError at the key or item that a path leads to."""
         place = _place(self._text, self._node, path, key=True)
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
-        raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
+        raise TemplateError(self._name, cut(message), place, rule=rule, origin=self._origin) from None
 
     def text(self, key: str) -> str:
         """A string, empty where there is none."""
@@ -117,6 +117,10 @@ class Manifest:
             except ValueError as error:
                 path, message = error.args
                 self.refuse(("parameters", name, *path), f"parameter {name}: {message}")
+            except (RecursionError, OverflowError):
+                self.refuse(
+                    ("parameters", name), f"parameter {name}: its schema is too deep or too large", rule="limit"
+                )
             except LimitError:
                 at = ("parameters", name, *(["pattern"] if "pattern" in declaration else []))
                 text = f"parameter {name}: checking its default takes too much time; write a simpler pattern"

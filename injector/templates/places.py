@@ -7,6 +7,7 @@ without looking at it. The line and column of an offset are worked out where a p
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -57,7 +58,13 @@ class PlacedLexer(Lexer):
             # what lies between two tokens are blanks that Jinja stripped
             start = text.find(piece, end)
             end = start + len(piece)
+            if token in ("integer", "float") and _too_large(piece.lower()):
+                raise TemplateSyntaxError("the number is too large", start + 1, name, filename)
             yield start + 1, token, piece
+
+
+def _too_large(number: str) -> bool:
+    return len(number) > 400 or (("e" in number and "x" not in number) and not math.isfinite(float(number)))
 
 
 def _found(message: str, text: str, start: int, end: int) -> tuple[str, int]:

@@ -14,9 +14,10 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.errors import Place, TemplateError
 from injector.templates import jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
+from injector.templates.limits import limited
 from injector.templates.memo import Memo
 from injector.templates.places import begin_with_first, expression_at, normal, place_at, word_at
-from injector.templates.spelling import hint
+from injector.templates.spelling import cut, hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.tagging import Tagged, Tags
 
@@ -91,7 +92,8 @@ class Program:
             environment.loader = _Loader(parse)
             self._tagging[root.document] = environment, tags
         environment, tags = self._tagging[root.document]
-        return Tagged(environment.get_template(root.source), tags, variables)
+        with limited(self._name, self._origin):
+            return Tagged(environment.get_template(root.source), tags, variables)
 
     def place(self, file: str, offset: int | None, word: str = "") -> Place:
         """The place of an offset in a file, or of a word in the expression there; of the file where it is None."""
@@ -182,11 +184,11 @@ class Program:
             dashed = parameter.replace("_", "-")
             if f"-{name}" in dashed and f"params.{dashed}" in text:
                 return f"params.{dashed} is read as a subtraction; write params.{parameter}", "name"
-        return f"{name} is not defined{hint(name, known)}", "name"
+        return f"{name[:60]} is not defined{hint(name, known)}", "name"
 
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
         raise TemplateError(
-            self._name, message, self.place(file, code - 1 if code else None, word), rule=rule, origin=self._origin
+            self._name, cut(message), self.place(file, code - 1 if code else None, word), rule=rule, origin=self._origin
         ) from None
 
 

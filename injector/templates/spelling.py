@@ -25,6 +25,11 @@ def hint(name: str, known: Iterable[str], what: str = "there are") -> str:
     return f"; {what}: {', '.join(names)}" if names else f"; {what} none"
 
 
+def cut(message: str, length: int = 500) -> str:
+    """A message, not longer than people read."""
+    return message if len(message) <= length else message[: length - 3] + "..."
+
+
 def shortened(value: object, length: int = 40) -> str:
     """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
     text = value if isinstance(value, str) else repr(value)

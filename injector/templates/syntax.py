@@ -275,7 +275,8 @@ class _Checker(NodeTransformer):
 
     def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
         """Let what may be rendered many times be paid for by its size, each time that it begins."""
-        units = nodes.Const(1 + _size(node.body))
+        # a file costs more to begin than a macro, which is charged as a call as well
+        units = nodes.Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
         self.generic_visit(node)
         node.body.insert(0, nodes.Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
         return node

@@ -26,6 +26,8 @@ from injector.templates.samples import sample_contexts
 #: all of it may take.
 _MEMORY = 192 * 1024 * 1024
 _CPU_SECONDS = 2
+#: Seconds of processor time for one template: it is loaded, and rendered for each sample pod.
+_TEMPLATE_SECONDS = 0.8
 _WALL_SECONDS = 10
 
 
@@ -165,7 +167,7 @@ def main() -> None:
         _cpu_limit(int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS)
         _say(_Start(name))
         try:
-            with limited(name):
+            with limited(name, seconds=_TEMPLATE_SECONDS):
                 verdict = try_one(name, sources)
         except TemplateError as error:
             verdict = _verdict(name, error)

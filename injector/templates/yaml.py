@@ -55,8 +55,9 @@ class _Loader(yaml.CSafeLoader):
 def compose(text: str) -> Node | None:
     """The nodes of the one document of a text, with their marks; None for an empty one. Raises YAMLError."""
     try:
-        if _deep(text):
-            raise ConstructorError(None, None, f"values lie more than {DEPTH} deep within each other", None)
+        mark = _deep(text)
+        if mark is not None:
+            raise ConstructorError(None, None, f"values lie more than {DEPTH} deep within each other", mark)
         loader = _Loader(text)
         try:
             node: Node | None = loader.get_single_node()
@@ -235,20 +236,22 @@ class _Faithful(Builder):
         return super().key(node)
 
 
-def _deep(text: str) -> bool:
-    """Whether values lie deeper than DEPTH. libyaml's composer recurses in C and would take the process with it."""
+def _deep(text: str) -> Any:
+    """The mark where values lie deeper than DEPTH, or None. libyaml's composer recurses in C and would take the
+    process with it.
+    """
     brackets = text.count("[") + text.count("{")
     if brackets + 2 * max(len(run) for run in _INDENT.findall(text)) < DEPTH:
-        return False
+        return None
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEPTH:
-                return True
+                return event.start_mark
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-    return False
+    return None
 
 
 def _error(node: Node, problem: str) -> ConstructorError:
