@@ -10,7 +10,7 @@ import click
 
 from injector.authoring.lint.engine import Linted, Options, find_templates
 from injector.authoring.lint.engine import lint as lint_templates
-from injector.authoring.lint.explain import explanation
+from injector.authoring.lint.explain import explanation, kinds
 from injector.authoring.lint.kubernetes import SchemasMissingError, check_version, versions
 from injector.authoring.lint.outputs import as_github, as_json, as_sarif, as_text
 from injector.authoring.lint.rule import Rule, rules
@@ -58,7 +58,7 @@ def lint(
             click.echo(f"{name:24} {rule.severity:8} {rule.documentation.summary}")
         return 0
     if explained is not None:
-        click.echo(explanation(_rule(explained), lambda text: click.style(text, bold=True)), nl=False)
+        click.echo(_explained(explained), nl=False)
         return 0
     options = Options(_names(only), _names(disabled), version or Cluster().version)
     if _NEEDS_SCHEMAS in options.rules:
@@ -107,6 +107,17 @@ def _summary(templates: int, counts: Counter[str]) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _explained(name: str) -> str:
+    """The documentation of a rule, or what an error is that no rule finds."""
+    if name in kinds():
+        return f"{_bold(name)} (error): {kinds()[name]}.\n\nThe template does not load; no comment switches that off.\n"
+    return explanation(_rule(name), _bold)
+
+
+def _bold(text: str) -> str:
+    return click.style(text, bold=True)
 
 
 def _names(given: Sequence[str]) -> frozenset[str]:

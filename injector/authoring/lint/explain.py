@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from injector.authoring.lint.rule import Rule, rules
+from injector.errors import TemplateError
 
 #: The line that ends what is written by hand on the page.
 MARK = "<!-- Made from the rules' docstrings: everything below this line. -->"
@@ -22,6 +23,11 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     if said.proof:
         parts.append(f"{bold('Proof')}\n{said.proof}")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def kinds() -> Mapping[str, str]:
+    """What keeps a template from loading, by the word in brackets behind such an error: no rule, and never off."""
+    return dict(re.findall(r"^\s*\| `(\w+)` \| (.*) \|$", TemplateError.__doc__ or "", re.MULTILINE))
 
 
 def as_markdown(rule: Rule) -> str:

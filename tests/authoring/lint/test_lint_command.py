@@ -143,6 +143,11 @@ def test_rules_are_listed_and_explained() -> None:
             assert explained.stdout.startswith(f"{name} (") and "\nBad\n    # " in explained.stdout
 
 
+def test_what_keeps_a_template_from_loading_is_explained_too() -> None:
+    done = lint("--explain", "yaml")
+    assert done.returncode == 0 and done.stdout.startswith("yaml (error): what it writes, or template.yaml, is not")
+
+
 # ------------------------------------------------------------------------------------- other versions, no schemas
 
 
