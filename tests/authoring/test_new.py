@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -14,7 +18,9 @@ import pytest
 from injector.authoring.added import brought_by
 from injector.authoring.scaffold import STARTER, legal_name, scaffold
 from injector.authoring.schemas import schema_of
+from injector.cli.processes import free_ports
 from injector.templates.load import load_template, read_folder
+from tests import parts
 from tests.authoring.commands import GALLERY, ROOT, injector
 
 NEW = "mine"
@@ -126,6 +132,37 @@ def test_the_starter_s_readme_has_its_reference(copies: Path) -> None:
     readme = copies / NEW / "README.md"
     assert injector("docs", copies / NEW, "--check", readme).code == 0
     assert "`mine.sidecar.injector/greeting`" in readme.read_text()
+
+
+def test_what_the_starter_describes_runs(copies: Path, tmp_path: Path) -> None:
+    nginx = parts.require("nginx")
+    [port] = free_ports(1)
+    params = ("--param", f"port={port}", "--param", "greeting=good morning")
+    config = injector("render", copies / NEW, "--file", "nginx.conf", *params)
+    assert config.code == 0
+    file = tmp_path / "nginx.conf"
+    file.write_text(config.out.replace(" /tmp/", f" {tmp_path}/"))  # the sidecar's own /tmp
+    process = subprocess.Popen([nginx, "-e", "stderr", "-c", file], stderr=subprocess.PIPE)
+    try:
+        assert answer(port, "/healthz") == "ok"
+        assert answer(port, "/") == "good morning"
+        process.send_signal(signal.SIGQUIT)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def answer(port: int, path: str) -> str:
+    """What the sidecar answers, once it listens."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+                return str(response.read().decode())
+        except (ConnectionError, urllib.error.URLError):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_path: Path) -> None:
