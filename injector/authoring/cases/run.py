@@ -114,10 +114,10 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
             result.problems.append(checked.problem("validate", message, "name", help=told(refusal, texts)))
-            place = author_place(checked, outcome, applied, refusal.named, refusal.line) if refusal.named else None
+            place = author_place(checked, outcome, applied, refusal)
             if place is not None:
                 template = applied.template
-                where = f"{refusal.program} does not take what this line renders"
+                where = f"{refusal.program} does not take what this renders"
                 result.problems.append(Problem("validate", where, template.origin or template.name, place))
         if ways.require_programs:
             for program, file in verdicts.missing:

@@ -103,7 +103,7 @@ def test_what_a_program_refuses_is_told_with_the_authors_line(
     assert str(refusal) == "logger/tests/cases.yaml:2:9: error: main.conf: nginx ends with 1 [validate]"
     assert 'unknown directive "lissten" in part.conf:2' in refusal.help
     assert ">   2 |   lissten on;" in refusal.help
-    assert str(origin) == "logger/part.conf.j2:3:3: error: nginx does not take what this line renders [validate]"
+    assert str(origin) == "logger/part.conf.j2:3:3: error: nginx does not take what this renders [validate]"
     assert origin.excerpt == "    3 |   {{ params.word }} on;\n      |   ^"
 
 
@@ -208,3 +208,46 @@ def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
 )
 def test_the_line_that_a_program_names(output: str, found: tuple[str, int]) -> None:
     assert line_of(output, "main.conf", ["main.conf", "part.conf"]) == found
+
+
+YAML = """\
+a:
+  - {name: one, port: 1}
+{% if true %}
+  - name: two
+    port: {{ namespace.name }}
+{% endif %}
+b: {name: three, key: x, "{{ workload.name }}-key": 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ("no such field: 'key'", "main.yaml.j2:7:18"),
+        ('unknown "web-key"', "main.yaml.j2:7:26"),
+        ("no cluster `two`", "main.yaml.j2:4:5"),
+        ("no namespace 'default' for 'three'", "main.yaml.j2:5:5"),
+        ("bad 'name'", None),  # there are several
+        ("bad 'nothing'", None),
+        ("bad", None),
+        ("main.yaml:5: bad", "main.yaml.j2:5:5"),
+        ("bad, line 2", "main.yaml.j2:2:5"),
+        ("bad, line 99", None),
+    ],
+)
+def test_the_authors_place_of_what_is_refused_in_yaml(
+    results: Callable[..., list[Result]], said: str, place: str | None
+) -> None:
+    files = {
+        "template.yaml": "description: x\nfiles:\n  main.yaml: {validate: [sh, say, '{path}']}\n  say: {}\n",
+        "overlay.yaml.j2": "spec: {containers: [{name: a, image: 'a:1'}]}\n",
+        "main.yaml.j2": YAML,
+        "say.j2": f"cat <<'END'\n{said}\nEND\nexit 1\n",
+    }
+    (result,) = results(CASE, **files)
+    refusal, *origin = result.problems
+    assert refusal.help.startswith(said)
+    assert [str(p) for p in origin] == (
+        [f"logger/{place}: error: sh does not take what this renders [validate]"] if place else []
+    )
