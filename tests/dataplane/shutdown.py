@@ -9,6 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.dataplane.pod_runner import Object, RunningPod
 
+#: Seconds between one container's end and the next one's signal. The way by the container runtime and back is never
+#: none, and a proxy that is told to end at the very instant has answers in its sockets that it has not yet read.
+_RUNTIME = 0.5
+
 
 def shut_down(pod: RunningPod, stop_signals: Mapping[str, signal.Signals] | None = None) -> dict[str, float]:
     """Ends a pod, and says when each container was gone, in seconds after the beginning.
@@ -33,5 +37,6 @@ def shut_down(pod: RunningPod, stop_signals: Mapping[str, signal.Signals] | None
         list(pool.map(end, containers))
     for container in reversed(pod.spec.get("initContainers", [])):
         if container.get("restartPolicy") == "Always":
+            time.sleep(_RUNTIME)
             end(container)
     return gone
