@@ -33,13 +33,17 @@ class DocumentError(InjectorError):
     """A manifest cannot be read or written: not YAML, not JSON, or not an object."""
 
 
+#: The HTTP status of a refusal, where a template names no other.
+DENIED_CODE = 403
+
+
 class InjectionError(InjectorError):
     """A pod cannot be injected. `reason` says which line of the table of reasons decides what happens now.
 
     `code` is the HTTP status (400 to 599) that the API server passes on where the pod is refused.
     """
 
-    def __init__(self, reason: Reason, message: str, *, code: int = 403) -> None:
+    def __init__(self, reason: Reason, message: str, *, code: int = DENIED_CODE) -> None:
         super().__init__(message)
         self.reason = reason
         self.code = code

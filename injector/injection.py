@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import InjectionError, TemplateError
+from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
@@ -65,7 +65,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     applied: tuple[Applied, ...] = ()
     templates_source: str = ""
-    code: int = 403
+    code: int = DENIED_CODE
     mistake: TemplateError | None = None  #: of a template that failed: what is wrong with it and where
 
     @property

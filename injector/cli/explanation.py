@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from injector.errors import DENIED_CODE
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace
 from injector.pods.receipt import read_receipt
@@ -41,6 +42,7 @@ class Explanation:
             "reason": str(result.reason),
             "effect": str(result.effect),
             "message": result.message,
+            **({} if result.allowed else {"code": result.code}),
             "required": result.decision.required,
             "trail": [
                 {"step": str(s.reason), "saw": s.saw, "fits": s.fits, "overruled": s.overruled}
@@ -109,6 +111,8 @@ def _show(explanation: Explanation) -> None:
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
     message = result.message.removeprefix(f"{result.reason}: ")
+    if not result.allowed and result.code != DENIED_CODE:
+        message += f", HTTP {result.code}"
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
         message = message.replace("the pod got", "a pod made now gets", 1)

@@ -13,6 +13,7 @@ from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, misplaced, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
+from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.pods.context import Object
@@ -149,7 +150,8 @@ def _message(result: Injection) -> str:
     """What there is to say besides the outcome."""
     if result.reason is Reason.ALREADY_INJECTED:
         return "has its sidecar already; to inject it anew, uninject it first"
-    return "" if result.reason is Reason.INJECTED else result.message.removeprefix(f"{result.reason}: ")
+    message = "" if result.reason is Reason.INJECTED else result.message.removeprefix(f"{result.reason}: ")
+    return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
 
 
 def _outcome(result: Injection) -> Outcome:

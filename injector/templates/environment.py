@@ -19,7 +19,7 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
-from injector.errors import InjectionError
+from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
 from injector.templates.faults import FaultError, LimitError
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
@@ -68,7 +68,7 @@ class VerdictError(InjectionError):
     """A template's own verdict on a pod: `deny()` or `fail()` was called."""
 
 
-def deny(why: Any, code: Any = 403) -> NoReturn:
+def deny(why: Any, code: Any = DENIED_CODE) -> NoReturn:
     """Refuse the pod, in every namespace; `code` is the HTTP status that whoever creates it gets."""
     code = operand(code)
     if type(code) is not int or code not in _CODES:

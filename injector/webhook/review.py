@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import ReviewError
+from injector.errors import DENIED_CODE, ReviewError
 from injector.pods.context import Object, Request
 
 #: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
@@ -62,7 +62,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
     patch: bytes = b""
     message: str = ""
-    code: int = 403
+    code: int = DENIED_CODE
     warnings: tuple[str, ...] = ()
     audit: dict[str, str] = {}
 

@@ -10,6 +10,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from injector.errors import Place
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object, Request
@@ -509,6 +510,33 @@ def test_a_pod_that_passes_a_policy_stays_as_it_is(namespace: Namespace) -> None
     pod["metadata"]["labels"]["vip"] = "yes"
     assert inject(pod, namespace, current).reason is Reason.DENIED
     assert namespace is ENABLED or guard(pod, REQUIRED, current).effect is Effect.REFUSE
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
+def test_a_denial_has_the_code_that_its_template_names(namespace: Namespace) -> None:
+    current, pod = of_one(POLICY.replace(")", ", code=402)")), web()
+    pod["metadata"]["labels"]["vip"] = "yes"
+    result = inject(pod, namespace, current)
+    assert (result.reason, result.effect, result.code) == (Reason.DENIED, Effect.REFUSE, 402)
+    if namespace is REQUIRED:
+        assert guard(pod, REQUIRED, current).code == 402
+    assert inject(pod, namespace, of_one(POLICY)).code == 403
+
+
+def test_a_template_that_fails_says_where_and_with_which_value() -> None:
+    parameters = "parameters:\n  note: {type: string}\n  port: {type: integer, default: 80}\n"
+    overlay = "spec:\n  containers:\n  - name: x\n    args: ['{{ params.note }} {{ params.port + none }}']\n"
+    sources = {"mine": {"template.yaml": parameters, "overlay.yaml.j2": overlay}}
+    current = build_snapshot(Settings(templates=("mine",)), sources, Cluster(), trial=False, origins={"mine": "a/mine"})
+    pod = web()
+    pod["metadata"].setdefault("annotations", {})["mine.sidecar.injector/port"] = "81"
+    failed = inject(pod, ENABLED, current)
+    assert failed.reason is Reason.TEMPLATE_FAILED
+    assert "mine/overlay.yaml.j2:4:34: int + NoneType is not possible here" in failed.message
+    assert failed.message.endswith("(port = 81, from pod annotation mine.sidecar.injector/port)")
+    assert failed.mistake is not None
+    assert str(failed.mistake).startswith("a/mine/overlay.yaml.j2:4:34: error: int + NoneType")
+    assert failed.mistake.place == Place("overlay.yaml.j2", 4, 34, overlay.split("\n")[3])
 
 
 @pytest.mark.parametrize("mark", ["failed", "injected"])

@@ -173,6 +173,13 @@ def test_verdicts() -> None:
         overlay("{% if true %}\n{{ deny('no latest ' ~ 'here') }}\n{% endif %}")
     assert caught.value.reason is Reason.DENIED
     assert str(caught.value) == "no latest here (sample/overlay.yaml.j2:2)"
+    assert caught.value.code == 403
+    with pytest.raises(InjectionError) as caught:
+        overlay("{% set code = 402 %}{{ deny('no latest here', code=code) }}")
+    assert (caught.value.reason, caught.value.code) == (Reason.DENIED, 402)
+    for code in ("200", "399", "600", "'402'", "true", "402.0", "none"):
+        with pytest.raises(RenderError, match="HTTP status from 400 to 599"):
+            overlay(f"{{{{ deny('no', code={code}) }}}}")
     with pytest.raises(InjectionError) as caught:
         overlay("{{ fail('nothing to serve') }}")
     assert caught.value.reason is Reason.NOT_SERVED

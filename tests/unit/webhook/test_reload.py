@@ -14,6 +14,7 @@ import pytest
 from injector.errors import SettingsError
 from injector.webhook import reload
 from injector.webhook.sources import Disk
+from tests.unit.templates.bombs import BOMBS
 from tests.unit.webhook.conftest import TEMPLATE, Served, write_template
 from tests.unit.webhook.support import Client, Loop, get, pod, review, to_bytes
 
@@ -115,7 +116,17 @@ def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> No
     write_template(folder, **{"overlay.yaml.j2": "spec:\n  containers: {% if %}\n"})
     served.until(lambda: served.lines("snapshot-refused"))
     line = served.lines("snapshot-refused")[0]
-    assert "proxy/overlay.yaml.j2:2" in line["why"]
+    assert "proxy/overlay.yaml.j2:2:21: error:" in line["why"]
+    assert line["mistakes"] == [
+        {
+            "origin": str(folder / "proxy"),
+            "file": "overlay.yaml.j2",
+            "line": 2,
+            "column": 21,
+            "rule": "syntax",
+            "message": "a value is missing here",
+        }
+    ]
     assert line["in_use"] == good.generation
     assert served.app.keeper.current is good
     assert get(served.admin_port, "/readyz").code == 200, "the last good one serves"
@@ -135,9 +146,9 @@ def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> No
 
 def test_a_bomb_among_templates_does_not_stop_the_server(served: Served) -> None:
     good = served.app.keeper.current
-    loops = "{% for a in range(100000) %}{% for b in range(100000) %}{{ a }}{% endfor %}{% endfor %}"
-    bomb = f"spec:\n  containers:\n{loops}\n"
-    write_template(served.folder / "templates", **{"overlay.yaml.j2": bomb})
+    names = ("lists-within-lists", "loops", "pattern", "many-values", "macro-of-itself", "many-expressions")
+    for name in names:
+        write_template(served.folder / "templates", name, **BOMBS[name])
     with Client(served.port) as client:
         end = time.monotonic() + 60
         slowest = 0.0
@@ -147,6 +158,9 @@ def test_a_bomb_among_templates_does_not_stop_the_server(served: Served) -> None
             assert client.ask(to_bytes(review(pod()))).code == 200
             slowest = max(slowest, time.monotonic() - started)
             time.sleep(0.05)
+    [line] = served.lines("snapshot-refused")
+    refused = {Path(mistake["origin"]).name: mistake["rule"] for mistake in line["mistakes"]}
+    assert refused == dict.fromkeys(names, "limit") | {"many-values": refused["many-values"]}
     assert served.app.keeper.current is good
     assert slowest < 2, "reviews go on while templates are tried"
 
