@@ -147,7 +147,15 @@ def lint_subject(subject: Subject, options: Options) -> list[Problem]:
     kept += [p for p in problems if p.rule == _DISABLE]
     if _DISABLE in chosen:
         kept += _idle(subject, chosen, [comment for comment in comments if comment not in used])
+    kept += _broken(subject)
     return sorted(kept, key=_order)
+
+
+def _broken(subject: Subject) -> Iterator[Problem]:
+    """What keeps the template from rendering at all: like an error of loading, no rule's and never switched off."""
+    for failure in subject.failures:
+        if failure.broken:
+            yield Problem(failure.broken, failure.message, subject.path, failure.place)
 
 
 def _found(rule: Rule, subject: Subject) -> Iterator[Problem]:

@@ -157,7 +157,11 @@ class _Renders:
             files = {file: RenderedSource(template, context, file) for file in template.files}
             after = injection.pod if injection.effect is Effect.INJECT else make(sample.pod, task).pod
         except RenderError as error:
-            return Failure(title, given, error.reason, error.message, error.place, hopeless=error.rule == "limit")
+            hopeless = error.rule == "limit"
+            if sample is not STANDARD or given:
+                return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless)
+            error = _told(error, sample.pod, task)
+            return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless, broken=error.rule)
         except InjectionError as error:
             if error.reason in _ANSWERS:
                 return None
@@ -173,6 +177,15 @@ class _Renders:
             after=after,
             free=free,
         )
+
+
+def _told(error: RenderError, pod: Object, task: Task) -> RenderError:
+    """The error as an injection tells it: with the values of the parameters that it is about."""
+    try:
+        make(pod, task)
+    except RenderError as told:
+        return told
+    return error
 
 
 def _context(sample: SamplePod, template: Template, task: Task) -> Context:

@@ -101,7 +101,8 @@ class Failure:
     reason: Reason
     message: str
     place: Place
-    parameter: str = ""  #: the parameter that is at an edge
+    parameter: str = ""  #: the parameter that it is about
+    broken: str = ""  #: the kind of mistake, where it is one for an ordinary pod and the defaults too
     free: bool = False  #: as in a Rendering
     hopeless: bool = False  #: it took too much time or memory: nobody should wait for that again
 

@@ -61,8 +61,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             "give parameters `examples` with which it is",
         )
     told: set[object] = set()
+    broken = {failure.place for failure in subject.failures if failure.broken}
     for failure in subject.failures:
-        finding = _failed(subject, failure)
+        finding = None if failure.place in broken else _failed(subject, failure)
         if finding is not None and (failure.message, failure.place) not in told:
             told.add((failure.message, failure.place))
             yield finding
