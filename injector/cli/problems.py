@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from injector.authoring.lint.outputs import as_text
 from injector.errors import TemplateError
 from injector.templates.problem import Problem
 from injector.templates.render import RenderError
@@ -17,15 +18,6 @@ def words_of(error: Exception) -> str:
     if isinstance(error, RenderError):
         return words_of(error.as_template_error())
     if isinstance(error, TemplateError):
-        return words(Problem.of(error))
+        return as_text([Problem.of(error)], lambda word, colour: click.style(word, fg=colour, bold=True)).rstrip("\n")
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{click.style('Error', fg='red', bold=True)}: {message}"
-
-
-def words(problem: Problem) -> str:
-    """One problem: its line as compilers write it, coloured, and the excerpt."""
-    colour = "red" if problem.severity == "error" else "yellow"
-    line = str(problem).replace(
-        f": {problem.severity}: ", f": {click.style(problem.severity, fg=colour, bold=True)}: ", 1
-    )
-    return f"{line}\n{problem.excerpt}".rstrip()
