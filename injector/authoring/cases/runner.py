@@ -68,15 +68,19 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
     """
     found: dict[tuple[Path, str | None], Suite] = {}
     for given in paths:
-        path = Path(given)
-        if path.is_file() or (path.name == TESTS and not _is_template(path)):
-            folder = path.parent if path.is_dir() else path.parent.parent
-            if not _is_template(folder) or (path.is_file() and path.parent.name != TESTS):
+        path, here = Path(given), Path(given).resolve()
+        only = here.name if here.is_file() else None
+        tests = here.parent if only else here
+        if only or (tests.name == TESTS and not _is_template(tests)):
+            if tests.name != TESTS or not _is_template(tests.parent):
                 raise ValueError(f"{given}: not in the folder {TESTS} of a template")
-            folders, only = [folder], path.name if path.is_file() else None
+            folders = [path.parent.parent if only else path.parent]
+            if folders[0].resolve() != tests.parent:  # `a.yaml` or `.`, from within
+                folders = [Path(os.path.relpath(tests.parent))]
+        elif _is_template(path):
+            folders = [path]
         else:
-            inner = sorted(p for p in path.iterdir() if _is_template(p)) if path.is_dir() else []
-            folders, only = [path] if _is_template(path) else inner, None
+            folders = sorted(p for p in path.iterdir() if _is_template(p) and not p.name.startswith("."))
         if not folders:
             raise ValueError(f"{given}: neither a template (there is no {MANIFEST}) nor a folder of templates")
         for folder in folders:
@@ -145,4 +149,4 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Bench | None:
 
 def _is_template(path: Path) -> bool:
     """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
-    return not path.name.startswith(".") and ((path / MANIFEST).is_file() or (path / OVERLAY).is_file())
+    return (path / MANIFEST).is_file() or (path / OVERLAY).is_file()

@@ -83,6 +83,10 @@ def test_paths_of_many_kinds(write: Write, run: Run, monkeypatch: pytest.MonkeyP
         assert (done.code, f"{passed} passed" in done.out) == (0, True), path
     monkeypatch.chdir(folder)
     assert run().out.startswith(".: 2 passed")
+    monkeypatch.chdir(folder / "tests")
+    for path, passed in ((".", 2), ("..", 2), ("more.yaml", 1), ("../..", 2)):
+        done = run(path)
+        assert (done.code, done.out[:12]) == (0, f"..: {passed} passed" if path != "../.." else "../../logger"), path
     done = run(folder, folder.parent, "--output", "json")
     assert done.data["passed"] == 2  # each template once
 
