@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from injector.cli.main import main
 from tests.authoring.lint.support import BASE, write
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,12 +36,28 @@ spec:
 WARNED = BROKEN.replace("value: {{ params.port }}", 'value: "{{ params.port }}"')
 
 
-def lint(*args: object, cwd: Path = ROOT, code: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own; `code` runs before it."""
+@dataclass
+class Done:
+    """What the command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def lint(*args: object, cwd: Path = ROOT) -> Done:
+    """The command, called as the program is."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main(["lint", *map(str, args)])
+    return Done(int(end.value.code or 0), out.getvalue(), err.getvalue())
+
+
+def lint_anew(*args: object, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, in which `code` ran before."""
     program = f"{code}\nfrom injector.cli.main import main\nmain(['lint', *{[str(a) for a in args]!r}])"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
@@ -106,8 +126,8 @@ def test_rules_are_chosen(tmp_path: Path) -> None:
 def test_colours_are_for_terminals(tmp_path: Path) -> None:
     tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
     terminal = "import sys; sys.stdout.isatty = lambda: True"
-    assert "\x1b[31m" in lint(tool, code=terminal).stdout
-    assert "\x1b" not in lint(tool, code=terminal, NO_COLOR="1").stdout
+    assert "\x1b[31m" in lint_anew(tool, code=terminal).stdout
+    assert "\x1b" not in lint_anew(tool, code=terminal, NO_COLOR="1").stdout
     assert "\x1b" not in lint(tool).stdout
 
 
@@ -166,11 +186,11 @@ def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> Non
     tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
     # as on a machine without the package: no module of this name can be found
     absent = "import sys; sys.modules['kubernetes_validate'] = None"
-    done = lint(tool, code=absent)
+    done = lint_anew(tool, code=absent)
     assert (done.returncode, done.stdout) == (1, "")
     assert "pip install 'sidecar-injector[lint]'" in done.stderr and "--disable schema" in done.stderr
     # the injection itself refuses the pod too, in fewer words
-    assert lint(tool, "--disable", "schema", code=absent).stderr == "1 template, 1 error, 1 warning\n"
+    assert lint_anew(tool, "--disable", "schema", code=absent).stderr == "1 template, 1 error, 1 warning\n"
 
 
 # -------------------------------------------------------------------------------------------------- outputs
