@@ -44,6 +44,7 @@ class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     key: str = "/certs/tls.key"
     mutate_paths: tuple[str, ...] = ("/mutate", "/mutate/pods")
     validate_paths: tuple[str, ...] = ("/validate",)
+    advise_paths: tuple[str, ...] = ("/advise",)
     drain_seconds: float = 10.0
     idle_seconds: float = 120.0
     body_seconds: float = 10.0
