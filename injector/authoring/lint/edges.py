@@ -1,4 +1,8 @@
-"""A parameter at its edges: the values that its schema allows and that templates forget."""
+"""A parameter at its edges: the values that its schema allows and that templates forget.
+
+Where a schema says nothing of what is within a list or an object, nothing is put there: whatever it were, it would say
+more of the linter than of the template.
+"""
 
 from __future__ import annotations
 
@@ -116,9 +120,9 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[Edge]:
     items = schema.get("items")
     inner = _parameter(items) if isinstance(items, Mapping) else None
     for count in dict.fromkeys((fewest, 1, most)):
-        made = _distinct(inner, count) if inner is not None else [f"item{n}" for n in range(count)]
-        if made is not None:
-            yield Edge(made, free=count == 0 and "minItems" not in schema)
+        made = _distinct(inner, count) if inner is not None else None
+        if made is not None or count == 0:
+            yield Edge(made or [], free=count == 0 and "minItems" not in schema)
     if inner is not None:
         for edge in edges(inner):
             yield Edge([edge.value], edge.free)
@@ -136,8 +140,9 @@ def _objects(schema: Mapping[str, Any]) -> Iterator[Edge]:
     for name, part in inner.items():
         for edge in edges(part) if part is not None else ():
             yield Edge({**whole, name: edge.value}, edge.free)
-    if not inner:
-        yield Edge({"key": "value"}, free=True)
+    other = _parameter(schema.get("additionalProperties"))
+    if other is not None and (value := sample_value(other)) is not UNSET:
+        yield Edge({"key": value}, free=True)
 
 
 _KINDS = {

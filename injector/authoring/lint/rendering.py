@@ -13,7 +13,7 @@ from injector.authoring.lint.edges import edges, together
 from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, Rendering, Subject
-from injector.errors import InjectionError, Place
+from injector.errors import InjectionError, Place, TemplateError
 from injector.inject import inject
 from injector.making import Task, make
 from injector.pods.context import Cluster, Object, Request
@@ -24,6 +24,7 @@ from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.catalog import Catalog
+from injector.templates.limits import limited
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
@@ -127,8 +128,16 @@ class _Renders:
 
     def _one(self, sample: SamplePod, given: dict[str, Any], free: bool = False) -> Rendering | Failure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
-        template, snapshot = self._template, self._snapshots[sample.native]
         title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
+        try:
+            with limited(self._template.name, self._template.origin):
+                return self._made(sample, given, free, title)
+        except TemplateError as error:
+            place = error.place or Place(OVERLAY)
+            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True)
+
+    def _made(self, sample: SamplePod, given: dict[str, Any], free: bool, title: str) -> Rendering | Failure | None:
+        template, snapshot = self._template, self._snapshots[sample.native]
         task = Task(
             sample.namespace,
             snapshot,

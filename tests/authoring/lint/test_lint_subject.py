@@ -45,6 +45,9 @@ def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Sub
          [[], [1], [1, 2, 3], [3]]),
         ({"type": "array", "items": {"type": "string", "enum": ["x", "y"]}, "minItems": 1, "maxItems": 2},
          [["x"], ["x", "y"], ["y"]]),
+        ({"type": "array", "maxItems": 5}, [[]]),
+        ({"type": "object", "default": {}}, []),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, [{}, {"key": "sample"}]),
         ({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}, [{"a": True}, {"a": False}]),
     ],
 )  # fmt: skip
@@ -256,3 +259,11 @@ def test_a_policy_that_only_refuses_is_fine(tmp_path: Path) -> None:
     overlay = "{% if object.metadata.labels is defined %}{{ deny('no labels') }}{% endif %}\n"
     folder = write(tmp_path, {"template.yaml": "description: A policy.\n", "overlay.yaml.j2": overlay})
     assert found(folder, disabled=frozenset({"readme-parameters"})) == ()
+
+
+def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_path: Path) -> None:
+    overlay = 'spec:\n  containers:\n  - name: web\n    image: "tool:1"\n'
+    folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
+    [problem] = found(folder, only=frozenset({"renders"}))
+    assert (problem.place.line, problem.place.column) == (3, 5)
+    assert problem.message.startswith("container web has the name of the sidecar")

@@ -45,7 +45,7 @@ from injector.templates.template import OVERLAY
 SEVERITY = "error"
 
 #: The container or volume that a constraint's message names.
-_PART = re.compile(r'(containers|initContainers|volumes)\[([^\]]+)\]|(container|volume) "([^"]+)"')
+_PART = re.compile(r'(containers|initContainers|volumes)\[([^\]]+)\]|(container|volume) "?([\w.-]+)"? ')
 #: What a pod that gets its files by annotation says of a file that there is not.
 _UNKNOWN_FILE = "which the template does not make"
 #: Refusals that a template alone brings about.
@@ -82,7 +82,21 @@ def _failed(subject: Subject, failure: Failure) -> Finding | None:
         return None
     if _UNKNOWN_FILE in failure.message:
         return None  # the rule unknown-file tells it at its place
-    return Finding(failure.message, failure.place, f"seen for {failure.title}")
+    place = failure.place if failure.place.line else _written(subject, failure.message)
+    return Finding(failure.message, place, f"seen for {failure.title}")
+
+
+def _written(subject: Subject, message: str) -> Place:
+    """Where the overlay writes the name of the part that a message is about."""
+    name = _part(message)
+    places = [subject.search(OVERLAY, f"{key}{name}") for key in ("name: ", "")] if name else []
+    return next((place for place in places if place.line), Place(OVERLAY))
+
+
+def _part(message: str) -> str:
+    """The name of the container or volume that a message is about; empty where it is about none."""
+    found = _PART.search(message)
+    return (found[2] or found[4]) if found else ""
 
 
 def _of_schema(subject: Subject, rendering: Rendering) -> bool:
@@ -95,8 +109,7 @@ def _of_schema(subject: Subject, rendering: Rendering) -> bool:
 
 def _place(rendering: Rendering, message: str) -> Place:
     """The place of the part that a message is about."""
-    found = _PART.search(message)
-    name = (found[2] or found[4]) if found else None
+    name = _part(message)
     for path, value in [*rendering.containers(), *rendering.volumes()]:
         if value.get("name") == name:
             return rendering.overlay.place(path)
