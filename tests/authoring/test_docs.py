@@ -85,11 +85,9 @@ def test_a_prefix_of_one_s_own(shipper: Template) -> None:
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_parameter_of_the_gallery_is_in_its_table(name: str) -> None:
-    done = injector("docs", name)
-    assert done.code == 0
     template = load_template(name, read_folder(ROOT / "templates" / name))
     if template.parameters:
-        rows = table(done.out, "parameter", "annotation", "takes", "default", "what it is")
+        rows = table(reference(template), "parameter", "annotation", "takes", "default", "what it is")
         assert [row[0] for row in rows] == [f"`{parameter}`" for parameter in template.parameters]
         assert all(len(row) == 5 and row[2] and row[4] for row in rows)
 
@@ -98,9 +96,10 @@ def test_every_parameter_of_the_gallery_is_in_its_table(name: str) -> None:
 def test_sections_of_the_gallery_are_up_to_date(name: str) -> None:
     readme = ROOT / "templates" / name / "README.md"
     text = readme.read_text()
-    if BEGIN in text:
-        assert injector("docs", name, "--check", readme).err == ""
-        assert with_section(text, load_template(name, read_folder(readme.parent))) == text
+    if BEGIN not in text:
+        assert name == "always-pull-images"  # it has no parameters and no files
+        return
+    assert with_section(text, load_template(name, read_folder(readme.parent))) == text
 
 
 @pytest.mark.parametrize(

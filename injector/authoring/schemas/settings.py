@@ -8,7 +8,7 @@ from typing import Any, Final
 from injector.authoring.schemas.parts import Schema, or_null, selector, shape_of
 from injector.settings import Settings
 
-#: What each setting does; sections stand before what is in them.
+#: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.
 HELP: Final = {
     "prefix": "what the injector's annotations and labels begin with",
     "namespaceLabel": "the namespace label that switches injection on, and its values",
@@ -41,6 +41,7 @@ HELP: Final = {
     "server.key": "its key, PEM, not encrypted",
     "server.mutatePaths": "paths of the mutating webhook",
     "server.validatePaths": "paths of the validating guard",
+    "server.advisePaths": "paths of the webhook that only warns, about workloads",
     "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
     "server.idleSeconds": "seconds after which an idle connection is closed",
     "server.bodySeconds": "seconds that a request's body may take to arrive",
@@ -65,11 +66,11 @@ def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
         where = f"{path}{key}"
         if "$ref" in made:
             inner = _section(sections[made["$ref"].rpartition("/")[2]], f"{where}.", sections)
-            properties[key] = {**inner, "description": HELP[where]}
+            properties[key] = {**inner, "description": HELP.get(where, key)}
         elif key.endswith("Selector"):
-            properties[key] = {**selector(HELP[where]), "default": None}
+            properties[key] = {**selector(HELP.get(where, key)), "default": None}
         else:
-            properties[key] = {**copy.deepcopy(made), "description": HELP[where]}
+            properties[key] = {**copy.deepcopy(made), "description": HELP.get(where, key)}
     if not path:
         properties["prefix"]["pattern"] = _PREFIX
         properties["parameters"]["additionalProperties"]["description"] = "Values of one template's parameters."
