@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[SchemaError, .
     return _checked(msgspec.json.encode({"metadata": metadata, "spec": pod.get("spec")}, order="sorted"), version)
 
 
-@cache
+@lru_cache(maxsize=512)
 def _checked(pod: bytes, version: tuple[int, int]) -> tuple[SchemaError, ...]:
     found = _validator(version).iter_errors(msgspec.json.decode(pod))
     errors = [error for outer in found for error in _words(outer)]
