@@ -1,8 +1,4 @@
-"""A parameter at its edges: the values that its schema allows and that templates forget.
-
-Where a schema says nothing of what is within a list or an object, nothing is put there: whatever it were, it would say
-more of the linter than of the template.
-"""
+"""A parameter at its edges: the values that its schema allows and that templates forget."""
 
 from __future__ import annotations
 
@@ -37,10 +33,14 @@ _FORMATS: Mapping[str, tuple[Any, ...]] = {
 class Edge:
     """A value at an edge. `free`: whether it depends on other parameters (a limit on a request) or on nothing that the
     schema says, so that a pod which is refused with it tells nothing about the template.
+
+    `invented`: whether the schema says nothing of what is within, so that a mistake within is the linter's own; it is
+    there for the branches that it opens.
     """
 
     value: Any
     free: bool = False
+    invented: bool = False
 
 
 def edges(parameter: Parameter) -> Iterator[Edge]:
@@ -123,9 +123,10 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[Edge]:
         made = _distinct(inner, count) if inner is not None else None
         if made is not None or count == 0:
             yield Edge(made or [], free=count == 0 and "minItems" not in schema)
-    if inner is not None:
-        for edge in edges(inner):
-            yield Edge([edge.value], edge.free)
+    for edge in edges(inner) if inner is not None else ():
+        yield Edge([edge.value], edge.free, edge.invented)
+    if inner is None:
+        yield Edge(["item"], free=True, invented=True)
 
 
 def _objects(schema: Mapping[str, Any]) -> Iterator[Edge]:
@@ -139,10 +140,12 @@ def _objects(schema: Mapping[str, Any]) -> Iterator[Edge]:
     yield Edge(whole)
     for name, part in inner.items():
         for edge in edges(part) if part is not None else ():
-            yield Edge({**whole, name: edge.value}, edge.free)
+            yield Edge({**whole, name: edge.value}, edge.free, edge.invented)
     other = _parameter(schema.get("additionalProperties"))
     if other is not None and (value := sample_value(other)) is not UNSET:
         yield Edge({"key": value}, free=True)
+    elif not inner:
+        yield Edge({"key": "value"}, free=True, invented=True)
 
 
 _KINDS = {

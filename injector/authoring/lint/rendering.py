@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.edges import edges, together
+from injector.authoring.lint.edges import Edge, edges, together
 from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, Rendering, Subject
@@ -36,6 +36,9 @@ from injector.templates.template import OVERLAY, UNSET, Template
 _ENOUGH = 50
 #: What a template says of itself about a pod, or is told: no mistake of its.
 _ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
+
+#: The defaults, which are at no edge.
+_NO_EDGE = Edge(None)
 
 
 def make_subject(
@@ -107,8 +110,8 @@ class _Renders:
                 seen.add(_content(made))
             if made is not None:
                 yield made
-        for given, free in self._given():
-            made = self._one(STANDARD, given, free)
+        for given, edge in self._given():
+            made = self._one(STANDARD, given, edge)
             if isinstance(made, Rendering):
                 what = _content(made)
                 if what in seen:
@@ -117,26 +120,26 @@ class _Renders:
             if made is not None:
                 yield made
 
-    def _given(self) -> Iterator[tuple[dict[str, Any], bool]]:
-        """The values, by parameter, that are tried with the standard pod, and whether they are free."""
+    def _given(self) -> Iterator[tuple[dict[str, Any], Edge]]:
+        """The values, by parameter, that are tried with the standard pod, and what edge they are."""
         parameters = list(self._template.parameters.values())
         for parameter in parameters:
             for edge in edges(parameter):
-                yield {parameter.name: edge.value}, edge.free
+                yield {parameter.name: edge.value}, edge
         for values in together(parameters):
-            yield values, True
+            yield values, Edge(values, free=True)
 
-    def _one(self, sample: SamplePod, given: dict[str, Any], free: bool = False) -> Rendering | Failure | None:
+    def _one(self, sample: SamplePod, given: dict[str, Any], edge: Edge = _NO_EDGE) -> Rendering | Failure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
         title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         try:
             with limited(self._template.name, self._template.origin):
-                return self._made(sample, given, free, title)
+                return self._made(sample, given, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
             return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True)
 
-    def _made(self, sample: SamplePod, given: dict[str, Any], free: bool, title: str) -> Rendering | Failure | None:
+    def _made(self, sample: SamplePod, given: dict[str, Any], edge: Edge, title: str) -> Rendering | Failure | None:
         template, snapshot = self._template, self._snapshots[sample.native]
         task = Task(
             sample.namespace,
@@ -166,15 +169,17 @@ class _Renders:
             files = {file: RenderedSource(template, context, file) for file in template.files}
             after = injection.pod if injection.effect is Effect.INJECT else make(sample.pod, task).pod
         except RenderError as error:
+            if edge.invented:
+                return None
             hopeless = error.rule == "limit"
             if sample is not STANDARD or given:
                 return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless)
             error = _told(error, sample.pod, task)
             return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless, broken=error.rule)
         except InjectionError as error:
-            if error.reason in _ANSWERS:
+            if error.reason in _ANSWERS or edge.invented:
                 return None
-            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=free)
+            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=edge.free)
         return Rendering(
             title=title,
             context=context,
@@ -184,7 +189,8 @@ class _Renders:
             pod=sample.pod,
             injection=injection,
             after=after,
-            free=free,
+            free=edge.free,
+            invented=edge.invented,
         )
 
 

@@ -46,6 +46,7 @@ class Rendering:
     injection: Injection  #: what inject() made of it: `.applied`; or `.effect` and `.reason` where it is not injected
     after: Object  #: the pod after, also where a constraint refuses it
     free: bool = False  #: whether what is given may be wrong beside other parameters, and the template right
+    invented: bool = False  #: whether what is given says nothing of what people give: its schema takes anything
 
     @property
     def injected(self) -> bool:

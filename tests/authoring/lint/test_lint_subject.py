@@ -45,8 +45,8 @@ def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Sub
          [[], [1], [1, 2, 3], [3]]),
         ({"type": "array", "items": {"type": "string", "enum": ["x", "y"]}, "minItems": 1, "maxItems": 2},
          [["x"], ["x", "y"], ["y"]]),
-        ({"type": "array", "maxItems": 5}, [[]]),
-        ({"type": "object", "default": {}}, []),
+        ({"type": "array", "maxItems": 5}, [[], ["item"]]),
+        ({"type": "object", "default": {}}, [{"key": "value"}]),
         ({"type": "object", "additionalProperties": {"type": "string"}}, [{}, {"key": "sample"}]),
         ({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}, [{"a": True}, {"a": False}]),
     ],
@@ -98,6 +98,25 @@ spec: {hostname: {{ [params.host] }}}
     folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"schema"}))
     assert (problem.place.line, problem.place.column) == (5, 18)
+
+
+def test_a_value_that_lint_made_up_opens_branches_and_blames_nobody(tmp_path: Path) -> None:
+    manifest = (
+        "files: {a.yaml: {}}\nparameters:\n  resources: {type: object, default: {}, description: Its resources.}\n"
+    )
+    overlay = """\
+spec:
+  containers:
+  - name: tool
+    image: "tool:1"
+    resources: {{ params.resources }}
+{% if params.resources %}
+    volumeMounts: [{name: c, mountPath: /c}]
+  volumes: [{name: c, configMap: {name: "{{ files.configmap }}"}}]
+{% endif %}
+"""
+    folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay, "a.yaml.j2": "a: 1\n"})
+    assert found(folder, only=frozenset({"schema", "renders", "unmounted-files"})) == ()
 
 
 def test_what_takes_too_long_is_not_waited_for_again(tmp_path: Path) -> None:
