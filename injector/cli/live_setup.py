@@ -26,16 +26,19 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
     """
     notes: list[str] = []
     settings, templates = Settings(), read_templates((gallery_path(),))
+    origins: dict[str, str] = {}
     try:
         where = injector_namespace or live.installation()
         text = live.settings_text(where)
         settings = _settings(text, f"settings of the injector in namespace {where}").ignoring(where)
-        templates |= {name: dict(files) for name, files in live.templates(where, settings).items()}
+        in_cluster = live.templates(where, settings)
+        templates |= {name: dict(files) for name, files in in_cluster.items()}
+        origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     except ClusterError as error:
         notes.append(f"{error}: this goes by default settings and the shipped templates")
     cluster = live.cluster(settings.cluster_domain)
     try:
-        snapshot = build_snapshot(settings, templates, cluster, trial=False)
+        snapshot = build_snapshot(settings, templates, cluster, trial=False, origins=origins)
     except SnapshotError as error:
         wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
         if not wrong:
@@ -44,7 +47,7 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
             f"the injector keeps to what it had before, as a template is wrong: {text}" for text in wrong.values()
         )
         templates = {name: files for name, files in templates.items() if name not in wrong}
-        snapshot = build_snapshot(settings, templates, cluster, trial=False)
+        snapshot = build_snapshot(settings, templates, cluster, trial=False, origins=origins)
     return Sources(snapshot, {}), notes
 
 

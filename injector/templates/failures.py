@@ -19,6 +19,7 @@ from injector.templates.limits import TOO_LARGE
 from injector.templates.program import Root
 from injector.templates.tagging import Tagged
 from injector.templates.template import Template
+from injector.templates.yaml import TooMuchError
 from injector.templates.yaml_words import explained
 
 
@@ -77,7 +78,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     program, word, rule = template.program, "", "value"
     found: tuple[str, int | None] | None
     if isinstance(error, yaml.YAMLError):
-        rule = "yaml"
+        rule = "limit" if isinstance(error, TooMuchError) else "yaml"
         message, found = _yaml(job, error)
     elif isinstance(error, FaultError) and error.offset is not None:
         at, hole = error.offset, error.hole

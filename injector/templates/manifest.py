@@ -15,7 +15,7 @@ from injector.templates.places import normal, place_at
 from injector.templates.schema import make_parameter
 from injector.templates.spelling import cut, hint, shortened
 from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
-from injector.templates.yaml import Builder, Node, compose, index
+from injector.templates.yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.yaml_words import explained
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
@@ -40,9 +40,9 @@ class Manifest:
             words = explained(error, self._text)
             place = Place(MANIFEST) if words.offset is None else place_at(MANIFEST, self._text, words.offset)
             line = place_at(MANIFEST, self._text, words.other or 0).line
-            raise TemplateError(
-                name, words.message.replace("{line}", str(line)), place, rule="yaml", origin=origin
-            ) from None
+            rule = "limit" if isinstance(error, TooMuchError) else "yaml"
+            message = words.message.replace("{line}", str(line))
+            raise TemplateError(name, message, place, rule=rule, origin=origin) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
         self._data: dict[str, Any] = data

@@ -21,6 +21,11 @@ YAMLError = yaml.YAMLError
 NODES = 1_000_000
 DEPTH = 200
 
+
+class TooMuchError(ConstructorError):
+    """A document with more values, or deeper ones, than is allowed."""
+
+
 _WORDS: dict[str, bool | None] = {
     **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.capitalize(), word.upper())},
     **{w: False for word in ("n", "no", "false", "off") for w in (word, word.capitalize(), word.upper())},
@@ -57,7 +62,7 @@ def compose(text: str) -> Node | None:
     try:
         mark = _deep(text)
         if mark is not None:
-            raise ConstructorError(None, None, f"values lie more than {DEPTH} deep within each other", mark)
+            raise TooMuchError(None, None, f"values lie more than {DEPTH} deep within each other", mark)
         loader = _Loader(text)
         try:
             node: Node | None = loader.get_single_node()
@@ -131,7 +136,7 @@ class Builder:
         """The value of a node. Raises YAMLError with the mark of what is wrong."""
         self._left -= 1
         if self._left < 0:
-            raise _error(node, "too many values (aliases written out)")
+            raise TooMuchError(None, None, "too many values (aliases written out)", node.start_mark)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         with self._inside(node):
@@ -217,7 +222,8 @@ class Builder:
         if id(node) in self._within:
             raise _error(node, "an alias contains itself")
         if self._depth >= DEPTH:
-            raise _error(node, f"values lie more than {DEPTH} deep within each other")
+            problem = f"values lie more than {DEPTH} deep within each other"
+            raise TooMuchError(None, None, problem, node.start_mark)
         self._within.add(id(node))
         self._depth += 1
         try:

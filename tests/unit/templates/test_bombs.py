@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -18,32 +19,54 @@ MEMORY = 256 * 1024 * 1024
 CPU_SECONDS = 2
 
 
-def limit() -> None:
-    """In the child: what it runs into kills it."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+#: The linter and the test runner load more before they begin: Kubernetes' schemas.
+FOR_AUTHORS = 3
+CASE = "cases:\n- name: a\n  expect: {decision: injected}\n"
+OF_EACH_KIND = (
+    "aliases-of-holes", "blocks", "include-chain", "include-that-doubles", "lists-within-lists", "long-number",
+    "loops", "macro-that-doubles", "many-expressions", "many-keys", "many-values", "output", "pattern",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BOMBS)
-def test_render_refuses_it(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "bomb"
-    folder.mkdir()
-    for file, text in BOMBS[name].items():
-        (folder / file).write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-m", "injector", "render", "./bomb"],
-        cwd=tmp_path,
+def run(folder: Path, command: str, files: dict[str, str], seconds: int) -> subprocess.CompletedProcess[str]:
+    """A command with limits that kill it."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+    (folder / "bomb" / "tests").mkdir(parents=True)
+    for file, text in {**files, "tests/bomb.yaml": CASE}.items():
+        (folder / "bomb" / file).write_text(text)
+    return subprocess.run(
+        [sys.executable, "-m", "injector", command, "./bomb"],
+        cwd=folder,
         capture_output=True,
         text=True,
         preexec_fn=limit,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "NO_COLOR": "1"},
         check=False,
     )
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_render_refuses_it(name: str, tmp_path: Path) -> None:
+    done = run(tmp_path, "render", BOMBS[name], CPU_SECONDS)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr[-500:]
     first = done.stderr.splitlines()[0]
     assert first.startswith("./bomb") and ": error: " in first, first[:300]
     assert first.endswith(("[limit]", "[yaml]", "[name]", "[syntax]")) and len(first) < 700, first[:300]
     assert "Traceback" not in done.stderr and "the injector itself failed" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["lint", "test"])
+@pytest.mark.parametrize("name", OF_EACH_KIND)
+def test_lint_and_test_refuse_it(command: str, name: str, tmp_path: Path) -> None:
+    done = run(tmp_path, command, BOMBS[name], FOR_AUTHORS)
+    told = done.stdout + done.stderr
+    assert done.returncode == 1, told[-500:]
+    assert re.search(r"^\s*(?:\./)?bomb.*: error: .*\[(limit|syntax)\]$", told, re.MULTILINE), told[:500]
+    assert "Traceback" not in told and "the injector itself failed" not in told
 
 
 def test_a_trial_refuses_all_and_takes_what_is_right() -> None:

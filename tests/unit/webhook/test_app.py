@@ -90,6 +90,17 @@ def test_what_a_template_reads_of_the_random_suffix_is_not_shared(loop: Loop, tm
     app.stop()
 
 
+def test_a_denial_is_answered_with_the_code_of_its_template(loop: Loop, tmp_path: Path) -> None:
+    write_template(tmp_path / "templates", **{"overlay.yaml.j2": '{{ deny("pay first", code=402) }}'})
+    app = Served(loop, tmp_path).ready()
+    for _ in range(2):  # also from the cache
+        response = ask_once(app.port, to_bytes(review(pod()))).json["response"]
+        assert not response["allowed"]
+        assert response["status"]["code"] == 402
+        assert response["status"]["message"] == "denied: pay first (proxy/overlay.yaml.j2:1)"
+    app.stop()
+
+
 @pytest.mark.parametrize(
     "fields",
     [
