@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench run parts lock clean
+.PHONY: help setup demo test lint bench run parts manifests lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,12 +23,17 @@ setup: $(STAMP) ## Make .venv with the injector command in it
 demo: $(STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
 	$(BIN)/injector demo
 
-parts: $(STAMP) ## Get the real programs that tests use: control plane, Envoy, nginx, iptables
+parts: $(STAMP) ## Get the real programs that tests use: control plane, Helm, Envoy, nginx, iptables
 	tests/parts/get-programs
 	tests/parts/build-control-plane
+	tests/parts/build-helm
 
-test: parts ## Run all tests against the real programs (the first time: up to 8 minutes to get them)
+test: parts ## Run all tests against the real programs (the first time: up to 11 minutes to get them)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
+	tests/parts/build-helm
+	$(BIN)/python -m pytest -q tests/deploy/test_made.py --update
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

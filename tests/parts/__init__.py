@@ -33,6 +33,7 @@ _HOW_TO_GET = {
         for ip in ("ip", "ip6")
         for what in ("", "-restore", "-save")
     },
+    **dict.fromkeys(("helm-3", "helm-4"), "run tests/parts/build-helm"),
     "envoy": "install the development dependencies: pip install -e '.[dev]'",
     "fluent-bit": "put fluent-bit, 4 or newer, on PATH (fluentbit.io has packages)",
     "fluentd": "put fluentd, 1.16 or newer, on PATH (it is a Ruby gem: gem install fluentd)",
@@ -74,6 +75,8 @@ def find(name: str) -> Path | None:
         return _find_control_plane()
     if name == "envoy" and (packaged := _packaged_envoy()):
         return packaged
+    if name in ("helm-3", "helm-4"):
+        return _newest(cache() / "helm", f"v{name[-1]}.*", "helm")
     if found := shutil.which(name, path=search_path()):
         return Path(found)
     if name in _CONTROL_PLANE_FILES and (folder := _find_control_plane()):
@@ -96,12 +99,24 @@ def require(name: str) -> Path:
 
 
 def _find_control_plane() -> Path | None:
-    folders = [*(cache() / CONTROL_PLANE).glob("v*")]
-    folders.sort(key=lambda folder: [int(part) for part in folder.name[1:].split(".") if part.isdigit()], reverse=True)
+    folders = _by_version(cache() / CONTROL_PLANE, "v*")
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         folders.insert(0, Path(given))
     complete = (folder for folder in folders if all((folder / name).is_file() for name in _CONTROL_PLANE_FILES))
     return next(complete, None)
+
+
+def _by_version(folder: Path, pattern: str) -> list[Path]:
+    """The folders named by a version, such as v1.36.3, newest first."""
+    versions = {
+        found: [int(part) for part in found.name[1:].split(".") if part.isdigit()] for found in folder.glob(pattern)
+    }
+    return sorted(versions, key=versions.__getitem__, reverse=True)
+
+
+def _newest(folder: Path, pattern: str, name: str) -> Path | None:
+    """The program of that name in the newest folder that has it."""
+    return next((f / name for f in _by_version(folder, pattern) if os.access(f / name, os.X_OK)), None)
 
 
 def _packaged_envoy() -> Path | None:

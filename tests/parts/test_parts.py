@@ -68,3 +68,16 @@ def test_the_newest_complete_control_plane_is_found(empty_machine: Path, monkeyp
     given = control_plane(empty_machine / "given")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given))
     assert parts.find(parts.CONTROL_PLANE) == given
+
+
+def test_each_helm_is_found_by_its_major_version(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    program(empty_machine / "helm" / "v3.9.4" / "helm")
+    newest = program(empty_machine / "helm" / "v3.22.0" / "helm")
+    (empty_machine / "helm" / "v3.23.0").mkdir()
+    assert parts.find("helm-3") == newest
+    with pytest.raises(pytest.skip.Exception, match=r"^helm-4 is not on this machine: run tests/parts/build-helm"):
+        parts.require("helm-4")
+    program(empty_machine / "helm" / "v4.3.1" / "helm")
+    assert parts.require("helm-4").parent.name == "v4.3.1"
+    assert parts.find("helm-3") == newest
