@@ -9,10 +9,9 @@ import click
 
 from injector.authoring.reference import SectionError, reference, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.cli.sources import load_settings, template_folder
+from injector.cli.sources import load_one, load_settings
 from injector.errors import DocumentError
 from injector.settings import Settings
-from injector.templates.load import load_template, read_folder
 from injector.templates.template import Template
 
 _README = click.Path(path_type=Path, dir_okay=False)
@@ -48,11 +47,11 @@ def docs(
 ) -> int:
     """Write the reference of templates: parameters, config files, and what is added to a pod. Markdown.
 
-    TEMPLATE is the name of one in the gallery or in --templates-dir, or a folder (./mine). A README has the section
+    TEMPLATE is a folder, or else the name of one in the gallery or in --templates-dir. A README has the section
     between the lines <!-- injector docs: begin --> and <!-- injector docs: end -->.
 
     \b
-    injector docs ./mine --write ./mine/README.md
+    injector docs mine --write mine/README.md
     injector docs --schema template > template.schema.json
     """
     if schema is not None:
@@ -65,20 +64,13 @@ def docs(
     if (write or check) and (len(templates) > 1 or (write and check)):
         raise click.UsageError("One template and one README at a time: --write FILE or --check FILE.")
     settings = load_settings(settings_file)
-    loaded = [_load(template, templates_dirs) for template in templates]
+    loaded = [load_one(template, templates_dirs) for template in templates]
     if write is not None:
         return _write(write, loaded[0], settings)
     if check is not None:
         return _check(check, loaded[0], settings, templates[0])
     click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
     return 0
-
-
-def _load(template: str, templates_dirs: tuple[Path, ...]) -> Template:
-    folder = template_folder(template, templates_dirs)
-    return load_template(
-        folder.resolve().name, read_folder(folder), origin=template if "/" in template else str(folder)
-    )
 
 
 def _write(file: Path, template: Template, settings: Settings) -> int:

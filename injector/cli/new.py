@@ -8,20 +8,21 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.scaffold import ScaffoldError, legal_name, scaffold, sources_of
+from injector.authoring.scaffold import STARTER, ScaffoldError, legal_name, scaffold
 from injector.authoring.scaffold.goldens import write_goldens
-from injector.templates.load import gallery_path
-from injector.templates.spelling import hint, shortened
-from injector.templates.template import MANIFEST
+from injector.cli.sources import template_folder
+from injector.errors import DocumentError
+from injector.templates.load import find_gallery, gallery_path
+from injector.templates.spelling import shortened
 
-_GALLERY = sorted(file.parent.name for file in gallery_path().glob(f"*/{MANIFEST}"))
+_GALLERY = list(find_gallery(gallery_path()))
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @click.command(epilog=f"The gallery: {', '.join(_GALLERY)}.")
 @click.argument("name")
 @click.option(
-    "--from", "original", metavar="TEMPLATE", help="One of the gallery, or a folder, to copy under this name."
+    "--from", "original", metavar="TEMPLATE", help="A folder, or else one of the gallery, to copy under this name."
 )
 @click.option(
     "--dir",
@@ -47,10 +48,10 @@ def new(name: str, original: str | None, parent: Path) -> int:
             f"{shortened(name)} is no name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
             + (f"; write {near}" if near else "")
         )
-    source = sources_of(original)
-    if source is None:
-        known = hint(str(original), _GALLERY, "the gallery has")
-        raise click.UsageError(f"--from {original}: no such template{known}")
+    try:
+        source = STARTER if original is None else template_folder(original)
+    except DocumentError as error:
+        raise click.UsageError(f"--from {original}: {error}") from None
     folder = parent / name
     _refuse_taken(folder)
     files = scaffold(name, source)
@@ -88,13 +89,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 def _report(folder: Path, files: list[str]) -> None:
     """What was made, and what to do now."""
-    # A folder's name alone would be looked for in the gallery.
-    path = str(folder) if "/" in str(folder) else f"./{folder}"
-    click.echo(f"Made {path}: {', '.join(sorted(files))}.")
+    click.echo(f"Made {folder}: {', '.join(sorted(files))}.")
     steps = (
-        (f"injector render {path}", "what it adds to a pod; --watch shows it while you write"),
-        (f"injector lint {path}", "mistakes, before a pod meets them"),
-        (f"injector test {path}", "its cases, in tests/"),
+        (f"injector render {folder}", "what it adds to a pod; --watch shows it while you write"),
+        (f"injector lint {folder}", "mistakes, before a pod meets them"),
+        (f"injector test {folder}", "its cases, in tests/"),
     )
     width = max(len(command) for command, _ in steps)
     click.echo("Next:")

@@ -42,14 +42,13 @@ def render(
 ) -> int:
     """Show what TEMPLATE makes of a pod.
 
-    Prints the overlay and then each config file, every one under a comment that names it. TEMPLATE is the name of one
-    in the gallery or in --templates-dir, or a folder (./mine). --param needs no template's name here: --param
-    app-port=8080.
+    Prints the overlay and then each config file, every one under a comment that names it. TEMPLATE is a folder, or else
+    the name of one in the gallery or in --templates-dir. --param needs no template's name here: --param app-port=8080.
 
     \b
-    injector render ./mine --watch               a preview while you write
-    injector render ./mine -f web.yaml --diff    what becomes of your manifest
-    injector render nginx --file nginx.conf      one config file
+    injector render mine --watch               a preview while you write
+    injector render mine -f web.yaml --diff    what becomes of your manifest
+    injector render nginx --file nginx.conf    one config file
     """
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")

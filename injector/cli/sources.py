@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from injector.authoring.folders import has_manifest, no_manifest, no_templates
 from injector.cli.yaml_stream import split_yaml
 from injector.errors import DocumentError, SettingsError
 from injector.pods.context import Cluster
@@ -17,8 +18,8 @@ from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.templates.spelling import hint, nearest
-from injector.templates.template import MANIFEST
+from injector.templates.spelling import hint
+from injector.templates.template import MANIFEST, Template
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?")
@@ -139,9 +140,7 @@ def gather_one(
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
     """
-    folder = template_folder(template, templates_dirs)
-    path = template if _is_path(template) else str(folder)
-    found = load_template(folder.resolve().name, read_folder(folder, path), origin=path)
+    found = load_one(template, templates_dirs)
     settings = load_settings(settings_file)
     cluster = Cluster(version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
@@ -150,15 +149,26 @@ def gather_one(
     return Sources(snapshot, _overrides(params, snapshot, found.name))
 
 
-def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:
-    """The folder of a template: `template` is a path, or a name in the gallery or in one of these folders.
+def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
+    """A template by its folder or name, see `template_folder`. Its errors call the folder what people called it.
 
-    Raises DocumentError where there is no such template, SettingsError for a folder that is none.
+    Raises TemplateError, and DocumentError where there is none.
     """
-    if _is_path(template):
-        if not (Path(template) / MANIFEST).is_file():
-            raise SettingsError(f"{template}: is no template: {_missing(Path(template))}")
-        return Path(template)
+    folder = template_folder(template, templates_dirs)
+    path = template if folder == Path(template) else str(folder)
+    return load_template(folder.resolve().name, read_folder(folder, path), origin=path)
+
+
+def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:
+    """The folder of a template: `template` is the folder, or else a name in the gallery or in one of these folders.
+
+    Raises DocumentError where there is no such template.
+    """
+    folder = Path(template)
+    if has_manifest(folder):
+        return folder
+    if "/" in template or template in (".", ".."):
+        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     known: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
         if (parent / MANIFEST).is_file():
@@ -167,21 +177,7 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
             known |= {file.parent.name: file.parent for file in parent.glob(f"*/{MANIFEST}")}
     if template in known:
         return known[template]
-    if (Path(template) / MANIFEST).is_file():
-        raise DocumentError(f"no template {template}; the folder of this name is ./{template}")
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
-
-
-def _is_path(template: str) -> bool:
-    return "/" in template or template in (".", "..")
-
-
-def _missing(folder: Path) -> str:
-    """What a folder lacks to be a template, in words."""
-    if not folder.is_dir():
-        return "there is no such folder"
-    near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
-    return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
 
 
 def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
@@ -201,7 +197,7 @@ def find_templates(folders: tuple[Path, ...]) -> dict[str, Path]:
             continue
         inner = find_gallery(folder)
         if not inner:
-            raise SettingsError(f"{folder}: neither a template ({_missing(folder)}) nor a folder of templates")
+            raise SettingsError(f"{folder}: {no_templates(folder)}")
         found |= inner
     return found
 

@@ -165,9 +165,9 @@ def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_pa
     done = injector("new", "hello", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[0] == "Made ./hello: README.md, nginx.conf.j2, overlay.yaml.j2, template.yaml, tests/first.yaml."
+    assert lines[0] == "Made hello: README.md, nginx.conf.j2, overlay.yaml.j2, template.yaml, tests/first.yaml."
     commands = [re.split(r"  +", line.strip())[0] for line in lines[2:]]
-    assert commands == ["injector render ./hello", "injector lint ./hello", "injector test ./hello"]
+    assert commands == ["injector render hello", "injector lint hello", "injector test hello"]
     for command in commands:
         assert injector(*command.split()[1:], cwd=tmp_path).code == 0, command
 

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,14 +151,23 @@ def test_what_is_not_served_says_why(template: Path) -> None:
     ("name", "says"),
     [
         ("ngnix", "did you mean nginx?"),
-        ("logger", "the folder of this name is ./logger"),
         ("./nowhere", "no such folder"),
+        ("x" * 300, "no template xxx"),
     ],
 )
 def test_a_template_that_there_is_not(template: Path, name: str, says: str) -> None:
     done = injector("render", name, cwd=template.parent)
     assert (done.code, done.out) == (1, "")
     assert says in done.err
+
+
+def test_a_folder_goes_before_a_template_of_the_gallery(template: Path) -> None:
+    """As it does for `lint` and `test`."""
+    shutil.copytree(template, template.parent / "nginx")
+    for name in ("logger", "nginx", "./nginx"):
+        done = injector("render", name, cwd=template.parent)
+        assert done.code == 0 and done.out.startswith(f"# overlay of {name.removeprefix('./')}\n")
+        assert "logger.yaml" in done.out
 
 
 # ------------------------------------------------------------------------------------------------- the difference

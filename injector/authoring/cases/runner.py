@@ -14,9 +14,9 @@ from injector.authoring.cases.coverage import Coverage, coverage_of
 from injector.authoring.cases.run import Result, Ways, inject_case, look_at_files
 from injector.authoring.cases.select import Choice
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
+from injector.authoring.folders import is_template, no_templates, templates_of
 from injector.errors import TemplateError
 from injector.templates.problem import Problem
-from injector.templates.template import MANIFEST, OVERLAY
 
 
 @dataclass(slots=True)
@@ -71,18 +71,19 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
         path, here = Path(given), Path(given).resolve()
         only = here.name if here.is_file() else None
         tests = here.parent if only else here
-        if only or (tests.name == TESTS and not _is_template(tests)):
-            if tests.name != TESTS or not _is_template(tests.parent):
+        if only or (tests.name == TESTS and not is_template(tests)):
+            if tests.name != TESTS or not is_template(tests.parent):
                 raise ValueError(f"{given}: not in the folder {TESTS} of a template")
             folders = [path.parent.parent if only else path.parent]
             if folders[0].resolve() != tests.parent:  # `a.yaml` or `.`, from within
                 folders = [Path(os.path.relpath(tests.parent))]
-        elif _is_template(path):
-            folders = [path]
         else:
-            folders = sorted(p for p in path.iterdir() if _is_template(p) and not p.name.startswith("."))
+            try:
+                folders = templates_of(path)
+            except OSError as error:
+                raise ValueError(f"{given}: the folder cannot be read: {error.strerror}") from None
         if not folders:
-            raise ValueError(f"{given}: neither a template (there is no {MANIFEST}) nor a folder of templates")
+            raise ValueError(f"{given}: {no_templates(path)}")
         for folder in folders:
             found.setdefault((folder.resolve(), only), read_suite(folder, str(folder), only))
     return list(found.values())
@@ -145,8 +146,3 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Bench | None:
     for checked in cases:
         bench.prepare(checked)
     return bench
-
-
-def _is_template(path: Path) -> bool:
-    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
-    return (path / MANIFEST).is_file() or (path / OVERLAY).is_file()

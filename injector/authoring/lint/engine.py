@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from injector.authoring.folders import is_template, no_templates, templates_of
 from injector.authoring.lint.disable import Disable, disables, without_disabled
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, rules
@@ -19,8 +20,6 @@ from injector.errors import Place, TemplateError
 from injector.pods.context import Cluster
 from injector.templates.load import load_template, read_folder
 from injector.templates.problem import Problem
-from injector.templates.spelling import nearest
-from injector.templates.template import MANIFEST, OVERLAY
 
 #: The rule that is about comments which switch rules off; nothing switches it off.
 _DISABLE = "disable"
@@ -63,13 +62,13 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         path = Path(given)
         if path.is_file():
             path = path.parent
-            if not _is_template(path):
+            if not is_template(path):
                 problems.append(Problem("file", "this is no file of a template", given, Place("")))
                 continue
         try:
-            inner = [path] if _is_template(path) else sorted(p for p in path.iterdir() if _is_template(p))
+            inner = templates_of(path)
             if not inner:
-                problems.append(Problem("file", _nothing(path), given, Place("")))
+                problems.append(Problem("file", no_templates(path), given, Place("")))
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
             problems.append(Problem("file", message, given, Place("")))
@@ -77,17 +76,6 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         for folder in inner:
             found.setdefault(folder.resolve(), str(folder))
     return list(found.values()), problems
-
-
-def _is_template(path: Path) -> bool:
-    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
-    return not path.name.startswith(".") and ((path / MANIFEST).is_file() or (path / OVERLAY).is_file())
-
-
-def _nothing(path: Path) -> str:
-    near = nearest(MANIFEST, [file.name for file in path.iterdir()])
-    missing = f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
-    return f"neither a template ({missing}) nor a folder of templates"
 
 
 def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:

@@ -10,7 +10,7 @@ from injector.authoring.reference import BEGIN, with_section
 from injector.authoring.scaffold.renaming import LongNameError, renamed
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
-from injector.templates.load import gallery_path, load_template, read_folder
+from injector.templates.load import load_template, read_folder
 from injector.templates.template import MANIFEST
 
 #: The template that a new one starts from when nobody says which: small, plain, and complete.
@@ -28,16 +28,6 @@ class ScaffoldError(InjectorError):
 def legal_name(name: str) -> str:
     """The nearest name that a template may have; empty where nothing is left of it."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].rstrip("-")
-
-
-def sources_of(name: str | None) -> Path | None:
-    """The folder of a template by its name in the gallery, or by its path; None where there is none."""
-    if name is None:
-        return STARTER
-    for folder in (gallery_path() / name, Path(name)):
-        if (folder / MANIFEST).is_file():
-            return folder
-    return None
 
 
 def scaffold(name: str, original: Path) -> dict[str, str]:

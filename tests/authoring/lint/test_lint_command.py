@@ -322,3 +322,10 @@ def test_a_file_that_is_of_no_template(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("")
     done = lint("notes.txt", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "notes.txt: error: this is no file of a template [file]\n")
+
+
+def test_the_folder_above(tmp_path: Path) -> None:
+    inner = write(tmp_path, {}) / "tests"
+    inner.mkdir()
+    done = lint("..", cwd=inner)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -79,6 +79,7 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
         return
     if wanted == text:
         return
+    path = subject.path.rstrip("/")
     lines = wanted.split("\n")
     number = next(
         (n for n, line in enumerate(text.split("\n"), 1) if n > len(lines) or line != lines[n - 1]), len(lines)
@@ -86,11 +87,5 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     yield Finding(
         "the parameters' reference is not that of template.yaml any more",
         subject.line_place(_FILE, number),
-        f"injector docs {_path(subject)} --write {_path(subject)}/{_FILE}",
+        f"injector docs {path} --write {path}/{_FILE}",
     )
-
-
-def _path(subject: Subject) -> str:
-    """The folder as `injector docs` takes it for one: a name alone is a template's."""
-    path = subject.path.rstrip("/")
-    return path if "/" in path else f"./{path}"
