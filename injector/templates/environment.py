@@ -7,6 +7,7 @@ macros and the functions here; operators check the size of their result before t
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -35,6 +36,7 @@ _LOOP = frozenset(
         "nextitem", "cycle", "changed",
     )
 )  # fmt: skip
+_NOT_EXPORTED = re.compile(r"the template '([^']*)' \(imported on .* does not export the requested name")
 _LARGEST = 2**64
 _RANGE = 10_000
 #: What `deny` may answer with.
@@ -56,7 +58,11 @@ class Missing(StrictUndefined):  # `_undefined_...` are Jinja's documented names
     def _undefined_message(self) -> str:
         name, owner = self._undefined_name, self._undefined_obj
         if self._undefined_hint:
-            return self._undefined_hint
+            if "sequence was empty" in self._undefined_hint:
+                return "the list is empty, so there is nothing to take from it; use `| default(...)`"
+            # Jinja's words about an import name a line, which is an offset here
+            found = _NOT_EXPORTED.match(self._undefined_hint)
+            return f"{found[1]} defines no {name} on this way through it" if found else self._undefined_hint
         if owner is missing:
             return f"{name} has no value here; it is set on another way through the template"
         near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None

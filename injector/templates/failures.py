@@ -14,6 +14,7 @@ from jinja2 import UndefinedError
 from injector.errors import InjectionError, Place, TemplateError
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
+from injector.templates import python_words
 from injector.templates.faults import FaultError, LimitError
 from injector.templates.limits import TOO_LARGE
 from injector.templates.program import Root
@@ -134,7 +135,7 @@ def _words(error: Exception) -> str:
         return str(error)
     if isinstance(error, ZeroDivisionError):
         return "a division by zero"
-    return f"{type(error).__name__}: {error}" if not isinstance(error, TypeError | ValueError) else str(error)
+    return python_words.explained(error)
 
 
 def _author(job: _Render, where: Callable[[Tagged], int]) -> tuple[str, int] | None:

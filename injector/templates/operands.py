@@ -86,7 +86,7 @@ def each(value: Any, units: int = 1) -> Any:
         return value
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
-    raise FaultError(f"{{% for %}} needs a list, and this is {kind_of(value)}")
+    raise FaultError(f"a list is needed here, and this is {kind_of(value)}")
 
 
 def joined(pieces: list[Any]) -> str:

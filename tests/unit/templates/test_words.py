@@ -1,0 +1,60 @@
+"""What Python, Jinja and libyaml say is told in an author's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from injector.templates.render import RenderError
+from tests.unit.templates.build import overlay
+
+#: An expression that fails, and what is said.
+EXPRESSIONS = {
+    "5 | length": "a number has no length",
+    "range('a')": "a whole number is needed here, and this is a string",
+    "warn()": "warn(): the argument what is missing",
+    "'a,b' | split(',', 1, 2)": "split: these are too many arguments",
+    "deny('x', cod=3)": "deny: no argument cod",
+    "'abc' | replace('a')": "replace(): the argument new is missing",
+    "[1, 'a'] | sort": "a string and a number have no order",
+    "1 < none": "a number and null have no order",
+    "[[1], [2]] | unique": "a list cannot be a key or one of a set",
+    "'a' in 5": "a number has no items among which to look",
+    "'x' | round": "a number is needed here, and this is a string",
+    "-'x'": "a number is needed here, and this is a string",
+    "'x'.startswith(1)": "a string is needed here, and this is a number",
+    "'x'.split(1)": "a string is needed here, and this is a number",
+    "[] | first": "the list is empty, so there is nothing to take from it; use `| default(...)`",
+    "5 | first": "a list is needed here, and this is a number",
+    "5 | join": "a list is needed here, and this is a number",
+    "native()": "a boolean cannot be called",
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        overlay(f"a: 1\nb: {{{{ {expression} }}}}\n")
+    assert EXPRESSIONS[expression] in caught.value.message
+    assert (caught.value.place.line, caught.value.place.column) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{% for k, v in object %}{% endfor %}", "loop with `x.items()`"),
+        ("{% for k, v in ports %}{% endfor %}", "there are several names here, and only one value: a number"),
+        ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: these are too many arguments"),
+        ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: no argument b"),
+    ],
+)
+def test_statements(text: str, words: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        overlay(text)
+    assert words in caught.value.message
+
+
+def test_a_macro_that_is_not_defined_on_this_way() -> None:
+    macros = "{% if not native %}{% macro m() %}{% endmacro %}{% endif %}"
+    with pytest.raises(RenderError) as caught:
+        overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
+    assert caught.value.message == "_m.j2 defines no m on this way through it"
