@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -95,11 +96,7 @@ class Tagged:
 
     def offset_of(self, path: Path, *, key: bool = False) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
-        try:
-            node = compose(self.text)
-        except YAMLError:
-            return 0
-        key_node = None
+        node, key_node = self._composed, None
         for step in path:
             found = self._step(node, step)
             if found is None:
@@ -107,6 +104,13 @@ class Tagged:
             key_node, node = found
         shown = key_node if key and key_node is not None else node
         return 0 if shown is None else index(self.text, shown.start_mark)
+
+    @cached_property
+    def _composed(self) -> Node | None:
+        try:
+            return compose(self.text)
+        except YAMLError:
+            return None
 
     def _step(self, node: Node | None, step: str | int) -> tuple[Node | None, Node] | None:
         if isinstance(node, yaml.SequenceNode):
