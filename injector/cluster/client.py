@@ -74,6 +74,8 @@ class Client:
         self._stale = False
         #: Requests sent so far.
         self.requests = 0
+        #: The header Date of the last answer (RFC 9110, 6.6.1); "" before one.
+        self.date = ""
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Client:
@@ -219,6 +221,7 @@ class Client:
         except Exception as error:
             raise self._fault(error) from None
         response: aiohttp.ClientResponse = answer.response
+        self.date = response.headers.get("Date", "")
         if 200 <= response.status < 300:
             return response
         try:

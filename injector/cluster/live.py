@@ -9,7 +9,9 @@ Plain blocking calls over one connection:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
@@ -27,6 +29,7 @@ T = TypeVar("T")
 INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
 #: The key of the settings in their ConfigMap.
 SETTINGS_KEY = "settings.yaml"
+_AT_ONCE = 16  # requests that are under way at the same time
 
 _APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"
 _KINDS = {
@@ -43,7 +46,15 @@ _PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases
 
 
 class ClusterError(InjectorError):
-    """The cluster does not give what was asked for; one sentence for the terminal."""
+    """The cluster does not give what was asked for; one sentence for the terminal.
+
+    `status` and `reason` are the API server's, 0 and "" where it was not it that refused.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
 
 
 class Live:
@@ -151,6 +162,53 @@ class Live:
             if not page:
                 return
 
+    def get(self, path: str, what: str = "") -> Object:
+        """The object at `path`; `what` is it in words."""
+        return self._run(what or path, self._client.get(path))
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Object,
+        query: Mapping[str, str] | None = None,
+        *,
+        what: str = "",
+        content_type: str = "application/json",
+    ) -> Object:
+        """What the API server answers to a request with a body; `content_type` says what kind of patch a PATCH is."""
+        return self._run(what or path, self._client.request(method, path, body, query, content_type=content_type))
+
+    def apply(self, path: str, body: Object, manager: str, *, what: str = "") -> Object:
+        """Server-side apply: `body` is all that the field manager has to say; what others say of it is overruled.
+
+        https://kubernetes.io/docs/reference/using-api/server-side-apply/
+        """
+        query = {"fieldManager": manager, "force": "true"}
+        return self.send("PATCH", path, body, query, what=what, content_type="application/apply-patch+yaml")
+
+    def answers(self, path: str, bodies: Sequence[Object], *, what: str = "") -> list[Object]:
+        """What is answered to each of these in the collection at `path`, some at a time."""
+
+        async def ask() -> list[Object]:
+            turns = asyncio.Semaphore(_AT_ONCE)
+
+            async def one(body: Object) -> Object:
+                async with turns:
+                    return await self._client.create(path, body)
+
+            return await asyncio.gather(*map(one, bodies))
+
+        return self._run(what or path, ask())
+
+    @property
+    def clock(self) -> datetime | None:
+        """The API server's time at its last answer, in whole seconds; None where it did not say."""
+        try:
+            return parsedate_to_datetime(self._client.date)
+        except ValueError:
+            return None
+
     def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
         try:
             found = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
@@ -162,4 +220,4 @@ class Live:
         try:
             return self._runner.run(call)
         except ApiError as error:
-            raise ClusterError(f"{what}: {error.message}") from None
+            raise ClusterError(f"{what}: {error.message}", status=error.status, reason=error.reason) from None
