@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.errors import InjectionError
+from injector.pods.constraints.parts import mapping, mappings
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, plain
 from injector.templates.render import render_overlay
@@ -58,40 +59,43 @@ def brought_by(template: Template) -> Brought | None:
         overlay = plain(render_overlay(template, contexts[1]).overlay)
     except InjectionError as error:
         return Brought(refuses=str(error))
-    metadata, spec = _mapping(overlay.get("metadata")), _mapping(overlay.get("spec"))
+    metadata, spec = mapping(overlay.get("metadata")), mapping(overlay.get("spec"))
     containers = tuple(
         _container(item, kind)
         for field, kind in (("initContainers", "set-up"), ("containers", "sidecar"))
-        for item in _items(spec, field)
+        for item in mappings(spec.get(field))
         if item.get("name") != EVERY_CONTAINER
     )
     return Brought(containers, tuple((label, values) for label, values in _lists(metadata, spec) if values))
 
 
 def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield "Volumes", tuple(_volume(item) for item in _items(spec, "volumes"))
-    yield "Annotations", tuple(_mapping(metadata.get("annotations")))
-    yield "Labels", tuple(_mapping(metadata.get("labels")))
+    yield "Volumes", tuple(_volume(item) for item in mappings(spec.get("volumes")))
+    yield "Annotations", tuple(mapping(metadata.get("annotations")))
+    yield "Labels", tuple(mapping(metadata.get("labels")))
     known = ("containers", "initContainers", "volumes")
     yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
-    for item in _items(spec, "containers"):
+    for item in mappings(spec.get("containers")):
         if item.get("name") == EVERY_CONTAINER:
-            yield "In each container of the app, variables", tuple(str(e.get("name")) for e in _items(item, "env"))
+            yield (
+                "In each container of the app, variables",
+                tuple(str(e.get("name")) for e in mappings(item.get("env"))),
+            )
             yield (
                 "In each container of the app, mounts",
-                tuple(str(m.get("mountPath")) for m in _items(item, "volumeMounts")),
+                tuple(str(m.get("mountPath")) for m in mappings(item.get("volumeMounts"))),
             )
             rest = ("name", "env", "volumeMounts")
             yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
 
 
 def _container(item: Object, kind: str) -> Container:
-    resources = _mapping(item.get("resources"))
+    resources = mapping(item.get("resources"))
     return Container(
         name=str(item.get("name", "")),
         kind=kind,
         image=str(item.get("image", "")),
-        ports=tuple(_port(port) for port in _items(item, "ports")),
+        ports=tuple(_port(port) for port in mappings(item.get("ports"))),
         requests=_amounts(resources.get("requests")),
         limits=_amounts(resources.get("limits")),
     )
@@ -104,18 +108,9 @@ def _port(port: Object) -> str:
 
 
 def _amounts(value: Any) -> tuple[str, ...]:
-    return tuple(f"{name} {amount}" for name, amount in _mapping(value).items())
+    return tuple(f"{name} {amount}" for name, amount in mapping(value).items())
 
 
 def _volume(item: Object) -> str:
     source = next((field for field in item if field not in _NO_SOURCE), "")
     return f"{item.get('name')}: {source}" if source else str(item.get("name"))
-
-
-def _mapping(value: Any) -> Object:
-    return value if isinstance(value, dict) else {}
-
-
-def _items(value: Object, field: str) -> list[Object]:
-    found = value.get(field)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

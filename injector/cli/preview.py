@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from injector.authoring.cases.bench import config_files
+from injector.authoring.config_files import config_files
+from injector.authoring.sample import SAMPLE
 from injector.cli.documents import Document, joined, read_documents, rewritten
 from injector.cli.dump import dump_yaml
 from injector.cli.explanation import parameters_of
@@ -30,19 +31,6 @@ from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
 from injector.templates.limits import limited
 from injector.templates.spelling import hint
-
-#: Whom a template is rendered for when no pod is given: an ordinary Deployment.
-_SAMPLE: Object = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web"},
-    "spec": {
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 8080}]}]},
-        }
-    },
-}
 
 
 class VerdictError(InjectorError):
@@ -98,7 +86,7 @@ def preview(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
 def read_pod(file: str | None) -> list[Document]:
     """The documents of the pod's file; those of the sample Deployment where there is none. Raises DocumentError."""
     if file is None:
-        return read_documents(Input("a Deployment with port 8080", dump_yaml(_SAMPLE).encode()))
+        return read_documents(Input("a Deployment with port 8080", dump_yaml(SAMPLE).encode()))
     return read_manifests([file])
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.suite import Checked
+from injector.authoring.config_files import config_files
 from injector.errors import InjectionError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object
 from injector.settings import Settings, parse_settings
@@ -200,19 +200,3 @@ def _settings_problem(checked: Checked, message: str) -> Problem:
     """What is wrong with the settings of a case, at the key that the message names."""
     named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
     return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)
-
-
-def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:
-    """The config files that came out, by template and name: of ConfigMaps, or of annotations."""
-    found: dict[str, dict[str, str]] = {}
-    for applied in injection.applied:
-        name = applied.template.name
-        texts = {file: text for generated in applied.files for file, text in generated.data.items()}
-        annotations = (applied.overlay.get("metadata") or {}).get("annotations") or {}
-        for file in applied.template.files:
-            key = file_annotation(name, file, settings)
-            if file not in texts and isinstance(annotations.get(key), str):
-                texts[file] = annotations[key]
-        if texts:
-            found[name] = texts
-    return found

@@ -1,32 +1,19 @@
-"""The pod of a case: given in the case, in a manifest beside it, or an ordinary Deployment."""
+"""The pod of a case, given in it or in a manifest beside it, and the namespace that it is created in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from injector.authoring.cases.case import GivenNamespace
+from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import pod_template
 from injector.settings import Settings
 from injector.templates.yaml import YAMLError, load_manifest
-
-#: Whom a template is tested for when a case names no pod: an ordinary Deployment, that of `injector render`.
-SAMPLE: Object = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "web"},
-    "spec": {
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 8080}]}]},
-        }
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +32,16 @@ class Given:
 
     def namespace(self, said: GivenNamespace, named: bool, settings: Settings) -> Namespace:
         """The namespace that the pod is created in. `named` is whether the case says which."""
-        metadata = _mapping(self.obj.get("metadata"))
+        metadata = mapping(self.obj.get("metadata"))
         name = said.name if named else str(metadata.get("namespace") or said.name)
         core = [o for o in self.others if o.get("apiVersion") == "v1"]
-        own = next((_mapping(o.get("metadata")) for o in core if o.get("kind") == "Namespace" and _name(o) == name), {})
+        own = next((mapping(o.get("metadata")) for o in core if o.get("kind") == "Namespace" and _name(o) == name), {})
         labels = said.labels if said.labels is not None else own.get("labels")
         label = settings.namespace_label
         return Namespace(
             name=name,
             labels={label.key: label.enabled} if labels is None else dict(labels),
-            annotations={**_mapping(own.get("annotations")), **said.annotations},
+            annotations={**mapping(own.get("annotations")), **said.annotations},
             quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
             limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
         )
@@ -104,9 +91,5 @@ def _documents(text: str) -> list[tuple[int, str]]:
     return [(a, "\n".join(lines[a:b])) for a, b in pairwise(bounds)]
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _name(obj: Object) -> str:
-    return str(_mapping(obj.get("metadata")).get("name"))
+    return str(mapping(obj.get("metadata")).get("name"))

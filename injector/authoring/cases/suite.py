@@ -11,7 +11,9 @@ from typing import Any
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.decode import decode
 from injector.authoring.cases.document import Absent, Document, Steps, read_document
-from injector.authoring.cases.manifests import SAMPLE, Given, given, read_objects
+from injector.authoring.cases.manifests import Given, given, read_objects
+from injector.authoring.sample import SAMPLE
+from injector.pods.constraints.parts import mappings
 from injector.reasons import Reason
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
@@ -93,7 +95,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     strangers: list[Document] = []
     for document in documents:
         if document.problem is None and isinstance(document.value, dict) and "cases" in document.value:
-            names = [c.get("file") for c in _list(document.value["cases"]) if isinstance(c, dict)]
+            names = [case.get("file") for case in mappings(document.value["cases"])]
             manifests |= {f"{TESTS}/{name}" for name in names if isinstance(name, str)}
     for document in documents:
         if isinstance(document.value, dict) and "cases" in document.value:
@@ -238,10 +240,6 @@ def _nulls(value: Any, steps: Steps) -> Iterator[Steps]:
 
 def _items(value: Any) -> Any:
     return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _version(text: str) -> tuple[int, int] | None:
