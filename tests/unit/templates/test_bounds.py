@@ -38,11 +38,11 @@ BOMBS = {
     "large numbers": "{% set n = 99999999 %}" + "{% set n = n * n %}" * 40 + "a: {{ n }}",
     "long range": "a: {{ range(10000000000) | list }}",
     "loops within loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
-    "long loops": "{% for a in range(9999) %}" + "{% if params.big %}{% endif %}" * 3000 + "{% endfor %}",
-    "long macros": "{% macro m() %}" + "{% if native %}{% endif %}" * 3000 + "{% endmacro %}{% for a in range(9999) %}{{ m() }}{% endfor %}",
+    "long loops": "{% for a in range(9999) %}" + "{% if params.big %}{% endif %}" * 1000 + "{% endfor %}",
+    "long macros": "{% macro m() %}" + "{% if native %}{% endif %}" * 1000 + "{% endmacro %}{% for a in range(9999) %}{{ m() }}{% endfor %}",
     "long call blocks": (
         "{% macro m() %}{% for a in range(9999) %}{{ caller() }}{% endfor %}{% endmacro %}{% call m() %}"
-        + "{% if native %}{% endif %}" * 3000
+        + "{% if native %}{% endif %}" * 1000
         + "{% endcall %}"
     ),
     "loop with a filter": "{% for a in range(9999) if a | string != 'x' %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
