@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 
 import click
 
-from injector.authoring.lint.engine import Linted, Options, find_templates
+from injector.authoring.lint.engine import Options, find_templates
 from injector.authoring.lint.engine import lint as lint_templates
 from injector.authoring.lint.explain import explanation, kinds
 from injector.authoring.lint.kubernetes import SchemasMissingError, check_version, versions
-from injector.authoring.lint.outputs import as_github, as_json, as_sarif, as_text
+from injector.authoring.lint.outputs import as_github, as_json, as_sarif
 from injector.authoring.lint.rule import Rule, rules
+from injector.cli.counts import Progress, counted
+from injector.cli.problems import words_of_problems
 from injector.cli.sources import VERSION_OPTION
 from injector.pods.context import Cluster
 from injector.templates.spelling import hint
@@ -68,10 +69,14 @@ def lint(
         except SchemasMissingError as error:
             raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
     templates, problems = find_templates(paths or (".",))
-    for linted in lint_templates(templates, options, _Progress(len(templates))):
-        problems += linted.problems
+    progress = Progress(len(templates))
+    try:
+        for linted in lint_templates(templates, options, lambda linted: progress(linted.path)):
+            problems += linted.problems
+    finally:
+        progress.clear()
     if output == "text":
-        click.echo(as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True)), nl=False)
+        click.echo(words_of_problems(problems), nl=False)
     else:
         click.echo(_OUTPUTS[output](problems, templates), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
@@ -79,34 +84,11 @@ def lint(
     return 1 if counts["error"] or (strict and problems) else 0
 
 
-class _Progress:
-    """Tells a person how far it is, on one line of a terminal; nobody else."""
-
-    def __init__(self, templates: int) -> None:
-        self._templates = templates
-        self._done = 0
-        self._shown = templates > 1 and sys.stderr.isatty()
-        self._show("")
-
-    def __call__(self, linted: Linted) -> None:
-        self._done += 1
-        self._show("" if self._done == self._templates else linted.path)
-
-    def _show(self, path: str) -> None:
-        if self._shown:
-            text = f"{self._done}/{self._templates} {path}" if self._done < self._templates else ""
-            click.echo(f"\r\x1b[K{text}", err=True, nl=False)
-
-
 def _summary(templates: int, counts: Counter[str]) -> str:
     """`12 templates, no problems` or `12 templates, 1 error, 3 warnings`."""
-    parts = [_counted(templates, "template")]
-    parts += [_counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    parts = [counted(templates, "template")]
+    parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return ", ".join(parts if len(parts) > 1 else [*parts, "no problems"])
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _explained(name: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from injector.authoring.lint.outputs import as_text
+from injector.authoring.problems import as_text
 from injector.errors import TemplateError
 from injector.templates.problem import Problem
 from injector.templates.render import RenderError
@@ -18,6 +20,11 @@ def words_of(error: Exception) -> str:
     if isinstance(error, RenderError):
         return words_of(error.as_template_error())
     if isinstance(error, TemplateError):
-        return as_text([Problem.of(error)], lambda word, colour: click.style(word, fg=colour, bold=True)).rstrip("\n")
+        return words_of_problems([Problem.of(error)]).rstrip("\n")
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{click.style('Error', fg='red', bold=True)}: {message}"
+
+
+def words_of_problems(problems: Sequence[Problem]) -> str:
+    """Problems, each with its line, the caret and the help, with a blank line between them."""
+    return as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True))

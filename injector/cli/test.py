@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -10,9 +9,10 @@ import click
 
 from injector.authoring.cases.outputs import as_json, as_junit
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.run import Result, Ways
+from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import Plan, TemplateRun, find_suites, run_suites
 from injector.authoring.cases.select import Choice, chosen_by
+from injector.cli.counts import Progress
 from injector.cli.test_report import show, summary
 from injector.errors import DocumentError
 
@@ -62,9 +62,9 @@ def test(
         raise click.UsageError(str(error)) from None
     ways = Ways(Programs(), require_programs, update)
     plan = Plan(ways, _chosen(expression), stop_at_first)
-    progress = _Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
+    progress = Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
     try:
-        runs = run_suites(suites, plan, progress)
+        runs = run_suites(suites, plan, lambda result: progress(result.checked.document.file, failed=not result.passed))
     finally:
         progress.clear()
     seconds = time.monotonic() - started
@@ -98,25 +98,3 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DocumentError(f"{file}: {error.strerror or error}") from None
-
-
-class _Progress:
-    """Tells a person how far it is, on one line of a terminal; nobody else."""
-
-    def __init__(self, cases: int) -> None:
-        self._cases = cases
-        self._done = self._failed = 0
-        self._terminal = cases > 1 and sys.stderr.isatty()
-
-    def __call__(self, result: Result) -> None:
-        self._done += 1
-        self._failed += not result.passed
-        if self._terminal:
-            failed = f", {self._failed} failed" if self._failed else ""
-            text = f"{self._done}/{self._cases}{failed} {result.checked.document.file}"
-            click.echo(f"\r\x1b[K{text[:78]}", err=True, nl=False)
-
-    def clear(self) -> None:
-        """Leave the line empty."""
-        if self._terminal:
-            click.echo("\r\x1b[K", err=True, nl=False)

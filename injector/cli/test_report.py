@@ -9,7 +9,8 @@ import click
 from injector.authoring.cases.coverage import Coverage
 from injector.authoring.cases.run import Result
 from injector.authoring.cases.runner import TemplateRun
-from injector.authoring.lint.outputs import as_text
+from injector.cli.counts import counted
+from injector.cli.problems import words_of_problems
 from injector.templates.problem import Problem
 
 
@@ -52,14 +53,14 @@ def summary(
     failed = sum(not result.passed for result in results)
     others = sum(len(run.problems) for run in runs)
     left_out = sum(run.left_out for run in runs)
-    parts = [_counted(len(results) - failed, "case", "passed")] if failed < len(results) else []
-    parts += [click.style(_counted(failed, "case", "failed"), fg="red")] if failed else []
-    parts += [click.style(_counted(others, "other problem"), fg="red")] if others else []
+    parts = [counted(len(results) - failed, "case", "passed")] if failed < len(results) else []
+    parts += [click.style(counted(failed, "case", "failed"), fg="red")] if failed else []
+    parts += [click.style(counted(others, "other problem"), fg="red")] if others else []
     parts += [f"{left_out} left out"] if left_out else []
     validated = sum(result.validated for result in results)
     missing = sum(len(result.missing) for result in results)
-    parts += [f"{_counted(validated, 'config file')} checked by real programs"] if validated else []
-    parts += [click.style(_counted(missing, "config file", "not checked"), fg="yellow")] if missing else []
+    parts += [f"{counted(validated, 'config file')} checked by real programs"] if validated else []
+    parts += [click.style(counted(missing, "config file", "not checked"), fg="yellow")] if missing else []
     click.echo(f"{', '.join(parts)}; {seconds:.1f} s", err=True)
 
 
@@ -69,7 +70,7 @@ def _failure(result: Result) -> None:
 
 
 def _problems(problems: Sequence[Problem]) -> None:
-    click.echo(as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True)))
+    click.echo(words_of_problems(problems))
 
 
 def _line(run: TemplateRun) -> str:
@@ -100,7 +101,7 @@ def _unchecked(results: Sequence[Result]) -> dict[str, str]:
             files = found.setdefault(program, {})
             files[name] = files.get(name, 0) + 1
     return {
-        program: ", ".join(f"{file} of {_counted(count, 'case')}" for file, count in files.items())
+        program: ", ".join(f"{file} of {counted(count, 'case')}" for file, count in files.items())
         for program, files in found.items()
     }
 
@@ -115,7 +116,3 @@ def _nothing(runs: Sequence[TemplateRun], chosen: str | None) -> str:
 
 def _warn(text: str) -> None:
     click.echo(f"{click.style('warning', fg='yellow')}: {text}", err=True)
-
-
-def _counted(number: int, noun: str, verb: str = "") -> str:
-    return f"{number} {noun if number == 1 else f'{noun}s'}{f' {verb}' if verb else ''}"

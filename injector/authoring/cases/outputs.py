@@ -11,6 +11,7 @@ from xml.etree import ElementTree  # only written here, never read
 from injector.authoring.cases.coverage import Coverage, Missed
 from injector.authoring.cases.run import Result
 from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.problems import as_data
 from injector.templates.problem import Problem
 
 #: What XML 1.0 cannot hold at all.
@@ -86,7 +87,7 @@ def _template(run: TemplateRun) -> dict[str, Any]:
         "path": run.path,
         "cases": [_case(result) for result in run.results],
         "leftOut": run.left_out,
-        "problems": [problem_data(problem) for problem in run.problems],
+        "problems": [as_data(problem) for problem in run.problems],
         "unusedGoldenFiles": run.suite.unused_golden_files(),
     }
     if run.coverage is not None:
@@ -102,7 +103,7 @@ def _case(result: Result) -> dict[str, Any]:
         "line": checked.document.place(("cases", checked.number)).line,
         "outcome": "passed" if result.passed else "failed",
         "seconds": round(result.seconds, 3),
-        "problems": [problem_data(problem) for problem in result.problems],
+        "problems": [as_data(problem) for problem in result.problems],
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
         **({"written": result.written} if result.written else {}),
@@ -122,20 +123,6 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
 def _missed(missed: Missed) -> dict[str, Any]:
     place = missed.place
     return {"what": missed.what, "file": place.file, "line": place.line, "column": place.column}
-
-
-def problem_data(problem: Problem) -> dict[str, Any]:
-    """A problem with every part of it."""
-    place = problem.place
-    return {
-        "rule": problem.rule,
-        "message": problem.message,
-        "help": problem.help,
-        "template": problem.path,
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-    }
 
 
 def _clean(text: str) -> str:

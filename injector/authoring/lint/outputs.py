@@ -1,44 +1,18 @@
-"""Problems as text for people, as JSON, and as the workflow commands of GitHub Actions."""
+"""Problems of templates for programs: as JSON, as SARIF, and as the workflow commands of GitHub Actions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from injector.authoring.lint.sarif import sarif, uri
+from injector.authoring.problems import as_data
 from injector.templates.problem import Problem
-
-#: A word and the name of a colour, to the word in it.
-Style = Callable[[str, str], str]
-
-
-def as_text(problems: Sequence[Problem], style: Style) -> str:
-    """One line for each problem, as compilers write it, the line of the file with a caret, and what to do."""
-    colours = {"error": "red", "warning": "yellow"}
-    parts = []
-    for problem in problems:
-        mark = f": {problem.severity}: "
-        line = str(problem).replace(mark, f": {style(problem.severity, colours[problem.severity])}: ", 1)
-        parts.append(f"{line}\n{problem.excerpt}".rstrip("\n") + "\n")
-    return "\n".join(parts)
 
 
 def as_json(problems: Sequence[Problem], templates: Sequence[str]) -> str:
     """One object: the templates that were looked at, and the problems with every part of them."""
-    found = [
-        {
-            "rule": problem.rule,
-            "severity": problem.severity,
-            "message": problem.message,
-            "help": problem.help,
-            "template": problem.path,
-            "file": problem.place.file,
-            "line": problem.place.line,
-            "column": problem.place.column,
-            "text": problem.place.text,
-        }
-        for problem in problems
-    ]
+    found = [as_data(problem) for problem in problems]
     return json.dumps({"templates": list(templates), "problems": found}, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -1,0 +1,39 @@
+"""Problems as every command for authors shows them: as text for people, as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from injector.templates.problem import Problem
+
+#: A word and the name of a colour, to the word in it.
+Style = Callable[[str, str], str]
+
+_COLOURS = {"error": "red", "warning": "yellow"}
+
+
+def as_text(problems: Sequence[Problem], style: Style) -> str:
+    """One line for each problem, as compilers write it, the line of the file with a caret, and what to do."""
+    parts = []
+    for problem in problems:
+        mark = f": {problem.severity}: "
+        line = str(problem).replace(mark, f": {style(problem.severity, _COLOURS[problem.severity])}: ", 1)
+        parts.append(f"{line}\n{problem.excerpt}".rstrip("\n") + "\n")
+    return "\n".join(parts)
+
+
+def as_data(problem: Problem) -> dict[str, Any]:
+    """A problem with every part of it. Keys are stable: other programs read them."""
+    place = problem.place
+    return {
+        "rule": problem.rule,
+        "severity": problem.severity,
+        "message": problem.message,
+        "help": problem.help,
+        "template": problem.path,
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "text": place.text,
+    }
