@@ -121,6 +121,23 @@ def again(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
     return pod
 
 
+def context_of(base: Object, state: Object, app: frozenset[str], parameters: Resolved, task: Task) -> Context:
+    """What a template sees of a pod: `base` is the pod without any injection, `state` the same with what the templates
+    before gave it, `app` the names of the app's containers.
+    """
+    containers = [c for c in base["spec"]["containers"] if c["name"] in app]
+    return Context(
+        params=parameters.values,
+        object=state,
+        namespace=task.namespace,
+        workload=task.workload or workload_of_pod(base),
+        containers=containers,
+        ports=tuple(_tcp_ports(containers)),
+        cluster=task.snapshot.cluster,
+        native=task.native,
+    )
+
+
 def receipt_of(made: Made, task: Task) -> Receipt:
     """The receipt of what was made."""
     templates = {a.template.name: a.template.digest for a in made.applied}
@@ -186,18 +203,8 @@ def _render(
     template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: Task
 ) -> tuple[Object, tuple[GeneratedConfigMap, ...], tuple[str, ...]]:
     """A template's overlay, the ConfigMap it needs, and what it warns of."""
-    workload = task.workload or workload_of_pod(base)
-    containers = [c for c in base["spec"]["containers"] if c["name"] in app]
-    context = Context(
-        params=parameters.values,
-        object=state,
-        namespace=task.namespace,
-        workload=workload,
-        containers=containers,
-        ports=tuple(_tcp_ports(containers)),
-        cluster=task.snapshot.cluster,
-        native=task.native,
-    )
+    context = context_of(base, state, app, parameters, task)
+    workload = context.workload
     if not template.files:
         rendered = render_overlay(template, context)
         return rendered.overlay, (), rendered.warnings

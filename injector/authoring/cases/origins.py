@@ -14,9 +14,8 @@ from injector.authoring.cases.programs import Refusal
 from injector.authoring.cases.suite import Checked
 from injector.errors import InjectionError, Place
 from injector.injection import Applied
-from injector.making import Task
-from injector.pods.context import Object
-from injector.pods.workloads import workload_of_object, workload_of_pod
+from injector.making import Task, containers_of, context_of
+from injector.pods.workloads import workload_of_object
 from injector.templates.program import is_document
 from injector.templates.render import Context
 from injector.templates.trace import Trace, trace
@@ -93,22 +92,9 @@ def _paths(value: Any, word: str, steps: Steps, *, by_key: bool) -> Iterator[Ste
 
 
 def _context(checked: Checked, outcome: Outcome, applied: Applied) -> Context:
+    """What the template saw, if it was the first."""
     given, injection = checked.given, outcome.injection
-    task = Task(outcome.namespace, outcome.snapshot, injection.decision, None, {}, None)
+    workload = None if given.pod is given.obj else workload_of_object(given.obj)
+    task = Task(outcome.namespace, outcome.snapshot, injection.decision, None, {}, workload)
     own = {name for other in injection.applied for name in other.containers}
-    containers: list[Object] = [c for c in given.pod["spec"]["containers"] if c["name"] not in own]
-    return Context(
-        params=applied.parameters.values,
-        object=given.pod,
-        namespace=outcome.namespace,
-        workload=workload_of_pod(given.pod) if given.pod is given.obj else workload_of_object(given.obj),
-        containers=containers,
-        ports=[
-            port["containerPort"]
-            for container in containers
-            for port in container.get("ports") or []
-            if port.get("protocol", "TCP") == "TCP"
-        ],
-        cluster=outcome.snapshot.cluster,
-        native=task.native,
-    )
+    return context_of(given.pod, given.pod, containers_of(given.pod) - own, applied.parameters, task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, Rendering, Subject
 from injector.errors import InjectionError, Place, TemplateError
 from injector.inject import inject
-from injector.making import Task, make
+from injector.making import Task, containers_of, context_of, make
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
@@ -30,7 +30,7 @@ from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import shortened
-from injector.templates.template import OVERLAY, UNSET, Template
+from injector.templates.template import MANIFEST, OVERLAY, UNSET, Template
 
 #: How many failures are enough for an author to start with.
 _ENOUGH = 50
@@ -100,7 +100,7 @@ class _Renders:
         unknown = [name for name, value in self._required.items() if value is UNSET]
         for name in unknown:
             message = f"parameter {name} is required, and no value that it takes is known; give it `examples`"
-            yield Failure("", {}, Reason.BAD_PARAMETER, message, Place("template.yaml"), name)
+            yield Failure("", {}, Reason.BAD_PARAMETER, message, Place(MANIFEST), name)
         if unknown:
             return
         seen = set()
@@ -212,22 +212,11 @@ def _context(sample: SamplePod, template: Template, task: Task) -> Context:
         task.settings,
         task.overrides[template.name],
     )
-    containers: Sequence[Object] = sample.pod["spec"]["containers"]
-    ports = [port for container in containers for port in container.get("ports", ())]
-    context = Context(
-        params=parameters.values,
-        object=sample.pod,
-        namespace=sample.namespace,
-        workload=sample.workload,
-        containers=containers,
-        ports=tuple(port["containerPort"] for port in ports if port.get("protocol", "TCP") == "TCP"),
-        cluster=task.snapshot.cluster,
-        native=task.native,
-    )
+    context = context_of(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
     if not template.files:
         return context
     files = render_files(template, context)
-    generated = config_map(template.name, files, sample.namespace.name, sample.workload, task.settings)
+    generated = config_map(template.name, files, sample.namespace.name, context.workload, task.settings)
     return msgspec.structs.replace(context, configmap=generated.name)
 
 
