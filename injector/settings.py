@@ -18,6 +18,8 @@ from injector.errors import SettingsError
 LabelSelector = dict[str, Any]
 #: 0 lets the system choose a port.
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+#: A duration that is at least a second.
+Seconds = Annotated[float, msgspec.Meta(ge=1)]
 #: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
 _PREFIX = re.compile(r"(?=.{1,180}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
@@ -53,6 +55,25 @@ class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     cache_bytes: int = 16 * 1024 * 1024
 
 
+class Certificates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Where the serving certificate comes from. All but `source` is for `builtin`; durations in seconds.
+
+    The names are those of objects: the Secret, the Lease and the Service in the injector's own namespace, and the two
+    webhook configurations, which have one name.
+    """
+
+    #: To the server `cert-manager` and `csr` are files, as somebody else puts them there.
+    source: Literal["files", "builtin", "cert-manager", "csr"] = "files"
+    life_seconds: Seconds = 90 * 86400.0
+    authority_life_seconds: Seconds = 365 * 86400.0
+    settle_seconds: float = 30.0
+    secret: str = "sidecar-injector-certificates"  # noqa: S105 - the name of an object
+    service: str = "sidecar-injector"
+    webhooks: str = "sidecar-injector"
+    lease: str = "sidecar-injector"
+    lease_seconds: Seconds = 15.0
+
+
 class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """All settings, with the defaults that a new installation has."""
 
@@ -76,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     native_sidecars: Literal["auto", "always", "never"] = "auto"
     cluster_domain: str = "cluster.local"
     server: Server = Server()
+    certificates: Certificates = Certificates()
 
     @property
     def inject_key(self) -> str:
@@ -137,6 +159,11 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
     if clash:
         raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")
+    if settings.certificates.life_seconds > settings.certificates.authority_life_seconds:
+        raise SettingsError(
+            f"{source}: certificates.lifeSeconds is longer than authorityLifeSeconds, and no certificate outlives its"
+            " authority"
+        )
     return msgspec.structs.replace(
         settings,
         yes_values=tuple(v.lower() for v in settings.yes_values),
@@ -152,7 +179,12 @@ _KINDS = {
     "object": "a mapping",
     "str": "a string",
 }
-_SECTIONS: dict[str, type[msgspec.Struct]] = {"": Settings, "namespaceLabel": NamespaceLabel, "server": Server}
+_SECTIONS: dict[str, type[msgspec.Struct]] = {
+    "": Settings,
+    "namespaceLabel": NamespaceLabel,
+    "server": Server,
+    "certificates": Certificates,
+}
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 
@@ -171,6 +203,8 @@ def _words(error: str) -> str:
         found = {"true or false": "a boolean"}.get(found, found)
         return f"{path or 'the file'} has to be {wanted}, and is {found}"
     if message.startswith("Invalid enum value"):
-        choices = next((get_args(f.type) for f in msgspec.structs.fields(Settings) if f.encode_name == path), ())
+        section, _, key = path.rpartition(".")
+        fields = msgspec.structs.fields(_SECTIONS.get(section, Settings))
+        choices = next((get_args(f.type) for f in fields if f.encode_name == key), ())
         return f"{path} has to be {' or '.join(choices)}"
     return f"{path}: {message}" if path else message

@@ -143,6 +143,16 @@ class Metrics(Collector):
         self.certificate_end = Numbers(
             "injector_certificate_not_after_timestamp_seconds", "When the certificate in use expires.", kind="gauge"
         )
+        self.leader = Numbers("injector_leader", "1 on the replica that keeps the built-in certificates.", kind="gauge")
+        self.authority_end = Numbers(
+            "injector_authority_not_after_timestamp_seconds", "When the built-in authority expires.", kind="gauge"
+        )
+        self.bundle_writes = Numbers(
+            "injector_bundle_writes", "Writes of caBundle: because it changed, or repaired after somebody.", ("why",)
+        )
+        self.bundle_fights = Numbers(
+            "injector_bundle_fights", "Repairs of a caBundle that is overwritten again and again.", ("manager",)
+        )
         self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
         self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
         self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")

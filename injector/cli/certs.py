@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from injector.cli.certificates import Certificates, make_certificates, service_names
+from injector.cli.certificates import Certificates, make_certificates
 from injector.cli.dump import dump_yaml
+from injector.cluster.issue import service_names
 from injector.errors import SettingsError
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.

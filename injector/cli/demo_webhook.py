@@ -17,8 +17,9 @@ from typing import Any
 
 import jsonpatch
 
-from injector.cli.certificates import make_certificates, service_names
+from injector.cli.certificates import make_certificates
 from injector.cli.processes import free_ports, running
+from injector.cluster.issue import service_names
 from injector.pods.context import Object
 
 #: The namespace of the demo's pods.

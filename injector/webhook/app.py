@@ -6,7 +6,6 @@ asyncio.run(run(Options(settings_file=Path("settings.yaml"), templates=(Path("te
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import socket
 import ssl
@@ -19,16 +18,14 @@ from msgspec.structs import replace
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
-from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
-from injector.cluster.namespaces import Namespaces
-from injector.cluster.template_maps import TemplateMaps
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook import parts
 from injector.webhook.admin import start_admin
+from injector.webhook.certificate import BuiltinSource, FileSource, Source
 from injector.webhook.drain import Drain
 from injector.webhook.judge import Judge
 from injector.webhook.limits import limits_of
@@ -37,17 +34,13 @@ from injector.webhook.mutate import Mutate
 from injector.webhook.record import Recorder
 from injector.webhook.reload import Keeper
 from injector.webhook.server import Route, Server
-from injector.webhook.tls import CertificateWatcher
+from injector.webhook.upkeep import Upkeep
 from injector.webhook.validate import Validate
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1
-#: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
-_VERSION_SECONDS = 300.0
 #: A decoded pod alone is a thousand containers for the collector, all of them gone with the answer: look less often.
 _GC_THRESHOLDS = (20_000, 20, 20)
-#: Seconds to wait before the API server is asked again at the start.
-_RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +75,18 @@ class App:
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
-        self._namespaces: Namespaces | None = None
-        self._maps: TemplateMaps | None = None
+        self._upkeep: Upkeep | None = None
+        self._certificate: Source | None = None
         self._server: Server | None = None
         self._admin: HTTPServer | None = None
+        self._listening = False
         self._settings = Settings()
-        #: The ports that are listened on: HTTPS and the plain one; another than in the settings where those say 0.
+        #: The ports that are listened on: HTTPS and the plain one; another than in the settings where those say 0. The
+        #: first is 0 as long as there is no certificate.
         self.ports = (0, 0)
 
     async def start(self) -> None:
-        """Read what there is to read and listen.
+        """Read what there is to read and listen; with built-in certificates as soon as there is one.
 
         Raises SettingsError (also for the certificate), NoClusterError, OSError for a port that is taken.
         """
@@ -100,20 +95,16 @@ class App:
         self._settings = settings
         self._run(self._flush())
         if not self._options.standalone:
-            self._client = await Client.connect(self._options.kubeconfig, self._options.context)
-        watcher = CertificateWatcher(
-            Path(settings.server.certificate), Path(settings.server.key), self._use, self.metrics, self.logger
-        )
-        context = watcher.first()
-        sockets = bind_sockets(settings.server.port, settings.server.address or None)
-        admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
-        self.ports = (_port(sockets), _port(admin_sockets))
+            client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
+            self._upkeep = Upkeep(client, self._options.namespace, settings, self.keeper, self._run, self.logger)
+        certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
-        self._server.start(sockets, context)
+        admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
+        self.ports = (0, _port(admin_sockets))
         self._admin = start_admin(admin_sockets, self.metrics, self.readiness)
-        self._run(watcher.watch())
+        await certificate.start()
+        self._run(certificate.run())
         self._run(self._get_ready())
-        self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     async def wait(self) -> None:
         """Serve until the end is asked for, drain, and take everything down."""
@@ -130,19 +121,22 @@ class App:
             missing["shutdown"] = "the server is draining"
         if not self.keeper.ready:
             missing["templates"] = self.keeper.why_not or "not read yet"
-        if self._namespaces is not None and not self._namespaces.synced.is_set():
-            missing["namespaces"] = str(self._namespaces.last_error or "not read yet")
-        if self._maps is not None and not self._maps.synced.is_set():
-            missing["template-config-maps"] = str(self._maps.last_error or "not read yet")
-        return missing
+        if self._certificate is not None and (why := self._certificate.why_not):
+            missing["certificate"] = why
+        return missing | (self._upkeep.missing() if self._upkeep is not None else {})
 
     # -- parts --
+
+    def _source(self, settings: Settings) -> Source:
+        if settings.certificates.source != "builtin":
+            return FileSource(settings, self._use, self.metrics, self.logger)
+        return BuiltinSource(self._client, self._options.namespace, settings, self._use, self.metrics, self.logger)
 
     def _make_server(self, settings: Settings) -> Server:
         namespaces: parts.Namespaces = parts.EveryNamespace(settings.namespace_label)
         config_maps: parts.ConfigMaps = parts.NoConfigMaps()
-        if self._client is not None:
-            namespaces = self._namespaces = Namespaces(self._client)
+        if self._client is not None and self._upkeep is not None:
+            namespaces = self._upkeep.namespaces
             config_maps = ConfigMaps(self._client)
         lookup = Lookup(namespaces)
         mutate = Mutate(
@@ -164,49 +158,28 @@ class App:
 
     async def _get_ready(self) -> None:
         """Read the cluster, build the first snapshot, then keep both up to date."""
-        client = self._client
-        if client is None or self._namespaces is None:
+        if self._upkeep is None:
             await self.keeper.update()
         else:
-            version = await self._first_version(client)
-            self._namespaces.start()
-            await self._namespaces.synced.wait()
-            if self._options.namespace:
-                told = asyncio.Event()
-
-                async def take(sources: parts.Templates) -> None:
-                    await self.keeper.update(in_cluster=sources, version=version)
-                    told.set()
-
-                self._maps = TemplateMaps(client, self._options.namespace, self._settings, take)
-                self._maps.start()
-                await told.wait()
-            else:
-                await self.keeper.update(version=version)
-            self._run(self._follow_version(client))
+            await self._upkeep.begin()
         # What is there now stays: the collector need not look at it again, which takes the peaks off latency.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
         await self.keeper.watch()
 
-    async def _first_version(self, client: Client) -> tuple[int, int]:
-        while True:
-            try:
-                return await client.version()
-            except ApiError as error:
-                self.logger.warning("api-server-not-reached", why=str(error))
-                await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _follow_version(self, client: Client) -> None:
-        while True:
-            await asyncio.sleep(_VERSION_SECONDS)
-            with contextlib.suppress(ApiError):
-                await self.keeper.update(version=await client.version())
-
     def _use(self, context: ssl.SSLContext) -> None:
-        if self._server is not None:
+        """Serve with this certificate from now on; listen if it is the first."""
+        if self._server is None:
+            raise RuntimeError("there is no server yet")
+        if self._listening:
             self._server.use(context)
+            return
+        sockets = bind_sockets(self._settings.server.port, self._settings.server.address or None)
+        self.ports = (_port(sockets), self.ports[1])
+        self._server.start(sockets, context)
+        self._listening = True
+        self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
         names = ", ".join(sorted(self.keeper.current.catalog.names)) if self.keeper.ready else "none yet"
@@ -245,7 +218,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in (self._maps, self._namespaces):
+        for part in (self._certificate, self._upkeep):
             if part is not None:
                 await part.stop()
         if self._client is not None:

@@ -166,8 +166,9 @@ class Keeper:
         return True
 
     def _swap(self, snapshot: Snapshot) -> None:
-        if self._ready and snapshot.settings.server != self.current.settings.server:
-            self._logger.warning("restart-needed", why="settings under `server` hold from the next start")
+        for section in ("server", "certificates"):
+            if self._ready and getattr(snapshot.settings, section) != getattr(self.current.settings, section):
+                self._logger.warning("restart-needed", why=f"settings under `{section}` hold from the next start")
         self._current, self._ready = snapshot, True
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1

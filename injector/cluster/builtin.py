@@ -1,0 +1,167 @@
+"""The built-in certificates at work: every replica serves what the Secret holds, the leader keeps it up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.backoff import Backoff
+from injector.cluster.bundles import Bundles
+from injector.cluster.client import Client
+from injector.cluster.custodian import Custodian, OnTrouble
+from injector.cluster.held import Held
+from injector.cluster.issue import Pair, service_names
+from injector.cluster.lease import Lease, LeaseTiming
+from injector.cluster.reflector import Timing
+from injector.cluster.rotation import Plan
+from injector.cluster.secret_store import SecretStore
+from injector.settings import Certificates
+from injector.telemetry import Metrics
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds between two looks at the clock.
+_TICK = 1.0
+#: Seconds between two tries of the leader when the API server refuses or is away.
+_PAUSES = (0.5, 60.0)
+
+
+class BuiltinCertificates:
+    """Certificates of the injector's own authority, kept in one Secret. `start()` in the event loop, then `stop()`.
+
+    `namespace` is the injector's own, `domain` the cluster's. `on_pair(pair)` is called with each new certificate that
+    is to be served, at first sight and after every change; `on_trouble` with what an admin should see.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        domain: str,
+        settings: Certificates,
+        on_pair: Callable[[Pair], None],
+        metrics: Metrics,
+        *,
+        on_trouble: OnTrouble | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._settings = settings
+        self._on_pair = on_pair
+        self._metrics = metrics
+        self._on_trouble = on_trouble
+        self._plan = Plan(
+            service_names(settings.service, namespace, domain),
+            timedelta(seconds=settings.life_seconds),
+            timedelta(seconds=settings.authority_life_seconds),
+        )
+        self._lease_timing = LeaseTiming.of(settings.lease_seconds)
+        self._lease = Lease(
+            client, namespace, settings.lease, timing=self._lease_timing, on_change=lambda _leading: self._lead()
+        )
+        self._store = SecretStore(client, namespace, settings.secret, self._see, timing)
+        service = (settings.service, namespace)
+        self._bundles = Bundles(client, settings.webhooks, service, lambda: self._news.set(), timing)
+        self._news = asyncio.Event()
+        self._held = Held()
+        self._served: Pair | None = None
+        self._refused = ""
+        self._custodian = self._new_custodian()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to watch, to serve and to take part in the choice of a leader."""
+        self._metrics.leader.cell().value = 0
+        for part in (self._store, self._bundles, self._lease):
+            part.start()
+        self._task = asyncio.create_task(self._run(), name="built-in certificates")
+
+    async def stop(self) -> None:
+        """End, and let another replica lead."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        for part in (self._lease, self._bundles, self._store):
+            await part.stop()
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no certificate to serve, one sentence; "" when there is one."""
+        if self._served:
+            return ""
+        for part, name in ((self._store, self._settings.secret), (self._bundles, self._settings.webhooks)):
+            if part.last_error:
+                return f"{name}: {part.last_error}"
+        troubles = self._custodian.troubles.values()
+        return self._refused or next(iter(troubles), f"none in Secret {self._settings.secret} yet")
+
+    def _see(self, held: Held) -> None:
+        """The Secret is another; serve what it holds. What is served stays where it holds nothing of use."""
+        self._held = held
+        self._news.set()
+        if held.authority:
+            end = held.authority.certificate.not_valid_after_utc
+            self._metrics.authority_end.cell().value = end.timestamp()
+        why = _why_not_served(held, datetime.now(UTC))
+        if why:
+            self._refuse(f"Secret {self._settings.secret}: {why}")
+        elif held.serving:
+            self._refused = ""
+            if self._served is None or self._served.certificate != held.serving.certificate:
+                self._on_pair(held.serving)
+                self._served = held.serving
+
+    def _refuse(self, why: str) -> None:
+        if why == self._refused:
+            return
+        self._refused = why
+        self._metrics.certificates.cell("refused").value += 1
+        _log.error("certificate-refused", why=why, in_use="the old one" if self._served else "none")
+
+    def _lead(self) -> None:
+        """This began or ceased to lead: nothing of what a leader remembers is true any more."""
+        self._metrics.leader.cell().value = int(self._lease.leading)
+        self._custodian = self._new_custodian()
+        self._news.set()
+
+    def _new_custodian(self) -> Custodian:
+        return Custodian(
+            self._store,
+            self._bundles,
+            self._plan,
+            lambda: self._lease.leading,
+            self._metrics,
+            self._on_trouble,
+            settle_seconds=self._settings.settle_seconds,
+            # A write that the leader began is over before another one leads.
+            write_seconds=self._lease_timing.lasts - self._lease_timing.deadline,
+        )
+
+    async def _run(self) -> None:
+        backoff = Backoff(*_PAUSES)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), _TICK)
+            self._news.clear()
+            if not (self._lease.leading and self._store.synced and self._bundles.synced):
+                continue
+            try:
+                if await self._custodian.work(self._held):
+                    self._news.set()
+                backoff.reset()
+            except ApiError as error:
+                await asyncio.sleep(backoff.next(error.retry_after))
+
+
+def _why_not_served(held: Held, now: datetime) -> str:
+    """Why the Secret's certificate cannot be served; "" when it can, or when there is none."""
+    if held.serving is None:
+        return "; ".join(fault for fault in held.faults if fault.startswith("tls."))
+    if held.anchor is None:
+        return "tls.crt was signed by none of the authorities beside it"
+    return "tls.crt has ended" if held.serving.certificate.not_valid_after_utc <= now else ""

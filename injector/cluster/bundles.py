@@ -1,0 +1,181 @@
+"""The `caBundle` of every webhook entry: watched, and put right by server-side apply as a field of its own.
+
+Only entries that call the injector's own Service are looked at, and of them only that one field is ever written, by a
+field manager of its own: whoever keeps the rest of the configuration (Helm, a GitOps tool) sees no difference in what
+is theirs. Each write names the configuration's resource version, and none is made that changes nothing.
+https://kubernetes.io/docs/reference/using-api/server-side-apply/
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cryptography import x509
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.issue import pem_of, read_certificates
+from injector.cluster.reflector import Reflector, Timing
+from injector.cluster.rotation import Bundle
+from injector.pods.context import Object
+
+#: Under this name the API server notes who wrote the field.
+FIELD_MANAGER = "sidecar-injector-certificates"
+_GROUP = "/apis/admissionregistration.k8s.io/v1"
+_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The bundle of one entry: its certificates, and whether the text is these and nothing else."""
+
+    name: str
+    authorities: tuple[x509.Certificate, ...]
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What matters of a webhook configuration; `writers` are who wrote a `caBundle` in it, besides us."""
+
+    kind: str
+    name: str
+    version: str
+    entries: tuple[Entry, ...]
+    writers: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """Kind and name, for people."""
+        return f"{self.kind}/{self.name}"
+
+    def differs(self, bundle: Bundle) -> bool:
+        """Whether an entry's bundle has other certificates than these, in whatever order."""
+        wanted = set(bundle)
+        return any(not entry.clean or set(entry.authorities) != wanted for entry in self.entries)
+
+
+class Bundles:
+    """The configurations of both kinds that are called `name`, and their entries for one Service.
+
+    `on_change()` is called when anything about them changed. `start()` and `stop()` it in the event loop.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        service: tuple[str, str],
+        on_change: Callable[[], None],
+        timing: Timing | None = None,
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._service = service
+        self._reflectors = {
+            kind: Reflector(
+                client,
+                f"{_GROUP}/{kind.lower()}s",
+                self._keeper(kind),
+                query={"fieldSelector": f"metadata.name={name}"},
+                on_change=lambda _key, _kept: on_change(),
+                timing=timing,
+            )
+            for kind in _KINDS
+        }
+
+    def start(self) -> None:
+        """Begin to watch."""
+        for reflector in self._reflectors.values():
+            reflector.start()
+
+    async def stop(self) -> None:
+        """End."""
+        for reflector in self._reflectors.values():
+            await reflector.stop()
+
+    @property
+    def synced(self) -> bool:
+        """Whether both kinds were read."""
+        return all(reflector.synced.is_set() for reflector in self._reflectors.values())
+
+    @property
+    def last_error(self) -> ApiError | None:
+        """What keeps them from being up to date; None when they are."""
+        return next((found.last_error for found in self._reflectors.values() if found.last_error), None)
+
+    @property
+    def seen(self) -> tuple[Configuration, ...]:
+        """The configurations as last seen; none where there are none."""
+        return tuple(found for reflector in self._reflectors.values() for found in reflector.items.values())
+
+    async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
+        """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
+        found = []
+        for kind in _KINDS:
+            path = f"{_GROUP}/{kind.lower()}s/{self._name}"
+            try:
+                found.append(self._keeper(kind)(await self._client.get(path, deadline=deadline)))
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+        return tuple(found)
+
+    async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
+        """Apply the bundle to each of its entries; refused (409) if the configuration is another by now.
+
+        `deadline` in seconds. Raises ApiError.
+        """
+        text = base64.b64encode(pem_of(bundle)).decode()
+        metadata = {"name": configuration.name, "resourceVersion": configuration.version}
+        # All of them, not only those that differ: what an apply leaves out it gives up, and that takes it away.
+        entries = [{"name": entry.name, "clientConfig": {"caBundle": text}} for entry in configuration.entries]
+        body = {"apiVersion": _GROUP[6:], "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
+        await self._client.request(
+            "PATCH",
+            f"{_GROUP}/{configuration.kind.lower()}s/{configuration.name}",
+            body,
+            {"fieldManager": FIELD_MANAGER, "force": "true"},
+            content_type="application/apply-patch+yaml",
+            deadline=deadline,
+        )
+
+    def _keeper(self, kind: str) -> Callable[[Object], Configuration]:
+        def keep(obj: Object) -> Configuration:
+            metadata = obj["metadata"]
+            entries = tuple(_entry(webhook) for webhook in obj.get("webhooks") or () if _calls(webhook, self._service))
+            return Configuration(kind, metadata["name"], metadata["resourceVersion"], entries, _writers(metadata))
+
+        return keep
+
+
+def _calls(webhook: Object, service: tuple[str, str]) -> bool:
+    """Whether the entry calls this Service (name, namespace)."""
+    called = (webhook.get("clientConfig") or {}).get("service") or {}
+    return (called.get("name"), called.get("namespace")) == service
+
+
+def _entry(webhook: Object) -> Entry:
+    try:
+        text = base64.b64decode(webhook["clientConfig"].get("caBundle") or "", validate=True)
+    except (binascii.Error, ValueError):
+        text = b"?"
+    found = read_certificates(text)
+    return Entry(webhook["name"], found, clean=b"".join(text.split()) == b"".join(pem_of(found).split()))
+
+
+def _writers(metadata: Object) -> tuple[str, ...]:
+    """Who else owns a `caBundle`, by `managedFields`; with no owner left, who changed the object last."""
+    owners, last = [], ("", "")
+    for field in metadata.get("managedFields") or ():
+        manager = str(field.get("manager", ""))
+        if manager == FIELD_MANAGER:
+            continue
+        last = max(last, (str(field.get("time", "")), manager))
+        webhooks = (field.get("fieldsV1") or {}).get("f:webhooks") or {}
+        if any("f:caBundle" in (value.get("f:clientConfig") or {}) for key, value in webhooks.items() if key != "."):
+            owners.append(manager)
+    return tuple(owners) or ((last[1],) if last[1] else ())

@@ -1,0 +1,208 @@
+"""Who of several replicas is the leader: the one that holds a Lease (coordination.k8s.io/v1).
+
+As Kubernetes' own leader election does it: a holder writes its name and the time into the Lease again and again. The
+others never compare that time with their own clock. They watch whether the Lease changes, and take it when it did not
+for as long as it says it lasts, by their own monotonic clock. Each write names the resource version that was read, so
+of two that write at the same time one is refused.
+https://kubernetes.io/docs/concepts/architecture/leases/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.backoff import Backoff, jittered
+from injector.cluster.client import Client
+from injector.pods.context import Object
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds after which a Lease that nobody renews is taken, however long it says that it lasts.
+_LONGEST = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTiming:
+    """In seconds: how long a Lease lasts, for how long its holder counts as leader, the pause between two looks."""
+
+    lasts: float = 15.0
+    deadline: float = 10.0
+    retry: float = 2.0
+
+    @classmethod
+    def of(cls, lasts: float) -> LeaseTiming:
+        """The usual proportions: two thirds, and two fifteenths."""
+        return cls(lasts, lasts * 2 / 3, lasts * 2 / 15)
+
+
+class Lease:
+    """Tries for ever to hold the Lease `name` of a namespace. `start()` it; `stop()` gives it back.
+
+    `on_change(leading)` is told in the event loop. `leading` is the safe question: it is False as soon as the last
+    renewal is too long ago, also while the process was suspended.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        *,
+        identity: str = "",
+        timing: LeaseTiming | None = None,
+        on_change: Callable[[bool], None] | None = None,
+    ) -> None:
+        #: Who this is: the pod's name and something random, as a pod's container may be started again.
+        self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        self._client = client
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._name = name
+        self._timing = timing or LeaseTiming()
+        self._on_change = on_change
+        self._seen: Object | None = None  # the Lease as last read or written
+        self._seen_at = 0.0  # since when it is like that (monotonic)
+        self._until = 0.0  # until when this is the leader (monotonic)
+        self._told = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def leading(self) -> bool:
+        """Whether this is the leader now."""
+        return time.monotonic() < self._until
+
+    def start(self) -> None:
+        """Begin to try."""
+        self._task = asyncio.create_task(self._run(), name="lease")
+
+    async def stop(self) -> None:
+        """End; the Lease is given back, so that the next one need not wait for its end."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        if self.leading and self._seen is not None:
+            self._until = 0.0
+            with contextlib.suppress(ApiError):
+                await self._put(self._seen, {"holderIdentity": "", "leaseDurationSeconds": 1})
+        self._until = 0.0
+        self._tell()
+
+    # ------------------------------------------------------------ the loop
+
+    async def _run(self) -> None:
+        backoff = Backoff(self._timing.retry, self._timing.lasts)
+        failed = ""
+        while True:
+            pause = jittered(self._timing.retry, 0.2)
+            try:
+                await self._try()
+                if failed:
+                    _log.info("lease-back", lease=self._name)
+                failed = ""
+                backoff.reset()
+            except ApiError as error:
+                # The leader tries at its usual pace, as its time runs out; the others have time.
+                pause = pause if self.leading else backoff.next(error.retry_after)
+                if error.reason != failed:
+                    _log.warning("lease-trouble", lease=self._name, why=str(error), effect=self._effect())
+                failed = error.reason
+            self._tell()
+            await asyncio.sleep(min(pause, max(0.0, self._until - time.monotonic())) if self.leading else pause)
+            self._tell()
+
+    def _effect(self) -> str:
+        return "tries again while its time lasts" if self.leading else "another replica may lead; tries again"
+
+    async def _try(self) -> None:
+        """One look, and a write where it is this one's turn. Raises ApiError."""
+        began = time.monotonic()
+        if self.leading and self._seen is not None:
+            with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
+                await self._take(self._seen, began)
+                return
+        try:
+            found = await self._client.get(f"{self._collection}/{self._name}", deadline=self._request_seconds)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            await self._create(began)
+            return
+        self._observe(found)
+        spec = found.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        if holder and holder != self.identity:
+            self._until = 0.0  # somebody else has it: taken from us, or never ours
+            lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
+            if time.monotonic() < self._seen_at + lasts:
+                return
+        try:
+            await self._take(found, began)
+        except ApiError as error:
+            if error.status != 409:
+                raise  # somebody else was quicker: the next look shows who
+
+    async def _create(self, began: float) -> None:
+        metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": self._spec({})}
+        try:
+            self._observe(await self._client.create(self._collection, lease, deadline=self._request_seconds))
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            self._until = 0.0
+        else:
+            self._until = began + self._timing.deadline
+
+    async def _take(self, found: Object, began: float) -> None:
+        self._observe(await self._put(found, self._spec(found.get("spec") or {})))
+        self._until = began + self._timing.deadline
+
+    async def _put(self, found: Object, spec: Object) -> Object:
+        changed = {**found, "spec": {**(found.get("spec") or {}), **spec}}
+        path = f"{self._collection}/{self._name}"
+        return await self._client.request("PUT", path, changed, deadline=self._request_seconds)
+
+    @property
+    def _request_seconds(self) -> float:
+        """A request that hangs must leave time for another before the leader's time is over."""
+        return self._timing.deadline / 2
+
+    def _spec(self, before: Object) -> dict[str, Any]:
+        now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        mine = before.get("holderIdentity") == self.identity
+        transitions = int(before.get("leaseTransitions") or 0)
+        return {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self._timing.lasts)),
+            "acquireTime": before.get("acquireTime") if mine else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if mine or not before.get("holderIdentity") else transitions + 1,
+        }
+
+    def _observe(self, found: Object) -> None:
+        if self._seen is None or _version(found) != _version(self._seen):
+            self._seen, self._seen_at = found, time.monotonic()
+
+    def _tell(self) -> None:
+        leading = self.leading
+        if leading != self._told:
+            self._told = leading
+            _log.info("leading" if leading else "not-leading", lease=self._name, identity=self.identity)
+            if self._on_change:
+                self._on_change(leading)
+
+
+def _version(lease: Object) -> tuple[str, str]:
+    metadata = lease["metadata"]
+    return str(metadata.get("uid", "")), str(metadata["resourceVersion"])

@@ -1,0 +1,168 @@
+"""The built-in certificates' way from step to step: a pure function of the Secret, the bundles and the time.
+
+What holds at every moment, whoever dies between two writes: a certificate that is served was signed by an authority
+that is in the bundle of every entry. So a new authority is in the bundles before it signs, and an old one stays there
+until it has ended, as no certificate outlives its authority.
+
+    nothing       -> authority made (as `ca-next`)
+    ca-next       -> in every bundle, and settled -> it signs, becomes `ca`; the one before becomes `ca-old`
+    tls at 2/3    -> signed anew by `ca`
+    ca at 2/3     -> authority made (as `ca-next`)
+    ca-old ended  -> dropped
+
+A Secret that was lost or damaged goes the same way: who may be in use is read from the bundles and kept as `ca-old`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cryptography import x509
+
+from injector.cluster.held import Held
+from injector.cluster.issue import CLOCK_SKEW, Pair, is_authority, issued_by, names_of, new_authority, sign
+
+#: Authorities that are kept beside the one that signs; the bundle is part of an object that etcd has to hold.
+_MOST_OLD = 16
+
+#: The authorities in the bundle of one entry.
+Bundle = Sequence[x509.Certificate]
+
+
+class StepName(StrEnum):
+    """What one write to the Secret does."""
+
+    AUTHORITY_MADE = "authority-made"
+    AUTHORITY_USED = "authority-used"
+    CERTIFICATE_SIGNED = "certificate-signed"
+    TIDIED = "tidied"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What certificates are to be: for which DNS names, and how long they live."""
+
+    names: tuple[str, ...]
+    life: timedelta
+    authority_life: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One write: the Secret's certificates after it, and one sentence why."""
+
+    name: StepName
+    why: str
+    held: Held
+
+
+def next_step(held: Held, bundles: Sequence[Bundle], now: datetime, plan: Plan, *, settled: bool) -> Step | None:
+    """What to write into the Secret now; None when there is nothing to do but to bring the bundles up to date.
+
+    `bundles` are those of every entry, as they are. `settled` says that `awaited` has been in all of them for so long
+    that every API server knows it.
+    """
+    kept, known = _kept(held, bundles, now)
+    upcoming, authority = kept.next, kept.authority
+    if upcoming and settled and _in_all(upcoming.certificate, bundles):
+        used = _sign(Held(None, upcoming, None, _without(kept.bundle, upcoming)), now, plan)
+        return Step(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
+    if authority and (why := _why_sign(kept, known, now, plan)):
+        covered = kept.serving is not None and issued_by(kept.serving.certificate, authority.certificate)
+        if covered or (upcoming is None and settled and _in_all(authority.certificate, bundles)):
+            return Step(StepName.CERTIFICATE_SIGNED, why, _sign(kept, now, plan))
+    if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
+        made = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
+        why = "two thirds of the authority's life are over" if authority else _why_none(held, now)
+        return Step(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
+    if kept.data != held.data or held.faults:
+        return Step(StepName.TIDIED, "; ".join(held.faults) or "an authority has ended or was found in use", kept)
+    return None
+
+
+def awaited(held: Held) -> x509.Certificate | None:
+    """The authority that has to be in every bundle before the next certificate can be signed by it."""
+    pair = held.next or held.authority
+    return pair.certificate if pair else None
+
+
+def _kept(held: Held, bundles: Iterable[Bundle], now: datetime) -> tuple[Held, bool]:
+    """What is of use in `held`, with the authorities that only the bundles know; whether tls was signed by a known one.
+
+    The bundles are asked only when the Secret cannot say who may be in use: else whoever writes to a bundle by hand
+    would be trusted for good.
+    """
+    authority, upcoming = _live(held.authority, now), _live(held.next, now)
+    old = [one for one in held.old if not _ended(one, now)]
+    stranger = held.serving is not None and held.anchor is None
+    if authority is None or held.unreadable or stranger:
+        mine = [pair.certificate for pair in (authority, upcoming) if pair]
+        for one in (one for bundle in bundles for one in bundle):
+            if one not in mine and one not in old and is_authority(one) and not _ended(one, now):
+                old.append(one)
+    newest = sorted(old, key=lambda one: one.not_valid_after_utc, reverse=True)[:_MOST_OLD]
+    kept = Held(_live(held.serving, now), authority, upcoming, tuple(one for one in old if one in newest))
+    if kept.serving and kept.anchor is None:
+        return replace(kept, serving=None), False
+    return kept, True
+
+
+def _why_sign(kept: Held, known: bool, now: datetime, plan: Plan) -> str:
+    """Why the certificate has to be signed anew; "" when it has not."""
+    if kept.serving is None:
+        return "there is no certificate" if known else "the certificate was signed by somebody else"
+    certificate = kept.serving.certificate
+    if names_of(certificate) != frozenset(plan.names):
+        return "the names of the Service are others now"
+    if kept.authority and not issued_by(certificate, kept.authority.certificate):
+        return "the certificate was signed by an authority before this one"
+    if now < certificate.not_valid_before_utc:
+        return "the certificate counts only from a later time"
+    end = certificate.not_valid_after_utc
+    if _is_due(certificate, now) and kept.authority and _end(kept.authority, now, plan) > end:
+        return "two thirds of the certificate's life are over"
+    return ""
+
+
+def _why_none(held: Held, now: datetime) -> str:
+    if held.faults:
+        return "; ".join(held.faults)
+    return "the authority has ended" if held.authority and _ended(held.authority.certificate, now) else "there is none"
+
+
+def _sign(held: Held, now: datetime, plan: Plan) -> Held:
+    """The same with a new certificate, signed by the authority."""
+    assert held.authority is not None  # noqa: S101 - both callers have one
+    return replace(held, serving=sign(held.authority, plan.names, now, now + plan.life))
+
+
+def _end(authority: Pair, now: datetime, plan: Plan) -> datetime:
+    """When a certificate would end that is signed now, in whole seconds as X.509 has it."""
+    return min(now + plan.life, authority.certificate.not_valid_after_utc).replace(microsecond=0)
+
+
+def _in_all(certificate: x509.Certificate, bundles: Iterable[Bundle]) -> bool:
+    return all(certificate in bundle for bundle in bundles)
+
+
+def _without(bundle: Bundle, pair: Pair) -> tuple[x509.Certificate, ...]:
+    return tuple(one for one in bundle if one != pair.certificate)
+
+
+def _live(pair: Pair | None, now: datetime) -> Pair | None:
+    return None if pair is None or _ended(pair.certificate, now) else pair
+
+
+def _ended(certificate: x509.Certificate, now: datetime) -> bool:
+    return certificate.not_valid_after_utc <= now
+
+
+def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+    """Whether two thirds of its life are over, counted from when it was made; or it was made by a clock far ahead."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    start = min(begin + CLOCK_SKEW, end)
+    return now < begin or now >= start + (end - start) * 2 / 3

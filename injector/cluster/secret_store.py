@@ -1,0 +1,108 @@
+"""The one Secret of the built-in certificates: watched, read anew, and replaced as a whole."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.bundles import FIELD_MANAGER
+from injector.cluster.client import Client
+from injector.cluster.held import KEYS, Held, read_held
+from injector.cluster.reflector import Reflector, Timing
+from injector.pods.context import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The Secret as it was read: None where there is none, and what it holds."""
+
+    secret: Object | None
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A watched copy; it is compared before it is looked at."""
+
+    version: str
+    data: Mapping[str, bytes]
+
+
+class SecretStore:
+    """The Secret `name` of a namespace. `on_change(held)` is called at first sight and whenever it is another."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        on_change: Callable[[Held], None],
+        timing: Timing | None = None,
+    ) -> None:
+        self._client = client
+        self._collection = f"/api/v1/namespaces/{namespace}/secrets"
+        self._name = name
+        self._reflector = Reflector(
+            client,
+            self._collection,
+            lambda obj: _Seen(obj["metadata"]["resourceVersion"], data_of(obj)),
+            query={"fieldSelector": f"metadata.name={name}"},
+            on_change=lambda _key, seen: on_change(read_held(seen.data if seen else {})),
+            timing=timing,
+        )
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._reflector.start()
+
+    async def stop(self) -> None:
+        """End."""
+        await self._reflector.stop()
+
+    @property
+    def synced(self) -> bool:
+        """Whether it was looked for."""
+        return self._reflector.synced.is_set()
+
+    @property
+    def last_error(self) -> ApiError | None:
+        """What keeps the watched copy from being up to date; None when it is."""
+        return self._reflector.last_error
+
+    async def read(self, *, deadline: float) -> Found:
+        """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
+        try:
+            secret = await self._client.get(f"{self._collection}/{self._name}", deadline=deadline)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return Found(None, Held())
+        return Found(secret, read_held(data_of(secret)))
+
+    async def write(self, found: Found, held: Held, *, deadline: float) -> None:
+        """Replace what was found; refused (409) if it is another by now. Raises ApiError."""
+        data = {key: base64.b64encode(value).decode() for key, value in held.data.items()}
+        query = {"fieldManager": FIELD_MANAGER}
+        if found.secret is None:
+            metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+            await self._client.create(self._collection, secret, query, deadline=deadline)
+            return
+        others = {key: value for key, value in (found.secret.get("data") or {}).items() if key not in KEYS}
+        changed = {**found.secret, "data": {**others, **data}}
+        path = f"{self._collection}/{self._name}"
+        await self._client.request("PUT", path, changed, query, deadline=deadline)
+
+
+def data_of(secret: Object) -> dict[str, bytes]:
+    """What of a Secret's data belongs to the certificates, decoded."""
+    found = {}
+    for key, value in (secret.get("data") or {}).items():
+        if key in KEYS:
+            with contextlib.suppress(binascii.Error, ValueError):
+                found[key] = base64.b64decode(value)
+    return found
