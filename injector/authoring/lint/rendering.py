@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,7 +41,6 @@ _NO_EDGE = Edge(None)
 
 
 def make_subject(
-    folder: Path,
     path: str,
     template: Template,
     sources: Mapping[str, str],
@@ -60,25 +58,14 @@ def make_subject(
         else:
             renderings.append(made)
     return Subject(
-        folder=folder,
         path=path,
         template=template,
         sources=sources,
-        cases=_cases(folder),
         kubernetes=kubernetes,
         renderings=tuple(renderings),
         failures=tuple(failures),
         not_served="" if renderings or failures or renders.answered else renders.not_served,
     )
-
-
-def _cases(folder: Path) -> tuple[str, ...]:
-    tests = folder / "tests"
-    try:
-        found = sorted(file.name for file in tests.iterdir() if file.suffix == ".yaml")
-    except OSError:
-        return ()
-    return tuple(name for name in found if not name.endswith(".golden.yaml"))
 
 
 class _Renders:

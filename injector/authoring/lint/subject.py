@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from injector.authoring.lint.rendered import RenderedSource
@@ -12,7 +11,7 @@ from injector.errors import Place
 from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
-from injector.reasons import Effect, Reason
+from injector.reasons import Reason
 from injector.templates.manifest import manifest_place
 from injector.templates.render import Context
 from injector.templates.template import Template
@@ -48,49 +47,21 @@ class Rendering:
     free: bool = False  #: whether what is given may be wrong beside other parameters, and the template right
     invented: bool = False  #: whether what is given says nothing of what people give: its schema takes anything
 
-    @property
-    def injected(self) -> bool:
-        """Whether the pod gets its sidecar, and nothing refuses it."""
-        return self.injection.effect is Effect.INJECT
-
     def containers(self) -> Iterator[tuple[Steps, Object]]:
         """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
-        return ((path, value) for path, value in self._all() if value.get("name") != EVERY_CONTAINER)
+        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") != EVERY_CONTAINER)
 
     def everywhere(self) -> Iterator[tuple[Steps, Object]]:
         """The same of `"*"`, what every container of the app gets."""
-        return ((path, value) for path, value in self._all() if value.get("name") == EVERY_CONTAINER)
+        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") == EVERY_CONTAINER)
 
     def sidecars(self) -> Iterator[tuple[Steps, Object]]:
         """The same of what runs beside the app: `containers` but `"*"`."""
-        return ((path, value) for path, value in self.containers() if path[1] == "containers")
+        return sidecars(self.overlay)
 
     def volumes(self) -> Iterator[tuple[Steps, Object]]:
         """Path and value, without tags, of each volume of the overlay."""
-        return self._items("volumes")
-
-    def final(self, name: str) -> Object | None:
-        """The container of a name after injection, whichever list it is in."""
-        spec = self.after.get("spec") or {}
-        for field_ in _LISTS:
-            for container in spec.get(field_) or []:
-                if container.get("name") == name:
-                    return dict(container)
-        return None
-
-    def _all(self) -> Iterator[tuple[Steps, Object]]:
-        for field_ in _LISTS:
-            for path, value in self._items(field_):
-                name = name_of(value)
-                yield path, value if name is None else {**value, "name": name}
-
-    def _items(self, list_: str) -> Iterator[tuple[Steps, Object]]:
-        spec = plain_mapping(self.overlay.value).get("spec")
-        items = bare_value(plain_mapping(spec).get(list_))
-        for index, item in enumerate(items if isinstance(items, list) else []):
-            value = plain(item)
-            if isinstance(value, dict):
-                yield ("spec", list_, index), value
+        return _items(self.overlay, "volumes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +83,9 @@ class Failure:
 class Subject:
     """A template as a rule sees it. `renderings` begin with the defaults for each sample pod."""
 
-    folder: Path
     path: str  #: the folder as people gave it
     template: Template
     sources: Mapping[str, str]  #: texts by file name, README.md too
-    cases: tuple[str, ...]  #: names of the files in tests/
     kubernetes: tuple[int, int]  #: the API server's version
     renderings: tuple[Rendering, ...]
     failures: tuple[Failure, ...] = ()
@@ -147,3 +116,28 @@ def plain_mapping(value: Any) -> Object:
     """A value, or the value of its tag, as a mapping; an empty one where it is none."""
     bare = bare_value(value)
     return bare if isinstance(bare, dict) else {}
+
+
+def sidecars(overlay: RenderedSource) -> Iterator[tuple[Steps, Object]]:
+    """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
+    return (
+        (path, value)
+        for path, value in _containers(overlay)
+        if path[1] == "containers" and value.get("name") != EVERY_CONTAINER
+    )
+
+
+def _containers(overlay: RenderedSource) -> Iterator[tuple[Steps, Object]]:
+    for list_ in _LISTS:
+        for path, value in _items(overlay, list_):
+            name = name_of(value)
+            yield path, value if name is None else {**value, "name": name}
+
+
+def _items(overlay: RenderedSource, list_: str) -> Iterator[tuple[Steps, Object]]:
+    spec = plain_mapping(overlay.value).get("spec")
+    items = bare_value(plain_mapping(spec).get(list_))
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        value = plain(item)
+        if isinstance(value, dict):
+            yield ("spec", list_, index), value

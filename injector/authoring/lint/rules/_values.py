@@ -47,17 +47,6 @@ def usual(subject: Subject) -> Iterator[Rendering]:
     return (r for r in subject.renderings if r.given == subject.renderings[0].given)
 
 
-def sidecar_names(overlay: RenderedSource) -> list[tuple[Steps, Object]]:
-    """Path and value of the containers that would run beside the app, `"*"` left out."""
-    spec = bare_value(overlay.value.get("spec")) or {}
-    found: list[tuple[Steps, Object]] = []
-    for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
-        container = bare_value(item)
-        if isinstance(container, dict) and container.get("name") != "*":
-            found.append((("spec", "containers", index), container))
-    return found
-
-
 def rendered_for(
     subject: Subject, context: Context, *, kind: str = "", native: bool | None = None, grace: int | None = None
 ) -> RenderedSource | None:

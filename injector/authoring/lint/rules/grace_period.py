@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.rules._values import rendered_for, usual
+from injector.authoring.lint.subject import Finding, Subject, sidecars
 from injector.pods.constraints.parts import mapping
 
 SEVERITY = "error"
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject):
         for native in (True, False):
             overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
-            for path, container in sidecar_names(overlay) if overlay is not None else ():
+            for path, container in sidecars(overlay) if overlay is not None else ():
                 sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
                 seconds = sleep.get("seconds")
                 if overlay is not None and isinstance(seconds, int) and seconds > _SHORT:

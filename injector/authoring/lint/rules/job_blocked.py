@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.rules._values import rendered_for, usual
+from injector.authoring.lint.subject import Finding, Subject, sidecars
 
 SEVERITY = "warning"
 
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         plain = rendered_for(subject, rendering.context, kind="Deployment", native=False)
         job = rendered_for(subject, rendering.context, kind="Job", native=False)
         if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
-            for path, container in sidecar_names(job):
+            for path, container in sidecars(job):
                 yield Finding(
                     f"where {container.get('name')} is a plain container, a Job with it never ends, and nobody is told",
                     job.place((*path, "name")),

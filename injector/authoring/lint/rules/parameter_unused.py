@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.reading import parameters_read
+from injector.authoring.lint.rules._reading import parameters_read
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"

@@ -35,8 +35,8 @@ from injector.authoring.lint.subject import Finding, Subject
 SEVERITY = "warning"
 
 _LIKELY = """
-actuator admin amqp api app backend client container-port data db debug default dns frontend ftp gateway grpc grpc-
-web health healthz http http-alt http-api http-metrics http-web http1 http2 https internal jmx live liveness main
+actuator admin amqp api app backend client container-port data db debug default dns frontend ftp gateway grpc grpc-web
+health healthz http http-alt http-api http-metrics http-web http1 http2 https internal jmx live liveness main
 management metrics monitoring mysql port postgres postgresql private probe probes prom prometheus public readiness
 redis rest rpc server service ssh ssl status tcp telemetry tls udp ui web webhook webhooks websocket ws
 """

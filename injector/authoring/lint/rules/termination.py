@@ -35,8 +35,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import rendered_for, sidecar_names, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.rules._values import rendered_for, usual
+from injector.authoring.lint.subject import Finding, Subject, sidecars
 from injector.pods.constraints.parts import mapping, mappings, text
 from injector.pods.context import Object
 
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each sidecar with a port for traffic and no preStop hook where it is a plain container."""
     for rendering in usual(subject):
         overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        for path, container in sidecar_names(overlay) if overlay is not None else ():
+        for path, container in sidecars(overlay) if overlay is not None else ():
             if (
                 overlay is not None
                 and _has_traffic(container)

@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.configmap import references
+from injector.authoring.lint.rules._configmap import references
 from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.spelling import hint
 

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.configmap import references
+from injector.authoring.lint.rules._configmap import references
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "error"

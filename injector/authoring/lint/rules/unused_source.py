@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.reading import sources_used
+from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
