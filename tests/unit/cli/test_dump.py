@@ -48,7 +48,7 @@ def test_json_reads_back(value):
 
 
 @pytest.mark.parametrize(
-    "text", ["yes", "n", "1e3", "0755", "012", "null", "2001-01-01", "12:30:45", "1_000", "~", ".5", ""]
+    "text", ["yes", "n", "1e3", "0755", "012", "null", "2001-01-01", "12:30:45", "1_000", "~", ".5", "", "-_0"]
 )
 def test_a_string_that_looks_like_something_else_is_quoted(text):
     assert dump_yaml({"a": text}) == f"a: '{text}'\n"
