@@ -174,8 +174,10 @@ def test_templates_of_the_cluster_come_before_those_on_disk(served: Served) -> N
         response = client.ask(to_bytes(review(pod()))).json["response"]
     assert b"other:2" in base64.b64decode(response["patch"])
     before = served.app.keeper.current
-    assert not served.loop.run(served.app.keeper.update(in_cluster={"proxy": {"template.yaml": "x: ["}}))
+    wrong = {**TEMPLATE, "template.yaml": "x: ["}
+    assert not served.loop.run(served.app.keeper.update(in_cluster={"proxy": wrong}))
     assert served.app.keeper.current is before
+    assert served.app.keeper.why_not == "configmap/proxy/template.yaml:1:5: error: a value is missing here [yaml]"
     assert served.loop.run(served.app.keeper.update(in_cluster={}, version=(1, 31)))
     assert served.app.keeper.current.catalog.names == ("proxy",)
     assert served.app.keeper.current.cluster.version == (1, 31)
