@@ -53,6 +53,10 @@ class RenderedSource:
         """The author's place of a value, or of its key; of its nearest parent where there is none."""
         return self._trace.place(path, key)
 
+    def place_of(self, offset: int) -> Place:
+        """The author's place of a character of a text file, by its offset in the rendered text."""
+        return self._trace.place_of(offset)
+
     @cached_property
     def _trace(self) -> Trace:
         return trace(self._template, self._context, self.source)

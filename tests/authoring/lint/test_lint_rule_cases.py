@@ -281,6 +281,16 @@ CASES = [
     Case("bind-address", "every address", _PROBED + "    args:\n    - --http-address=0.0.0.0:19901\n", []),
     Case("bind-address", "both", _PROBED + "    args: ['--address=127.0.0.1:19901', '--address=:19901']\n", []),
     Case("bind-address", "another port", _PROBED + "    args: ['--address=127.0.0.1:19902']\n", []),
+    Case(
+        "bind-address",
+        "the line that was rendered, of two that begin alike",
+        _PROBED,
+        [4],
+        _files(
+            "a.conf",
+            "{% if false %}\nlisten 127.0.0.1:1;\n{% endif %}\nlisten 127.0.0.1:{{ 19901 }};\n",
+        ),
+    ),
     Case("bind-address", "what is called", _PROBED, [], _files("a.conf", "server 127.0.0.1:19901;\n")),
     Case(
         "bind-address",

@@ -90,7 +90,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject):
         asked = {number for _, container in rendering.containers() for number in _asked(container)}
         for port in asked:
-            bound = [(host, place) for host, number, place in _bindings(rendering, subject) if number == port]
+            bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
             if bound and all(host in _LOOPBACK for host, _ in bound):
                 yield Finding(
                     f"port {port} is bound to {bound[0][0]} alone, where kubelet's probes do not come",
@@ -107,13 +107,15 @@ def _asked(container: dict[str, object]) -> Iterator[int]:
             yield number
 
 
-def _bindings(rendering: Rendering, subject: Subject) -> Iterator[tuple[str, int, Place]]:
+def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Place]]:
     """Host, port and place of all that the files and the arguments bind; "" is every address."""
     for rendered in rendering.files.values():
         if isinstance(rendered.value, str):
-            for number, line in enumerate(rendered.value.split("\n"), 1):
+            start = 0
+            for line in rendered.value.split("\n"):
                 for found in _LISTENS.finditer(line):
-                    yield found["host"] or "", int(found["port"]), _source(rendered.source, number, found, subject)
+                    yield found["host"] or "", int(found["port"]), rendered.place_of(start + found.start())
+                start += len(line) + 1
         else:
             for host, port, path in bindings(rendered.value):
                 yield host, port, rendered.place(path)
@@ -131,9 +133,3 @@ def _bindings(rendering: Rendering, subject: Subject) -> Iterator[tuple[str, int
 def _key(path: Steps) -> str:
     """The nearest key that leads to a value."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")
-
-
-def _source(file: str, line: int, found: re.Match[str], subject: Subject) -> Place:
-    """The author's line of a text file: the same text up to the port, wherever tags have moved it."""
-    start = found[0][: found.start("port") - found.start()]
-    return subject.search(file, start) if start in subject.sources.get(file, "") else subject.line_place(file, line)
