@@ -122,7 +122,7 @@ def lint_template(path: str, options: Options) -> Linted:
         template = load_template(name, sources, path)
     except TemplateError as error:
         return Linted(path, (replace(Problem.of(error), path=path),))
-    subject = make_subject(path, template, sources, options.kubernetes)
+    subject = make_subject(path, template, sources, rules(), options.kubernetes)
     return Linted(path, tuple(lint_subject(subject, options)))
 
 

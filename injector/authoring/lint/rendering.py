@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,7 @@ def make_subject(
     path: str,
     template: Template,
     sources: Mapping[str, str],
+    rules: Collection[str],
     kubernetes: tuple[int, int],
 ) -> Subject:
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
@@ -61,6 +62,7 @@ def make_subject(
         path=path,
         template=template,
         sources=sources,
+        rules=rules,
         kubernetes=kubernetes,
         renderings=tuple(renderings),
         failures=tuple(failures),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,7 @@ class Subject:
     path: str  #: the folder as people gave it
     template: Template
     sources: Mapping[str, str]  #: texts by file name, README.md too
+    rules: Collection[str]  #: the names of all rules
     kubernetes: tuple[int, int]  #: the API server's version
     renderings: tuple[Rendering, ...]
     failures: tuple[Failure, ...] = ()

@@ -21,7 +21,7 @@ from tests.authoring.lint.support import found, write
 def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Subject:
     folder = write(tmp_path, files, clean=clean)
     sources = read_folder(folder)
-    return make_subject("tool", load_template("tool", sources, "tool"), sources, (1, 36))
+    return make_subject("tool", load_template("tool", sources, "tool"), sources, (), (1, 36))
 
 
 # ----------------------------------------------------------------------------------------------------- edges

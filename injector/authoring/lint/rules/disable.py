@@ -43,13 +43,11 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Comments without a rule, without a reason, or of a rule that there is not."""
-    from injector.authoring.lint.rule import rules  # the registry loads this module
-
     for comment in disables(subject.sources):
         if not comment.rules:
             yield Finding("this comment switches no rule off", comment.place, "write lint: disable=RULE WHY")
         for name in comment.rules:
-            if name not in rules():
-                yield Finding(f"there is no rule {name}{hint(name, rules())}", comment.place)
+            if name not in subject.rules:
+                yield Finding(f"there is no rule {name}{hint(name, subject.rules)}", comment.place)
         if comment.rules and not comment.reason:
             yield Finding(f"why is {', '.join(comment.rules)} disabled? Say so behind it", comment.place)
