@@ -9,7 +9,7 @@ import click
 
 from injector.authoring.reference import SectionError, reference, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.cli.sources import load_one, load_settings
+from injector.cli.sources import SOURCE_OPTIONS, load_one, load_settings, with_options
 from injector.errors import DocumentError
 from injector.settings import Settings
 from injector.templates.template import Template
@@ -22,21 +22,7 @@ _README = click.Path(path_type=Path, dir_okay=False)
 @click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
 @click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
 @click.option("--schema", type=click.Choice(list(SCHEMAS)), help="A JSON Schema instead, for editors.")
-@click.option(
-    "--templates-dir",
-    "templates_dirs",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A template, or a folder of templates, besides the gallery. Repeatable.",
-)
-@click.option(
-    "--settings",
-    "settings_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings, for a prefix of your own.",
-)
+@with_options(SOURCE_OPTIONS)
 def docs(
     templates: tuple[str, ...],
     write: Path | None,

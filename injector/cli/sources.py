@@ -33,8 +33,8 @@ VERSION_OPTION = click.option(
     help="Version of the API server that it is for. Default: 1.36.",
 )
 
-#: Options of every command that injects. Their values arrive as `templates_dir`, `settings_file`, ...
-OPTIONS = (
+#: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
+SOURCE_OPTIONS = (
     click.option(
         "--templates-dir",
         "templates_dirs",
@@ -50,6 +50,11 @@ OPTIONS = (
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         help="The settings of the injector that this is to act like.",
     ),
+)
+
+#: Options of every command that injects.
+OPTIONS = (
+    *SOURCE_OPTIONS,
     VERSION_OPTION,
     click.option(
         "--param",
