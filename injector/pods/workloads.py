@@ -56,14 +56,15 @@ def workload_of_pod(pod: Object) -> Workload:
 
     A ReplicaSet whose name ends in the pod's `pod-template-hash` is its Deployment's (or its Argo Rollout's, by
     `rollouts-pod-template-hash`); a Job named as the CronJob controller names them is its CronJob's. A pod without
-    a controller is its own workload, `Pod NAME`, with `generateName` less its dash where it has no name yet.
+    a controller is its own workload, `Pod NAME`: by `generateName` less its dash where the API server makes the name of
+    that, so that it is the same before (when it is injected) and after (when the guard looks).
     """
     metadata = _dict(pod.get("metadata"))
     owner = _controller(metadata)
     if owner is None:
-        name = metadata.get("name")
-        if not isinstance(name, str) or not name:
-            name = metadata.get("generateName")
+        name, made_of = metadata.get("name"), metadata.get("generateName")
+        if not isinstance(name, str) or not name or (isinstance(made_of, str) and made_of and name.startswith(made_of)):
+            name = made_of
         return Workload("Pod", name.rstrip("-") if isinstance(name, str) else "")
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":

@@ -97,6 +97,9 @@ def test_only_the_controller_owns():
         ({"name": "web"}, "web"),
         ({"generateName": "web-"}, "web"),
         ({"name": "", "generateName": "web-"}, "web"),
+        ({"name": "web-x7k2p", "generateName": "web-"}, "web"),  # the same pod, when the guard looks at it
+        ({"name": "db", "generateName": "web-"}, "db"),
+        ({"name": "db", "generateName": ""}, "db"),
         ({}, ""),
         (None, ""),
         ([], ""),
