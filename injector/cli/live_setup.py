@@ -10,12 +10,13 @@ import yaml
 from injector.cli.objects import metadata_of
 from injector.cli.sources import Sources, read_templates
 from injector.cluster.live import ClusterError, Live
+from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import SettingsError, TemplateError
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.settings import Settings, parse_settings
 from injector.templates.load import gallery_path
-from injector.templates.snapshot import SnapshotError, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.yaml import load_manifest
 
 
@@ -25,37 +26,47 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
     A template that is wrong there is left out, with a note. Raises SettingsError or SnapshotError for wrong settings.
     """
     notes: list[str] = []
-    settings, templates = Settings(), read_templates((gallery_path(),))
-    origins: dict[str, str] = {}
+    settings, where = Settings(), ""
     try:
         where = injector_namespace or live.installation()
-        text = live.settings_text(where)
-        settings = _settings(text, f"settings of the injector in namespace {where}").ignoring(where)
-        in_cluster = live.templates(where, settings)
-        templates |= {name: dict(files) for name, files in in_cluster.items()}
-        origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
+        settings = live_settings(live, where)
+        snapshot, wrong = live_snapshot(live, where, settings)
     except ClusterError as error:
         notes.append(f"{error}: this goes by default settings and the shipped templates")
+        snapshot, wrong = live_snapshot(live, "", settings)
+    notes += (f"the injector keeps to what it had before, as a template is wrong: {text}" for text in wrong.values())
+    return Sources(snapshot, {}), notes
+
+
+def live_settings(live: Live, where: str) -> Settings:
+    """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
+    text, source = live.settings_text(where), f"settings of the injector in namespace {where}"
+    try:
+        return parse_settings(None if text is None else load_manifest(text), source).ignoring(where)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def live_snapshot(
+    live: Live, where: str, settings: Settings, *, trial: bool = False
+) -> tuple[Snapshot, dict[str, str]]:
+    """The shipped templates and those of the injector in namespace `where` ("": only the shipped ones).
+
+    Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
+    `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
+    """
+    in_cluster = live.templates(where, settings) if where else {}
+    templates = read_templates((gallery_path(),)) | {name: dict(files) for name, files in in_cluster.items()}
+    origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
-        snapshot = build_snapshot(settings, templates, cluster, trial=False, origins=origins)
+        return build_snapshot(settings, templates, cluster, trial=trial, origins=origins), {}
     except SnapshotError as error:
         wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
         if not wrong:
             raise
-        notes += (
-            f"the injector keeps to what it had before, as a template is wrong: {text}" for text in wrong.values()
-        )
-        templates = {name: files for name, files in templates.items() if name not in wrong}
-        snapshot = build_snapshot(settings, templates, cluster, trial=False, origins=origins)
-    return Sources(snapshot, {}), notes
-
-
-def _settings(text: str | None, source: str) -> Settings:
-    try:
-        return parse_settings(None if text is None else load_manifest(text), source)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
+    left = {name: files for name, files in templates.items() if name not in wrong}
+    return build_snapshot(settings, left, cluster, trial=False, origins=origins), wrong
 
 
 def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
@@ -88,11 +99,12 @@ def webhook_notes(live: Live, namespace: Namespace, labels: dict[str, str]) -> I
         yield "no webhook of the injector is registered in this cluster: the API server calls nobody"
     for configuration in configurations:
         for entry in configuration.get("webhooks") or ():
-            yield f"webhook {entry.get('name')}: {_verdict(entry, namespace, labels)}"
+            paused = f"not called, paused {words_of_pause(configuration)}".rstrip() if is_paused(entry) else ""
+            yield f"webhook {entry.get('name')}: {paused or _verdict(entry, namespace, labels)}"
 
 
 def _verdict(entry: dict[str, Any], namespace: Namespace, labels: dict[str, str]) -> str:
-    if not any(_covers(rule) for rule in entry.get("rules") or ()):
+    if not any(covers_pods(rule) for rule in entry.get("rules") or ()):
         return "not called, its rules do not cover the creation of pods"
     if not matches(entry.get("namespaceSelector") or {}, namespace.labels):
         return f"not called, its namespaceSelector does not match namespace {namespace.name}"
@@ -103,7 +115,7 @@ def _verdict(entry: dict[str, Any], namespace: Namespace, labels: dict[str, str]
     return f"called{only}; when it fails: {entry.get('failurePolicy', 'Fail')}"
 
 
-def _covers(rule: dict[str, Any]) -> bool:
+def covers_pods(rule: dict[str, Any]) -> bool:
     """Whether a rule covers CREATE of core/v1 pods; `*` stands for all."""
     wanted = {"apiGroups": "", "apiVersions": "v1", "operations": "CREATE", "resources": "pods"}
     return all({value, "*"} & set(rule.get(field) or ()) for field, value in wanted.items()) or (

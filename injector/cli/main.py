@@ -29,6 +29,11 @@ _SECTIONS = {
         "test": "Run the cases of templates.",
         "docs": "Write the reference of a template's parameters.",
     },
+    "Cluster": {
+        "check": "Say whether the injector of a cluster is well, and what to do where it is not.",
+        "pause": "Switch the injector off, without taking anything away.",
+        "resume": "Switch it on again.",
+    },
     "Webhook": {
         "serve": "Run the admission webhook.",
         "certs": "Make a certificate for the webhook.",

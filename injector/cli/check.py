@@ -1,0 +1,52 @@
+"""`injector check`: whether the injector in a cluster does what it should, and what to do where it does not."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from injector.cli.cluster_options import with_cluster
+
+_EVERY = 2.0  # seconds between two looks of --wait
+
+
+@click.command()
+@click.option("--pre", is_flag=True, help="Before an installation: will this cluster take it, and may you do it?")
+@click.option(
+    "--wait",
+    "seconds",
+    type=click.FloatRange(0, 86400),
+    default=0.0,
+    metavar="SECONDS",
+    help="Check again until nothing fails, for at most so long.",
+)
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+@with_cluster
+def check(
+    pre: bool, seconds: float, form: str, namespace: str | None, kubeconfig: str | None, context: str | None
+) -> int:
+    """Look at the injector of a cluster, from its API server's version to a pod that is really injected (a dry run).
+
+    Changes nothing. Each line is good, a thing to know, or failed, with what to do. Exit code 1 when something failed.
+    """
+    # The Kubernetes client takes a while to import; `injector check --help` needs none.
+    from injector.cli.checks.report import look, show, worst
+    from injector.cli.checks.scene import Scene
+    from injector.cli.checks.sections import BEFORE, INSTALLED
+    from injector.cli.checks.verdict import Mark
+    from injector.cluster.live import Live
+
+    end = time.monotonic() + seconds
+    with Live(kubeconfig, context) as live:
+        while True:
+            results = look(Scene(live, namespace), BEFORE if pre else INSTALLED)
+            bad = worst(results) is Mark.FAILED
+            left = end - time.monotonic()
+            if not bad or left <= 0:
+                break
+            wrong = sum(v.mark is Mark.FAILED for _, verdicts in results for v in verdicts)
+            click.echo(f"{wrong} failed; {left:.0f} s left", err=True)
+            time.sleep(min(_EVERY, left))
+    show(results, form)
+    return 1 if bad else 0

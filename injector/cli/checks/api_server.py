@@ -1,0 +1,64 @@
+"""The API server: that it answers, is new enough, and agrees with this machine about the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from injector.cli.checks.scene import Scene
+from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+
+OLDEST = (1, 30)
+_NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
+_AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets may be three minors behind
+_SKEW, _LARGE_SKEW = 30, 300  # seconds
+
+
+def version(scene: Scene) -> Iterator[Verdict]:
+    """matchConditions are stable from 1.30 on; the webhooks rely on them."""
+    found = scene.live.cluster().version
+    text = "{}.{}".format(*found)
+    if found < OLDEST:
+        need = "{}.{}".format(*OLDEST)
+        yield failed(
+            "version",
+            f"Kubernetes {text} is too old: webhooks need matchConditions, which are stable from {need} on",
+            f"upgrade the cluster to {need} or newer",
+        )
+    else:
+        yield good("version", f"{scene.live.host} answers; Kubernetes {text} has matchConditions", version=text)
+
+
+def native_sidecars(scene: Scene) -> Iterator[Verdict]:
+    """Which form sidecars get by `nativeSidecars: auto`."""
+    found = scene.live.cluster().version
+    if found >= _AUTO:
+        yield good("native-sidecars", "native sidecars (restartable init containers) are there, and used by default")
+    elif found >= _NATIVE:
+        yield warning(
+            "native-sidecars",
+            "native sidecars are there, but not used by default before 1.32: sidecars are plain containers",
+            "with all kubelets at 1.29 or newer set nativeSidecars: always; Jobs end by themselves only with it",
+        )
+
+
+def clock(scene: Scene) -> Iterator[Verdict]:
+    """Certificates that are made here count by this clock, those in the cluster by the other one."""
+    now = datetime.now(UTC)
+    scene.live.cluster()  # an answer of this moment
+    there = scene.live.clock
+    if there is None:
+        return
+    # the header has whole seconds, and is of a moment between the request and now
+    behind = (there - now).total_seconds() if there > now else min(0.0, (there - now).total_seconds() + 1)
+    words = f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
+    to_do = "let both follow the same time servers (NTP); certificates made here may not be valid there yet"
+    if abs(behind) > _LARGE_SKEW:
+        yield failed("clock", words, to_do)
+    elif abs(behind) > _SKEW:
+        yield warning("clock", words, to_do)
+    else:
+        yield good("clock", "the API server's clock agrees with this machine's")
+
+
+SECTION = Section("kubernetes-api", (version, native_sidecars, clock))

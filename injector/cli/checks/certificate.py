@@ -1,0 +1,187 @@
+"""The certificate: whom the API server trusts (caBundle), what the injector shows, and how long that goes well."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from cryptography import x509
+
+from injector.cli.checks.handshake import shake_hands
+from injector.cli.checks.permissions import certificate_source
+from injector.cli.checks.scene import Scene
+from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cluster.issue import is_authority, issued_by, names_of, read_certificates
+from injector.cluster.live import ClusterError
+from injector.pods.context import Object
+
+_RENEW = "renew it: docs/serving.md, part 3 (built in and by cert-manager it renews itself: look at the logs)"
+_SOON = 21.0  # days
+#: A certificate that lives for less than three weeks is not late all its life: this share of it has to be over.
+_SHARE = 0.75
+
+
+def bundles(scene: Scene) -> Iterator[Verdict]:
+    """Every entry's caBundle: there, readable, of authorities, not ended."""
+    now = datetime.now(UTC)
+    faults = {name: fault for name, entry in scene.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
+    for name, fault in faults.items():
+        to_do = "put the authority's certificate there (docs/serving.md, part 4); the built-in one does it by itself"
+        yield failed("ca-bundle", f"entry {name}: {fault}", to_do)
+    if scene.entries and not faults:
+        yield good("ca-bundle", f"each of {len(scene.entries)} entries has a caBundle")
+
+
+def bundle_fault(pem: bytes, now: datetime) -> str:
+    """What is wrong with a caBundle by itself; "" if nothing."""
+    if not pem:
+        return "caBundle is empty"
+    found = read_certificates(pem)
+    if not found:
+        return "caBundle holds no certificate (PEM, in base64)"
+    if all(one.not_valid_after_utc <= now for one in found):
+        return f"caBundle ended at {max(one.not_valid_after_utc for one in found):%Y-%m-%d %H:%M}"
+    return ""
+
+
+def served(scene: Scene) -> Iterator[Verdict]:
+    """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
+    name, key = where(scene)
+    if not name:
+        to_do = "the handshake and the pod below prove it all the same"
+        yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
+        return
+    try:
+        secret = scene.found(f"/api/v1/namespaces/{scene.namespace}/secrets/{name}")
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        to_do = f"run it as somebody who may get secret {name} in namespace {scene.namespace}"
+        yield warning("certificate", f"not looked at: {error}", to_do)
+        return
+    chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
+    if not chain:
+        what = "has no certificate" if secret else "does not exist"
+        to_do = "make one: docs/serving.md, part 3; the built-in one is made when the injector starts"
+        yield failed("certificate", f"secret {scene.namespace}/{name} {what} (key {key})", to_do)
+        return
+    yield from lasting(chain[0], datetime.now(UTC))
+    wanted = service_name(scene)
+    if wanted not in names_of(chain[0]):
+        to_do = f"make one for that name: injector certs --service {scene.name} --namespace {scene.namespace}"
+        yield failed("certificate-name", f"the certificate in secret {name} is not for {wanted}", to_do)
+    strangers = [
+        entry for entry, found in scene.entries.items() if not trusts(read_certificates(bundle_of(found)), chain)
+    ]
+    for entry in strangers:
+        yield failed(
+            "certificate-trusted",
+            f"entry {entry}: its caBundle does not trust the certificate in secret {name}",
+            "put the certificate's own authority into caBundle, or serve a certificate of that authority",
+        )
+    if scene.entries and not strangers:
+        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
+
+
+def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Verdict]:
+    """How long the certificate is still good for."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    days = (end - now).total_seconds() / 86400
+    if days <= 0:
+        text = f"the certificate ended at {end:%Y-%m-%d %H:%M}: the API server refuses it"
+        yield failed("certificate-days", text, _RENEW, days=round(days, 2))
+    elif begin > now:
+        to_do = "look at the clocks: that of this machine and that of where it was made"
+        yield failed("certificate-days", f"the certificate holds only from {begin:%Y-%m-%d %H:%M} on", to_do)
+    elif days < _SOON and (now - begin) / (end - begin) > _SHARE:
+        yield warning("certificate-days", f"the certificate ends in {days:.1f} days", _RENEW, days=round(days, 2))
+    else:
+        yield good("certificate-days", f"the certificate is good for {days:.0f} more days", days=round(days, 2))
+
+
+def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]) -> bool:
+    """Whether the first certificate of a chain leads to an authority of the bundle, by way of the others."""
+    current, left = chain[0], list(chain[1:])
+    while not any(one == current or (is_authority(one) and issued_by(current, one)) for one in bundle):
+        above = next((one for one in left if issued_by(current, one)), None)
+        if above is None:
+            return False
+        left.remove(above)
+        current = above
+    return True
+
+
+def handshake(scene: Scene) -> Iterator[Verdict]:
+    """What is really shown, where the Service's address can be reached from here. From outside it mostly cannot."""
+    service = scene.service
+    address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
+    bundle = next((bundle_of(entry) for entry in scene.entries.values()), b"")
+    if address in ("", "None") or not read_certificates(bundle):
+        return
+    port, name = scene.installation.port, service_name(scene)
+    came = shake_hands(address, port, name, bundle)
+    if not came.fault:
+        yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
+    elif came.certificate is None:
+        # nobody there, or not for us: the API server may be able to, and the pod below tells
+        yield good(
+            "handshake", f"{address}:{port} cannot be reached from here ({came.fault}); the Secret stands for it"
+        )
+    elif name in names_of(came.certificate):
+        to_do = "caBundle and certificate are of different authorities, or the injector has not read the new one yet"
+        yield failed("handshake", f"TLS to {address}:{port} as {name}: {came.fault}", to_do)
+    else:
+        names = ", ".join(sorted(names_of(came.certificate))) or "no name"
+        yield warning(
+            "handshake",
+            f"who answers at {address}:{port} has a certificate for {names}, not for {name}",
+            "outside the cluster that may be another machine; inside, the certificate is for the wrong names",
+        )
+
+
+def bundle_of(entry: Object) -> bytes:
+    """An entry's caBundle, PEM; empty where there is none or it is no base64."""
+    try:
+        return base64.b64decode(entry["clientConfig"].get("caBundle") or "")
+    except ValueError:
+        return b""
+
+
+def service_name(scene: Scene) -> str:
+    """The name by which the API server calls."""
+    return f"{scene.name}.{scene.namespace}.svc"
+
+
+def where(scene: Scene) -> tuple[str, str]:
+    """Name and key of the Secret that holds the certificate; ("", "") where the pods mount none."""
+    if certificate_source(scene.settings) == "builtin":
+        return scene.installation.certificates, "tls.crt"
+    spec = scene.pod_spec
+    secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
+    for container in spec.get("containers") or ():
+        file = PurePosixPath(_option(container, "--cert", "INJECTOR_CERT") or scene.settings.server.certificate)
+        for mount in container.get("volumeMounts") or ():
+            secret = secrets.get(mount["name"])
+            if secret and file.is_relative_to(mount["mountPath"]):
+                path = str(file.relative_to(mount["mountPath"]))
+                keys = {item["path"]: item["key"] for item in secret.get("items") or ()}
+                return str(secret.get("secretName")), keys.get(path, path)
+    return "", ""
+
+
+def _option(container: Object, option: str, variable: str) -> str:
+    """What a container's arguments or environment say."""
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    for word, following in pairwise([*words, ""]):
+        if word == option:
+            return str(following)
+        if word.startswith(f"{option}="):
+            return str(word.partition("=")[2])
+    found = [e.get("value") for e in container.get("env") or () if e.get("name") == variable]
+    return str(found[0] or "") if found else ""
+
+
+SECTION = Section("certificate", (bundles, served, handshake))

@@ -1,0 +1,46 @@
+"""Settings and templates as they stand in the cluster: would a server that starts now take them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.cli.checks.scene import Scene
+from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.live_setup import live_snapshot
+from injector.errors import SettingsError
+from injector.templates.snapshot import SnapshotError
+
+
+def settings(scene: Scene) -> Iterator[Verdict]:
+    """They are read as the server reads them."""
+    try:
+        found = scene.settings
+    except SettingsError as error:
+        to_do = "correct the settings' ConfigMap (docs/settings.md); the injector keeps to what it had before"
+        yield failed("settings", str(error), to_do)
+        return
+    label = found.namespace_label
+    yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
+
+
+def templates(scene: Scene) -> Iterator[Verdict]:
+    """Each template is tried in a child process with limits, as the server does."""
+    try:
+        snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=True)
+    except SnapshotError as error:
+        for one in error.errors:
+            to_do = "correct the settings' ConfigMap; the injector keeps to what it had before"
+            yield failed("settings", str(one), to_do)
+        return
+    for name, error_text in wrong.items():
+        to_do = f"correct or remove ConfigMap {name}; until then the injector keeps to all that it had before"
+        yield failed("template", error_text, to_do)
+    for text in snapshot.warnings:
+        yield warning("settings", text, "correct the settings, or add what they name")
+    listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
+    digests = {template.name: template.digest for template in snapshot.catalog}
+    if not wrong:
+        yield good("templates", f"templates and their versions: {listed}", templates=digests)
+
+
+SECTION = Section("settings-and-templates", (settings, templates))

@@ -1,0 +1,55 @@
+"""What one check found: a mark, a sentence, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from injector.cli.checks.scene import Scene
+
+
+class Mark(StrEnum):
+    """How a check ended. Only FAILED makes the command fail."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line: `check` is its stable name for programs, `text` a sentence, `to_do` what to do (not for GOOD)."""
+
+    mark: Mark
+    check: str
+    text: str
+    to_do: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+#: One check. It may raise ClusterError or SettingsError: then it could not be done, and that is its verdict.
+Check = Callable[[Scene], Iterator[Verdict]]
+
+
+class Section(NamedTuple):
+    """A heading and the checks under it."""
+
+    title: str
+    checks: tuple[Check, ...]
+
+
+def good(check: str, text: str, **data: Any) -> Verdict:
+    """All is well."""
+    return Verdict(Mark.GOOD, check, text, data=data)
+
+
+def warning(check: str, text: str, to_do: str, **data: Any) -> Verdict:
+    """It works, or could not be looked at; somebody should know."""
+    return Verdict(Mark.WARNING, check, text, to_do, data)
+
+
+def failed(check: str, text: str, to_do: str, **data: Any) -> Verdict:
+    """Pods do not get their sidecars, or will not, or the wrong ones do."""
+    return Verdict(Mark.FAILED, check, text, to_do, data)

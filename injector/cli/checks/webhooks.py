@@ -1,0 +1,91 @@
+"""The webhook configurations: every entry there, as it should be, and not switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.cli.checks.differences import differences
+from injector.cli.checks.scene import Scene
+from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cluster.live import INSTALLATION
+from injector.cluster.pause import is_paused, words_of_pause
+
+_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must say the same"
+#: Without these entries pods lack nothing.
+_DISPENSABLE = ("advice",)
+
+
+def registered(scene: Scene) -> Iterator[Verdict]:
+    """Both configurations, with the label by which every command finds them."""
+    there = {configuration["kind"] for configuration in scene.configurations}
+    for kind in _KINDS:
+        if kind in there:
+            yield good("registered", f"{kind} is registered for the injector in namespace {scene.namespace}")
+        else:
+            yield failed(
+                "registered",
+                f"no {kind} with label {INSTALLATION} calls namespace {scene.namespace}",
+                "install the injector (docs/serving.md); -n names the namespace that it runs in",
+            )
+
+
+def as_they_should_be(scene: Scene) -> Iterator[Verdict]:
+    """Each entry against `injector.cluster.entries`."""
+    if not scene.entries:
+        return
+    expected = {entry["name"]: entry for entry in (*scene.expected.mutating, *scene.expected.validating)}
+    for name, entry in expected.items():
+        short = name.partition(".")[0]
+        wrong = warning if short in _DISPENSABLE else failed
+        live = scene.entries.get(name)
+        if live is None:
+            yield wrong(f"entry {short}", f"entry {name} is missing", _APPLY)
+            continue
+        found = list(differences(live, entry))
+        for difference in found:
+            yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY)
+        if not found:
+            yield good(f"entry {short}", f"entry {name} is as it should be")
+    for name in scene.entries.keys() - expected.keys():
+        to_do = "it is none of this version's; remove it if it was not added on purpose"
+        yield warning("entry", f"entry {name} calls the injector as well", to_do)
+
+
+def choices(scene: Scene) -> Iterator[Verdict]:
+    """What an admin may choose, and what follows from it."""
+    chosen = scene.installation
+    if not scene.entries:
+        return
+    for entry, policy in (("enabled", chosen.enabled_failure_policy), ("opted-in", chosen.opted_in_failure_policy)):
+        if policy == "Fail" and chosen.entry_name(entry) in scene.entries:
+            yield warning(
+                "failure-policy",
+                f"entry {chosen.entry_name(entry)} has failurePolicy Fail: its pods do not start while the injector "
+                "is down",
+                "use Ignore, and label the namespaces that want Fail as required",
+            )
+    if chosen.timeout_seconds > 10:
+        text = f"timeoutSeconds is {chosen.timeout_seconds}: so long may each creation of a pod wait"
+        yield warning("timeout", text, "use 5")
+
+
+def paused(scene: Scene) -> Iterator[Verdict]:
+    """`injector pause`, as a whole or for some entries."""
+    for configuration in scene.configurations:
+        entries = configuration.get("webhooks") or ()
+        off = [entry["name"] for entry in entries if is_paused(entry)]
+        if off:
+            which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
+            words = words_of_pause(configuration)
+            text = f"{configuration['kind']}: {which} paused {words}".rstrip()
+            yield warning("paused", f"{text}; pods get no sidecars", "injector resume")
+        for entry in entries:
+            if not is_paused(entry) and entry.get("objectSelector"):
+                text = f"entry {entry['name']} has an objectSelector: pods that it does not match are not injected"
+                yield failed("object-selector", text, _APPLY)
+    if scene.entries and not any(map(is_paused, scene.entries.values())):
+        yield good("paused", "no entry is paused")
+
+
+SECTION = Section("webhooks", (registered, as_they_should_be, choices, paused))

@@ -1,0 +1,37 @@
+"""`injector pause`: pods are created as if there were no injector, until `injector resume`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from injector.cli.cluster_options import with_cluster
+
+
+@click.command()
+@click.option("--reason", default="", metavar="TEXT", help="Kept in the cluster, for the others who wonder.")
+@with_cluster
+def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
+    """Switch the injector off, without taking anything away.
+
+    New pods start without sidecars, in required namespaces too: the API server no longer calls the injector. It works
+    while the injector is down. Pods that run stay as they are. `injector resume` takes it back.
+    """
+    # The Kubernetes client takes a while to import; `injector pause --help` needs none.
+    from injector.cli.switches import configurations, whoami
+    from injector.cluster.live import Live
+    from injector.cluster.pause import MANAGER, is_paused, path_of, pausing, words_of_pause
+
+    with Live(kubeconfig, context) as live:
+        found = configurations(live, namespace)
+        now, by = datetime.now(UTC), ""
+        for configuration in found:
+            name = f"{configuration['kind']} {configuration['metadata']['name']}"
+            if all(map(is_paused, configuration.get("webhooks") or ())):
+                click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
+                continue
+            by = by or whoami(live)
+            live.apply(path_of(configuration), pausing(configuration, by, now, reason), MANAGER, what=f"pause {name}")
+            click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
+    click.echo("New pods start without sidecars, in required namespaces too. Back again: injector resume", err=True)

@@ -1,0 +1,35 @@
+"""`injector resume`: what `injector pause` did is taken back."""
+
+from __future__ import annotations
+
+import click
+
+from injector.cli.cluster_options import with_cluster
+
+
+@click.command()
+@with_cluster
+def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -> int:
+    """Switch the injector on again after `injector pause`.
+
+    Pods that were created meanwhile have no sidecar: `injector list -A --missing` names them, and how to restart them.
+    """
+    from injector.cli.switches import configurations
+    from injector.cluster.live import Live
+    from injector.cluster.pause import MANAGER, is_paused, path_of, resuming
+
+    still = False
+    with Live(kubeconfig, context) as live:
+        for configuration in configurations(live, namespace):
+            name = f"{configuration['kind']} {configuration['metadata']['name']}"
+            was = any(map(is_paused, configuration.get("webhooks") or ()))
+            after = live.apply(path_of(configuration), resuming(configuration), MANAGER, what=f"resume {name}")
+            left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
+            if left:
+                # somebody else applied the same selector: theirs is to take away
+                click.echo(f"{name}: {', '.join(left)} still paused, by another field manager", err=True)
+                still = True
+            else:
+                click.echo(f"{name}: {'on again' if was else 'was not paused'}", err=True)
+    click.echo("Pods that were created meanwhile: injector list -A --missing", err=True)
+    return 1 if still else 0

@@ -1,0 +1,34 @@
+"""What `injector pause` and `injector resume` have in common: the webhook configurations, and who is at work."""
+
+from __future__ import annotations
+
+from injector.cluster.live import ClusterError, Live
+from injector.pods.context import Object
+
+
+def configurations(live: Live, namespace: str | None) -> tuple[Object, ...]:
+    """The webhook configurations of the injector in `namespace`; without it there may be one injector only.
+
+    Raises ClusterError when there are none.
+    """
+    where = namespace or live.installation()
+    found = tuple(c for c in live.webhooks() if where in service_namespaces(c))
+    if not found:
+        raise ClusterError(f"{live.host} has no webhooks of an injector in namespace {where}; -n names another one")
+    return found
+
+
+def service_namespaces(configuration: Object) -> set[str]:
+    """The namespaces of the Services that a configuration calls."""
+    clients = [entry["clientConfig"] for entry in configuration.get("webhooks") or ()]
+    return {client["service"]["namespace"] for client in clients if client.get("service")}
+
+
+def whoami(live: Live) -> str:
+    """The user's name as the API server knows it; "somebody" where it does not say."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        found = live.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+    except ClusterError:
+        return "somebody"
+    return str(found.get("status", {}).get("userInfo", {}).get("username") or "somebody")
