@@ -155,6 +155,13 @@ class Metrics(Collector):
         )
         self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
         self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
+        self.events = Numbers("injector_events", "Events for people: sent, repeated, dropped or failed.", ("result",))
+        self.away = Numbers(
+            "injector_api_server_away_seconds",
+            "Seconds for which the state may be out of date; 0: it is not.",
+            kind="gauge",
+        )
+        self.late = Numbers("injector_event_loop_late", "Times that the event loop came back a second late or more.")
         self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")
         self.draining = Numbers("injector_draining", "1 while the server is shutting down.", kind="gauge")
         self._registry = CollectorRegistry(auto_describe=False)

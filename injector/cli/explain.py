@@ -11,11 +11,12 @@ import click
 from injector.cli.explanation import Explanation, show
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests
-from injector.cli.objects import metadata_of, misplaced, name_of, namespaces_in, objects_in
+from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
 from injector.pods.context import Namespace, Object
+from injector.pods.misplaced import misplaced
 from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect

@@ -10,13 +10,14 @@ import click
 from injector.cli.documents import Document
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
-from injector.cli.objects import Namespaces, edit, metadata_of, misplaced, namespaces_in, objects_in
+from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
 from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.pods.context import Object
+from injector.pods.misplaced import misplaced
 from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 

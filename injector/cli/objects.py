@@ -8,7 +8,6 @@ from typing import Any
 
 from injector.cli.documents import Document, added, rewritten
 from injector.pods.context import Namespace, Object
-from injector.pods.workloads import pod_template
 from injector.settings import Settings
 
 #: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
@@ -137,14 +136,3 @@ def _strings(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         return {}
     return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
-
-
-def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
-    """Annotations and labels of the injector that stand on a workload instead of its pods: a mistake easily made."""
-    if pod_template(obj) is obj:
-        return
-    for field in ("annotations", "labels"):
-        entries = metadata_of(obj).get(field)
-        for key in entries if isinstance(entries, dict) else ():
-            if str(key).partition("/")[0].endswith(settings.prefix):
-                yield f"{key} stands on {name_of(obj)} itself and does not count; put it into its pod template"

@@ -57,6 +57,8 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     help="Need no API server: every namespace counts as enabled, nothing is created.",
 )
 @_option("--kubeconfig", variable="KUBECONFIG", metavar="FILE", help="As with kubectl. Default: as a pod in a cluster.")
+@_option("--pod-name", variable="POD_NAME", metavar="NAME", default="", help="Its own pod's name. Default: the host's.")
+@_option("--pod-uid", variable="POD_UID", metavar="UID", default="", help="Its own pod's uid: for Events on that pod.")
 @_option("--context", variable="CONTEXT", metavar="NAME", help="As with kubectl.")
 def serve(
     port: int | None,
@@ -70,6 +72,8 @@ def serve(
     standalone: bool,
     kubeconfig: str | None,
     context: str | None,
+    pod_name: str,
+    pod_uid: str,
 ) -> None:
     """Run the admission webhook, until SIGTERM or Ctrl-C.
 
@@ -87,6 +91,8 @@ def serve(
         namespace=namespace,
         kubeconfig=kubeconfig,
         context=context,
+        pod_name=pod_name,
+        pod_uid=pod_uid,
         server={name: value for name, value in given.items() if value is not None},
     )
     try:

@@ -12,6 +12,8 @@ from injector.telemetry import EXPOSITION_TYPE, Metrics
 
 #: What is not ready yet, by name; an empty dict means ready. Values are one sentence each.
 Readiness = Callable[[], dict[str, str]]
+#: What an admin should know all the same, one sentence each.
+Notes = Callable[[], tuple[str, ...]]
 
 
 class _Page(RequestHandler):
@@ -29,7 +31,10 @@ class _Page(RequestHandler):
 
 
 class _Health(_Page):
-    """The process answers: that is all a liveness probe may ask, or a slow API server would restart everything."""
+    """The event loop answers: that is all a liveness probe may ask, or a slow API server would restart everything.
+
+    One that hangs does not answer, and kubelet starts the container anew.
+    """
 
     def get(self) -> None:
         self.finish("ok\n")
@@ -38,14 +43,16 @@ class _Health(_Page):
 
 
 class _Ready(_Page):
-    def initialize(self, readiness: Readiness) -> None:
+    def initialize(self, readiness: Readiness, notes: Notes) -> None:
         self._readiness = readiness
+        self._notes = notes
 
     def get(self) -> None:
         missing = self._readiness()
         if missing:
             self.set_status(503)
-        self.finish("".join(f"not ready: {name}: {why}\n" for name, why in missing.items()) or "ok\n")
+        lines = [f"not ready: {name}: {why}\n" for name, why in missing.items()] or ["ok\n"]
+        self.finish("".join((*lines, *(f"note: {note}\n" for note in self._notes()))))
 
     head = get
 
@@ -59,12 +66,12 @@ class _Metrics(_Page):
         self.finish(self._metrics.exposition())
 
 
-def start_admin(sockets: list[socket.socket], metrics: Metrics, readiness: Readiness) -> HTTPServer:
+def start_admin(sockets: list[socket.socket], metrics: Metrics, readiness: Readiness, notes: Notes) -> HTTPServer:
     """Serve the three paths on `sockets`. The server stays up through a drain: readiness has to be seen failing."""
     application = Application(
         [
             ("/healthz", _Health),
-            ("/readyz", _Ready, {"readiness": readiness}),
+            ("/readyz", _Ready, {"readiness": readiness, "notes": notes}),
             ("/metrics", _Metrics, {"metrics": metrics}),
         ],
         log_function=lambda handler: None,

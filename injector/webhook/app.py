@@ -20,22 +20,20 @@ from tornado.netutil import bind_sockets
 
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
-from injector.inject import guard, inject
+from injector.cluster.events import About, Events
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook import parts
 from injector.webhook.admin import start_admin
 from injector.webhook.certificate import BuiltinSource, FileSource, Source
 from injector.webhook.drain import Drain
-from injector.webhook.judge import Judge
 from injector.webhook.limits import limits_of
-from injector.webhook.lookup import Lookup
-from injector.webhook.mutate import Mutate
-from injector.webhook.record import Recorder
 from injector.webhook.reload import Keeper
+from injector.webhook.routes import about, review_routes
 from injector.webhook.server import Route, Server
+from injector.webhook.troubles import Trouble
 from injector.webhook.upkeep import Upkeep
-from injector.webhook.validate import Validate
+from injector.webhook.watchdog import watch_loop
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1
@@ -50,6 +48,7 @@ class Options:
     `templates` are folders that are a template or hold some; of one name the last counts. `namespace` is the
     injector's own, where template ConfigMaps are read from; empty reads none. `standalone` needs no cluster: every
     namespace counts as enabled, nothing is created. `server` are settings of that section that count before the file's.
+    `pod_name` (default: the host's) and `pod_uid` are of the injector's own pod, on which its own trouble is told.
     """
 
     settings_file: Path | None = None
@@ -59,6 +58,8 @@ class Options:
     kubeconfig: str | None = None
     context: str | None = None
     server: Mapping[str, Any] = field(default_factory=dict)
+    pod_name: str = ""
+    pod_uid: str = ""
 
 
 class App:
@@ -70,11 +71,18 @@ class App:
         self.logger = make_logger(self.output)
         self.drain = Drain(self.metrics, self.logger)
         self.keeper = Keeper(
-            options.settings_file, options.templates, self.metrics, self.logger, own_namespace=options.namespace
+            options.settings_file,
+            options.templates,
+            self.metrics,
+            self.logger,
+            on_refused=lambda why: self._own_trouble("snapshot-refused", why),
+            own_namespace=options.namespace,
         )
         self._options = options
+        self._pod_name = options.pod_name or socket.gethostname()
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
+        self._events: Events | None = None
         self._upkeep: Upkeep | None = None
         self._certificate: Source | None = None
         self._server: Server | None = None
@@ -96,12 +104,16 @@ class App:
         self._run(self._flush())
         if not self._options.standalone:
             client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
-            self._upkeep = Upkeep(client, self._options.namespace, settings, self.keeper, self._run, self.logger)
+            self._events = Events(client, self._pod_name, self.metrics)
+            self._events.start()
+            self._upkeep = Upkeep(
+                client, self._options.namespace, settings, self.keeper, self._run, self.logger, self.metrics
+            )
         certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
         admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
         self.ports = (0, _port(admin_sockets))
-        self._admin = start_admin(admin_sockets, self.metrics, self.readiness)
+        self._admin = start_admin(admin_sockets, self.metrics, self.readiness, self.notes)
         await certificate.start()
         self._run(certificate.run())
         self._run(self._get_ready())
@@ -125,12 +137,27 @@ class App:
             missing["certificate"] = why
         return missing | (self._upkeep.missing() if self._upkeep is not None else {})
 
+    def notes(self) -> tuple[str, ...]:
+        """What an admin should know of a server that is ready, one sentence each."""
+        refused = (f"the newest settings or templates are not in use: {self.keeper.why_not}",)
+        return (
+            *(refused if self.keeper.ready and self.keeper.why_not else ()),
+            *(self._upkeep.notes() if self._upkeep is not None else ()),
+        )
+
     # -- parts --
 
     def _source(self, settings: Settings) -> Source:
         if settings.certificates.source != "builtin":
-            return FileSource(settings, self._use, self.metrics, self.logger)
-        return BuiltinSource(self._client, self._options.namespace, settings, self._use, self.metrics, self.logger)
+            return FileSource(settings, self._use, self.metrics, self.logger, self._own_trouble)
+        namespace = self._options.namespace
+        return BuiltinSource(self._client, namespace, settings, self._use, self.metrics, self.logger, self._own_trouble)
+
+    def _own_trouble(self, reason: str, why: str) -> None:
+        """What an admin should see, as an Event on the injector's own pod; each such thing for itself."""
+        if self._events is not None and self._options.namespace:
+            about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
+            self._events.tell(about, reason, why, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
         namespaces: parts.Namespaces = parts.EveryNamespace(settings.namespace_label)
@@ -138,23 +165,22 @@ class App:
         if self._client is not None and self._upkeep is not None:
             namespaces = self._upkeep.namespaces
             config_maps = ConfigMaps(self._client)
-        lookup = Lookup(namespaces)
-        mutate = Mutate(
-            Judge(inject, self.logger),
-            self.keeper,
-            lookup,
-            config_maps,
-            Recorder("mutate", self.metrics, self.output),
-            self.metrics,
-            settings.server.cache_bytes,
-        )
-        validate = Validate(
-            Judge(guard, self.logger), self.keeper, lookup, Recorder("validate", self.metrics, self.output)
-        )
         paths = {"/": Route("GET", self._about, b"text/plain; charset=utf-8")}
-        paths |= {path: Route("POST", mutate) for path in settings.server.mutate_paths}
-        paths |= {path: Route("POST", validate) for path in settings.server.validate_paths}
+        paths |= review_routes(
+            settings,
+            self.keeper,
+            namespaces,
+            config_maps,
+            self.metrics,
+            self.output,
+            self.logger,
+            self._tell if self._events is not None else None,
+        )
         return Server(paths, limits_of(settings.server), self.metrics, self.logger)
+
+    def _tell(self, trouble: Trouble) -> None:
+        if self._events is not None:
+            self._events.tell(trouble.owner, trouble.reason, trouble.note)
 
     async def _get_ready(self) -> None:
         """Read the cluster, build the first snapshot, then keep both up to date."""
@@ -182,15 +208,7 @@ class App:
         self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
-        names = ", ".join(sorted(self.keeper.current.catalog.names)) if self.keeper.ready else "none yet"
-        server = self._settings.server
-        return (
-            "sidecar-injector: puts sidecars into pods as they are created.\n\n"
-            f"The API server posts reviews to {' '.join((*server.mutate_paths, *server.validate_paths))}.\n"
-            f"Templates: {names}\n"
-            f"Generation: {self.keeper.current.generation or 'none yet'}\n"
-            f"Health, readiness and metrics: port {self.ports[1]}, /healthz /readyz /metrics (plain HTTP).\n"
-        ).encode()
+        return about(self._settings.server, self.keeper, self.ports[1])
 
     # -- tasks --
 
@@ -218,7 +236,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in (self._certificate, self._upkeep):
+        for part in (self._certificate, self._upkeep, self._events):
             if part is not None:
                 await part.stop()
         if self._client is not None:
@@ -234,12 +252,15 @@ async def run(options: Options) -> None:
     app = App(options)
     send_logs_to(app.output)
     app.drain.on_signals()
+    beat = asyncio.create_task(watch_loop(app.metrics, app.logger))
     try:
         await app.start()
     except BaseException:
+        beat.cancel()
         await app.close()
         raise
     await app.wait()
+    beat.cancel()
 
 
 def _port(sockets: list[socket.socket]) -> int:

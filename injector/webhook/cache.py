@@ -16,6 +16,7 @@ from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.remembered import Remembered
 from injector.telemetry import Cell
+from injector.webhook.troubles import Trouble
 
 #: What the ServiceAccount admission plugin names a pod's token volume: this and five random characters.
 _TOKEN_VOLUME = b'"name":"kube-api-access-'
@@ -33,18 +34,21 @@ _NAMESPACES = 20_000
 
 @dataclass(slots=True)
 class Entry:
-    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it."""
+    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it, and what
+    people are told where it is a failure."""
 
     tail: bytes
     line: bytes
     cells: tuple[Cell, ...]
     files: tuple[GeneratedConfigMap, ...] = ()
+    trouble: Trouble | None = None
 
     @property
     def size(self) -> int:
         """About how many bytes it takes in memory."""
         data = sum(len(k) + len(v) + 100 for f in self.files for k, v in f.data.items())
-        return _OVERHEAD + len(self.tail) + len(self.line) + data
+        told = len(self.trouble.note) + _OVERHEAD if self.trouble else 0
+        return _OVERHEAD + len(self.tail) + len(self.line) + data + told
 
 
 class AnswerCache:

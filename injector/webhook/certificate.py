@@ -51,11 +51,16 @@ class FileSource:
     """The two files of `server.certificate` and `server.key`, looked at every second."""
 
     def __init__(
-        self, settings: Settings, use: Use, metrics: Metrics, logger: structlog.typing.FilteringBoundLogger
+        self,
+        settings: Settings,
+        use: Use,
+        metrics: Metrics,
+        logger: structlog.typing.FilteringBoundLogger,
+        on_trouble: OnTrouble | None = None,
     ) -> None:
         files = Path(settings.server.certificate), Path(settings.server.key)
         self._use = use
-        self._watcher = CertificateWatcher(*files, use, metrics, logger)
+        self._watcher = CertificateWatcher(*files, use, metrics, logger, on_trouble)
 
     @property
     def why_not(self) -> str:

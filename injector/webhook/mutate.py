@@ -26,6 +26,7 @@ from injector.webhook.lookup import Lookup
 from injector.webhook.parts import ConfigMaps, Snapshots
 from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
+from injector.webhook.troubles import Tell, Trouble, trouble_of
 from injector.webhook.untouched import Untouched, is_pod_creation
 
 
@@ -52,12 +53,14 @@ class Mutate:
         recorder: Recorder,
         metrics: Metrics,
         cache_bytes: int,
+        tell: Tell = None,
     ) -> None:
         self._judge = judge
         self._snapshots = snapshots
         self._lookup = lookup
         self._config_maps = config_maps
         self._recorder = recorder
+        self._tell = tell
         self._untouched = Untouched(recorder)
         self._cache = AnswerCache(cache_bytes)
         self._cached_of: Snapshot | None = None
@@ -86,6 +89,8 @@ class Mutate:
             self._hits.value += 1
             if not entry.files or request.dry_run or self._config_maps.known(entry.files):
                 answer = answer_head(review) + entry.tail
+                if entry.trouble is not None:
+                    self._told(entry.trouble, review)
                 self._recorder.record(review, entry.line, entry.cells, started, True)
                 return answer
             return self._with_files(self._case(review, raw, snapshot, started, seconds), namespace, entry)
@@ -210,10 +215,17 @@ class Mutate:
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(case.review, line, cells, case.started, False)
         # What the API server had to confirm holds as long as `Lookup` says, not as long as the cache would keep it.
+        trouble = None if self._tell is None else trouble_of(pod, namespace.name, injection)
+        if trouble is not None:
+            self._told(trouble, case.review)
         lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
         if lasting:
-            entry = Entry(tail, line, cells, injection.files)
+            entry = Entry(tail, line, cells, injection.files, trouble)
             if may_be_kept(volatile, verdict.patch, entry):
                 self._cache.put(key, entry)
                 self._bytes.value = self._cache.size
         return answer_head(case.review) + tail
+
+    def _told(self, trouble: Trouble, review: Review) -> None:
+        if self._tell is not None and not review.request.dry_run:
+            self._tell(trouble)

@@ -41,6 +41,7 @@ class ReviewRequest(msgspec.Struct, frozen=True, rename="camel", gc=False):
     sub_resource: str | None = None
     namespace: str | None = None
     object: msgspec.Raw = msgspec.Raw()
+    old_object: msgspec.Raw = msgspec.Raw()
     dry_run: bool | None = None
 
 

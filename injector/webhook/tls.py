@@ -64,7 +64,8 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
 class CertificateWatcher:
     """Looks at the two files every second and hands over a new context when they hold a new, good pair.
 
-    `use` is called with the new context, in the event loop. A bad pair is told of once; the old one stays in use.
+    `use` is called with the new context, in the event loop. A bad pair is told of once, to the log and to
+    `on_trouble` (a name for the trouble, a sentence); the old one stays in use.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class CertificateWatcher:
         use: Callable[[ssl.SSLContext], None],
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
+        on_trouble: Callable[[str, str], None] | None = None,
     ) -> None:
+        self._on_trouble = on_trouble
         self._files = (certificate, key)
         self._use = use
         self._metrics = metrics
@@ -114,6 +117,8 @@ class CertificateWatcher:
                 self._refused = digest
                 self._metrics.certificates.cell("refused").value += 1
                 self._logger.error("certificate-refused", why=str(error), in_use="the old one")
+                if self._on_trouble is not None:
+                    self._on_trouble("certificate-refused", f"{error}; the old one stays in use")
             return False
         self._state, self._digest, self._refused = state, digest, b""
         self._use(context)

@@ -20,17 +20,21 @@ from injector.webhook.lookup import Lookup
 from injector.webhook.parts import Snapshots
 from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
+from injector.webhook.troubles import Tell, trouble_of
 from injector.webhook.untouched import Untouched, is_pod_creation
 
 
 class Validate:
     """The handler of the validating webhook."""
 
-    def __init__(self, judge: Judge, snapshots: Snapshots, lookup: Lookup, recorder: Recorder) -> None:
+    def __init__(
+        self, judge: Judge, snapshots: Snapshots, lookup: Lookup, recorder: Recorder, tell: Tell = None
+    ) -> None:
         self._judge = judge
         self._snapshots = snapshots
         self._lookup = lookup
         self._recorder = recorder
+        self._tell = tell
         self._untouched = Untouched(recorder)
 
     def __call__(self, body: bytes, seconds: float) -> bytes | Awaitable[bytes]:
@@ -84,6 +88,10 @@ class Validate:
         verdict, note = verdict_of(injection, patching=False), note_of(injection)
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(review, line, cells, started, False)
+        if self._tell is not None and not (injection.allowed or review.request.dry_run):
+            trouble = trouble_of(pod, namespace.name, injection)
+            if trouble is not None:
+                self._tell(trouble)
         return answer_head(review) + answer_tail(verdict)
 
 

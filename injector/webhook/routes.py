@@ -1,0 +1,60 @@
+"""What is at which path of the HTTPS port: the handlers of reviews, put together from the settings' paths."""
+
+from __future__ import annotations
+
+import structlog
+
+from injector.inject import guard, inject
+from injector.settings import Server as ServerSettings
+from injector.settings import Settings
+from injector.telemetry import LogOutput, Metrics
+from injector.webhook import parts
+from injector.webhook.advise import Advise
+from injector.webhook.judge import Judge
+from injector.webhook.lookup import Lookup
+from injector.webhook.mutate import Mutate
+from injector.webhook.record import Recorder
+from injector.webhook.server import Route
+from injector.webhook.troubles import Tell
+from injector.webhook.validate import Validate
+
+
+def review_routes(
+    settings: Settings,
+    snapshots: parts.Snapshots,
+    namespaces: parts.Namespaces,
+    config_maps: parts.ConfigMaps,
+    metrics: Metrics,
+    output: LogOutput,
+    logger: structlog.typing.FilteringBoundLogger,
+    tell: Tell,
+) -> dict[str, Route]:
+    """The route for each path that the API server may post reviews to."""
+    server = settings.server
+    lookup = Lookup(namespaces)
+
+    def recorder(path: str) -> Recorder:
+        return Recorder(path, metrics, output)
+
+    judge = Judge(inject, logger)
+    mutate = Mutate(judge, snapshots, lookup, config_maps, recorder("mutate"), metrics, server.cache_bytes, tell)
+    validate = Validate(Judge(guard, logger), snapshots, lookup, recorder("validate"), tell)
+    advise = Advise(snapshots, lookup, recorder("advise"), logger)
+    return {
+        **{path: Route("POST", mutate) for path in server.mutate_paths},
+        **{path: Route("POST", validate) for path in server.validate_paths},
+        **{path: Route("POST", advise) for path in server.advise_paths},
+    }
+
+
+def about(server: ServerSettings, snapshots: parts.Snapshots, metrics_port: int) -> bytes:
+    """What `GET /` says."""
+    names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"
+    paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths)
+    return (
+        "sidecar-injector: puts sidecars into pods as they are created.\n\n"
+        f"The API server posts reviews to {' '.join(paths)}.\n"
+        f"Templates: {names}\n"
+        f"Generation: {snapshots.current.generation or 'none yet'}\n"
+        f"Health, readiness and metrics: port {metrics_port}, /healthz /readyz /metrics (plain HTTP).\n"
+    ).encode()
