@@ -1,0 +1,336 @@
+"""An installation with built-in certificates: namespace, Service, webhook configurations, and processes as its pods.
+
+While it is in use, `Stream` creates pods that must not come into being without their sidecar, and `Prober` holds the
+certificate that each server serves against the bundle of each entry.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from injector.cluster.bundles import FIELD_MANAGER
+from injector.cluster.held import Held, read_held
+from injector.cluster.secret_store import data_of
+from tests.cluster.api import ApiError, Object
+from tests.cluster.away import user_with
+from tests.cluster.balancer import Balancer
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import ANY_PODS_CREATION, pod, service, webhook_configuration
+from tests.cluster.processes import eventually, free_port
+from tests.cluster.server import InjectorServer
+
+KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+SECRET = "sidecar-injector-certificates"
+_numbers = itertools.count(1)
+
+
+def everything_but(*resources: str) -> list[Object]:
+    """RBAC rules of a server that has all that it needs, except what is named."""
+    core = {"namespaces", "resourcequotas", "limitranges", "configmaps", "secrets"} - set(resources)
+    rules = [{"apiGroups": [""], "resources": sorted(core), "verbs": ["get", "list", "watch", "create", "update"]}]
+    if "leases" not in resources:
+        rules.append(
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+        )
+    if "configurations" not in resources:
+        names = [f"{kind.lower()}s" for kind in KINDS]
+        verbs = ["get", "list", "watch", "patch"]
+        rules.append({"apiGroups": ["admissionregistration.k8s.io"], "resources": names, "verbs": verbs})
+    return rules
+
+
+class BuiltinInstallation:
+    """One that no other test meets: every name is its own. `certificates` are settings of that section."""
+
+    def __init__(self, control_plane: ControlPlane, folder: Path, **certificates: Any) -> None:
+        self.control_plane = control_plane
+        self.api = control_plane.api
+        self.folder = folder
+        self.name = f"built-in-{next(_numbers)}"
+        self.entries = [f"{entry}.{self.name}.internal" for entry in ("required", "more", "guard")]
+        self.certificates = {"source": "builtin", "service": "injector", "webhooks": self.name, **certificates}
+        self.servers: list[InjectorServer] = []
+        self._folders = itertools.count(1)
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name}})
+        self.shop = f"{self.name}-shop"
+        labels = {self.name: "required"}
+        self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.shop, "labels": labels}})
+        control_plane.wait_for_default_account(self.shop)
+        self.port = free_port()
+        address = self.api.create(service("injector", self.port), self.name)["spec"]["clusterIP"]
+        self.balancer = Balancer(address, self.port)
+        self._log_begin = len(control_plane.log("kube-apiserver"))
+
+    # ------------------------------------------------------------ the configurations
+
+    def configure(self) -> None:
+        """Create both configurations, without a bundle, as a chart does; with an entry that is not the injector's."""
+        required, more, guard = (self._entry(name) for name in self.entries)
+        other = {"url": "https://127.0.0.1:1/other", "caBundle": None}
+        elsewhere = {**self._entry(f"other.{self.name}.internal"), "clientConfig": other, "failurePolicy": "Ignore"}
+        elsewhere["namespaceSelector"] = {"matchLabels": {"no": "namespace"}}
+        self.api.create(webhook_configuration(self.name, required, more, elsewhere))
+        self.api.create(webhook_configuration(self.name, guard, validating=True))
+
+    def _entry(self, name: str) -> Object:
+        guard = name.startswith("guard")
+        reference = {"name": "injector", "namespace": self.name, "port": self.port}
+        return {
+            "name": name,
+            "clientConfig": {"service": {**reference, "path": "/validate" if guard else "/mutate"}},
+            "rules": [ANY_PODS_CREATION],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None" if guard else "NoneOnDryRun",
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 10,
+            "namespaceSelector": {"matchLabels": {self.name: "required"}},
+        }
+
+    def configuration(self, kind: str) -> Object:
+        return self.api.get(kind, self.name)
+
+    def bundles(self) -> dict[str, bytes]:
+        """The bundle of each entry of ours, PEM, by the entry's name."""
+        found = {}
+        for kind in KINDS:
+            for entry in self.configuration(kind)["webhooks"]:
+                if entry["name"] in self.entries:
+                    found[entry["name"]] = base64.b64decode(entry["clientConfig"].get("caBundle") or "")
+        return found
+
+    def set_bundle(self, kind: str, pem: bytes, manager: str = "somebody") -> None:
+        """Overwrite the bundle of every entry of ours in one configuration, as somebody would by hand."""
+        patch = []
+        for number, entry in enumerate(self.configuration(kind)["webhooks"]):
+            if entry["name"] in self.entries:
+                where = f"/webhooks/{number}/clientConfig/caBundle"
+                patch.append({"op": "add", "path": where, "value": base64.b64encode(pem).decode()})
+        url = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}s/{self.name}?fieldManager={manager}"
+        self.api._call("PATCH", url, patch, content_type="application/json-patch+json")
+
+    # ------------------------------------------------------------ the Secret
+
+    def secret(self) -> Object | None:
+        try:
+            return self.api.get("Secret", SECRET, self.name)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return None
+
+    def held(self) -> Held:
+        return read_held(data_of(self.secret() or {}))
+
+    def store(self, held: Held | dict[str, bytes]) -> None:
+        """Put these certificates into the Secret, whatever is there."""
+        pems = held.data if isinstance(held, Held) else held
+        data = {key: base64.b64encode(value).decode() for key, value in pems.items()}
+        if self.api.exists("Secret", SECRET, self.name):
+            secret = self.api.get("Secret", SECRET, self.name)
+            self.api.replace({**secret, "apiVersion": "v1", "kind": "Secret", "data": data})
+        else:
+            metadata = {"name": SECRET, "namespace": self.name}
+            self.api.create(
+                {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+            )
+
+    def in_order(self) -> bool:
+        """Whether there is a certificate, its authority signs, and every entry has just the bundle for it."""
+        held = self.held()
+        whole = held.serving and held.authority and not held.faults and held.anchor == held.authority.certificate
+        return bool(whole) and held.next is None and self.bundles_fit(held)
+
+    def bundles_fit(self, held: Held | None = None) -> bool:
+        """Whether every entry has the bundle that belongs to the Secret."""
+        wanted = set((held or self.held()).bundle)
+        return all(set(read_held({"ca-old.crt": pem}).old) == wanted for pem in self.bundles().values())
+
+    # ------------------------------------------------------------ servers
+
+    def server(self, *, leads: bool = True, wait: bool = True, behind: bool = True, **more: Any) -> InjectorServer:
+        """Start a server; without `leads` it may not touch Leases. `behind` puts it behind the Service."""
+        folder = self.folder / f"server-{next(self._folders)}"
+        folder.mkdir()
+        templates = folder / "own"
+        (templates / "logger").mkdir(parents=True)
+        (templates / "logger" / "template.yaml").write_text("description: Ships logs.\n")
+        (templates / "logger" / "overlay.yaml.j2").write_text("spec: {containers: [{name: logger, image: 'l:1'}]}\n")
+        certificates = {**self.certificates, **more}
+        settings = {
+            "templates": ["logger"],
+            "namespaceLabel": {"key": self.name},
+            "server": {"drainSeconds": 0.5},
+            "certificates": certificates,
+        }
+        kubeconfig = Path(user_with(self.control_plane, *everything_but(*(() if leads else ("leases",)))))
+        server = InjectorServer(
+            self.control_plane,
+            folder,
+            settings,
+            templates_dir=templates,
+            arguments=[f"--namespace={self.name}", "--address=127.0.0.1"],
+            kubeconfig=kubeconfig,
+        )
+        self.servers.append(server)
+        server.start(wait=wait, timeout=90)
+        if behind and wait:
+            self.balancer.ports = [*self.balancer.ports, server.port]
+        return server
+
+    def leaders(self) -> list[InjectorServer]:
+        """The servers that say they lead."""
+        return [s for s in self.servers if s.process and s.process.popen.poll() is None and _leads(s)]
+
+    def close(self) -> None:
+        """Take everything down, the configurations first."""
+        for kind in KINDS:
+            if self.api.exists(kind, self.name):
+                self.api.delete(kind, self.name)
+        self.balancer.close()
+        for server in self.servers:
+            if server.process:
+                server.process.kill()
+        for namespace in (self.shop, self.name):
+            self.api.delete("Namespace", namespace)
+
+    # ------------------------------------------------------------ what must not happen
+
+    def failed_calls(self) -> list[str]:
+        """What the API server has logged about calls that failed, since this was made."""
+        lines = self.control_plane.log("kube-apiserver")[self._log_begin :].splitlines()
+        return [line for line in lines if self.name in line and "failed calling webhook" in line.lower()]
+
+
+def _leads(server: InjectorServer) -> bool:
+    try:
+        return number(server, "injector_leader") == 1
+    except OSError:
+        return False
+
+
+def number(server: InjectorServer, series: str) -> float:
+    """The value of one of a server's metrics, with its labels as they are exposed; 0 where there is none."""
+    values = (line.rpartition(" ") for line in server.metrics().splitlines())
+    return next((float(value) for name, _, value in values if name == series), 0.0)
+
+
+def wait_until_ready(server: InjectorServer, timeout: float = 60) -> None:
+    """Wait for a server that was started without waiting."""
+    assert server.process
+    server.process.wait_until_ready(lambda: server.status("/readyz") == 200, timeout)
+
+
+class Stream:
+    """Creates pods in the `required` namespace while the block lasts; each must come into being with its sidecar."""
+
+    def __init__(self, installation: BuiltinInstallation, per_second: float = 25) -> None:
+        self._installation = installation
+        self._pause = 1 / per_second
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.created = 0
+        self.wrong: list[str] = []
+
+    def __enter__(self) -> Stream:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        for number in itertools.count():
+            if self._end.wait(self._pause):
+                return
+            try:
+                made = self._installation.api.create(pod(f"p-{number}"), self._installation.shop)
+            except Exception as error:
+                self.wrong.append(f"{time.strftime('%X')} {error}")
+                continue
+            parts = [c["name"] for f in ("initContainers", "containers") for c in made["spec"].get(f, [])]
+            if "logger" not in parts:
+                self.wrong.append(f"{time.strftime('%X')} without its sidecar: {parts}")
+            self.created += 1
+
+
+class Prober:
+    """Shakes hands with every server again and again, trusting what each entry's bundle has."""
+
+    def __init__(self, installation: BuiltinInstallation) -> None:
+        self._installation = installation
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.looks = 0
+        self.served: set[bytes] = set()
+        self.wrong: list[str] = []
+
+    def __enter__(self) -> Prober:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        while not self._end.wait(0.05):
+            for server in list(self._installation.servers):
+                if server.process is None or server.process.popen.poll() is not None:
+                    continue
+                try:
+                    self._look(server.port)
+                except ssl.SSLCertVerificationError:
+                    # The bundles may have changed since they were read: once more, with those of now.
+                    try:
+                        self._look(server.port)
+                    except ssl.SSLCertVerificationError as error:
+                        self.wrong.append(f"{time.strftime('%X')} {server.folder.name}: {error}")
+                    except OSError:
+                        continue
+                except OSError:
+                    continue
+
+    def _look(self, port: int) -> None:
+        for bundle in set(self._installation.bundles().values()):
+            context = ssl.create_default_context(cadata=bundle.decode())
+            name = f"injector.{self._installation.name}.svc"
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+                context.wrap_socket(plain, server_hostname=name) as tls,
+            ):
+                certificate = tls.getpeercert(binary_form=True)
+                self.looks += 1
+                self.served |= {certificate} if certificate else set()
+
+
+def wait_in_order(installation: BuiltinInstallation, timeout: float = 40) -> Held:
+    """Wait until Secret and entries agree and nothing is under way."""
+    eventually("the certificates are in order", installation.in_order, timeout)
+    return installation.held()
+
+
+def our_fields(configuration: Object) -> list[Object]:
+    """What of a configuration belongs to the certificates' field manager."""
+    return [f for f in configuration["metadata"]["managedFields"] if f["manager"] == FIELD_MANAGER]
+
+
+def settles(check: Callable[[], object], seconds: float) -> bool:
+    """Whether what `check` returns stays as it is for so long."""
+    before = check()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        with contextlib.suppress(ApiError):
+            if check() != before:
+                return False
+    return True
