@@ -42,6 +42,17 @@ def test_validate_missing(tmp_path: Path) -> None:
         assert said in done.stderr and (done.returncode == 0) is (which == "good"), done.stderr
 
 
+@pytest.mark.parametrize(("which", "said"), [("bad", "hi\nand this ran too\n"), ("good", None)])
+@proves("shell-injection")
+def test_shell_injection(which: str, said: str | None) -> None:
+    greeting = "hi'; echo 'and this ran too"
+    given = pod("web", annotations={"tool.sidecar.injector/greeting": greeting})
+    tool = Example("shell-injection", which).inject(given).pod["spec"]["initContainers"][0]
+    command = [*tool["command"], *tool["args"]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout == (said or f"{greeting}\n")
+
+
 @pytest.mark.parametrize(("which", "answers"), [("bad", False), ("good", True)])
 @proves("bind-address")
 def test_bind_address(which: str, answers: bool, tmp_path: Path) -> None:

@@ -277,6 +277,56 @@ CASES = [
     Case(
         "variable-reference", "names from elsewhere", "    args: [$(B)]\n    envFrom: [{configMapRef: {name: a}}]\n", []
     ),
+    *(
+        Case("shell-injection", what, f"    command: {command}\n", lines, {"template.yaml": _string("x", schema)})
+        for what, command, schema, lines in [
+            ("no quotes", "[sh, -c, 'echo {{ params.x }}']", "maxLength: 9, default: a", [5]),
+            ("no quotes, letters", "[sh, -c, 'echo {{ params.x }}']", "pattern: '^[a-z ]+$', default: a", []),
+            ("no quotes, a format", "[sh, -c, 'echo {{ params.x }}']", "format: image, default: 'a:1'", []),
+            ("no quotes, choices", "[sh, -c, 'echo {{ params.x }}']", "enum: [a, 'b;c'], default: a", [5]),
+            ("a line", '[sh, -c, "echo {{ params.x }}"]', "pattern: '^[a-z\\n]+$', default: a", [5]),
+            (
+                "quotes that hold",
+                "[sh, -c, \"echo '{{ params.x }}'\"]",
+                "pattern: '^[a-z;$]+$', default: a",
+                [],
+            ),
+            ("quotes that expand", "[sh, -c, 'echo \"{{ params.x }}\"']", "pattern: '^[a-z$]+$', default: a", [5]),
+            ("a comment", "[sh, -c, '# {{ params.x }}']", "pattern: '^[a-z;]+$', default: a", []),
+            ("within a program", "[/usr/bin/env, python3, -uc, 'f({{ params.x }})']", "maxLength: 9, default: a", [5]),
+            ("an option with a word", "[bash, -eo, pipefail, -c, '{{ params.x }}']", "maxLength: 9, default: a", [5]),
+            ("a file that is run", "[sh, /run.sh, -c, '{{ params.x }}']", "maxLength: 9, default: a", []),
+            ("another name", "[sh, -c, '{{ [params.x, 1] | join }}']", "maxLength: 9, default: a", [5]),
+            ("quoted", "[sh, -c, 'echo {{ params.x | shell_quote }}']", "maxLength: 9, default: a", []),
+            ("quoted twice", "[sh, -c, 'a \"{{ params.x | shell_quote }}\"']", "maxLength: 9, default: a", [5]),
+            ("an argument", "[sh, -c, 'echo $1', sh, '{{ params.x }}']", "maxLength: 9, default: a", []),
+            ("no script", "[tool, -c, '{{ params.x }}']", "maxLength: 9, default: a", []),
+        ]
+    ),
+    Case(
+        "shell-injection",
+        "a hook, and a branch that opens with the value",
+        "{% if params.x %}\n    lifecycle: {preStop: {exec: {command: [sh, -c, 'a {{ params.x }}']}}}\n{% endif %}\n",
+        [6],
+        {"template.yaml": _string("x", "maxLength: 9")},
+    ),
+    Case(
+        "shell-injection",
+        "within a list",
+        "    command: [sh, -c, 'a {{ params.x[0] }}']\n",
+        [5],
+        {"template.yaml": "parameters: {x: {type: array, items: {type: string}, minItems: 1, default: [a]}}\n"},
+    ),
+    Case(
+        "shell-injection",
+        "within a mapping, the second of its parts",
+        "    startupProbe: {exec: {command: [sh, -c, 'a {{ params.x.b }}']}}\n",
+        [5],
+        {
+            "template.yaml": "parameters: {x: {type: object, properties: {a: {type: string}, b: {type: string}},"
+            " default: {a: c, b: d}}}\n"
+        },
+    ),
     Case("bind-address", "an argument", _PROBED + "    args:\n    - --http-address=127.0.0.1:19901\n", [8]),
     Case("bind-address", "every address", _PROBED + "    args:\n    - --http-address=0.0.0.0:19901\n", []),
     Case("bind-address", "both", _PROBED + "    args: ['--address=127.0.0.1:19901', '--address=:19901']\n", []),
