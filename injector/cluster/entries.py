@@ -1,0 +1,151 @@
+"""What the webhook configurations should be, from the settings. The chart says the same in its own language.
+
+The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; why
+each is as it is stands in docs/serving.md. Only `caBundle` is missing here: it belongs to the certificates.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from injector.cluster.conditions import in_any_case, selected, words
+from injector.cluster.installation import Installation
+from injector.settings import Settings
+
+#: One webhook of a configuration, as in its manifest.
+Entry = dict[str, Any]
+
+_PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+_WORKLOADS = [
+    {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["deployments", "statefulsets", "daemonsets", "replicasets"],
+    },
+    {
+        "apiGroups": ["batch"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["jobs", "cronjobs"],
+    },
+]
+_NOT_A_MIRROR_POD = {
+    "name": "not-a-mirror-pod",
+    "expression": "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())",
+}
+#: A ReplicaSet of a Deployment, a Job of a CronJob: nobody reads the warnings that its controller is given.
+_NOT_OF_A_CONTROLLER = {
+    "name": "not-of-a-controller",
+    "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
+}
+#: Neither a new annotation on the workload itself nor a status changes what its pods will be.
+_SPEC_CHANGES = {
+    "name": "spec-changes",
+    "expression": "request.operation == 'CREATE' || object.spec != oldObject.spec",
+}
+
+
+class Entries(NamedTuple):
+    """The entries of the mutating and of the validating configuration, in their order."""
+
+    mutating: tuple[Entry, ...]
+    validating: tuple[Entry, ...]
+
+
+def entries(settings: Settings, installation: Installation) -> Entries:
+    """The webhook entries for these settings. No default that the API server fills in is left out but `matchPolicy`,
+    `objectSelector` and `clientConfig.caBundle`."""
+    label, server = settings.namespace_label, settings.server
+    some = _entry(settings, installation, server.mutate_paths[0], _PODS)
+    mutating = some | {"sideEffects": "NoneOnDryRun", "reinvocationPolicy": "IfNeeded"}
+    guarding = _entry(settings, installation, server.validate_paths[0], _PODS) | {"sideEffects": "None"}
+    advising = _entry(settings, installation, server.advise_paths[0], _WORKLOADS) | {"sideEffects": "None"}
+    return Entries(
+        mutating=(
+            mutating
+            | {
+                "name": installation.entry_name("enabled"),
+                "failurePolicy": installation.enabled_failure_policy,
+                "namespaceSelector": _namespaces(settings, installation, "In", label.enabled),
+                "matchConditions": [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)],
+            },
+            mutating
+            | {
+                "name": installation.entry_name("required"),
+                "failurePolicy": "Fail",
+                "namespaceSelector": _namespaces(settings, installation, "In", label.required),
+                "matchConditions": [_NOT_A_MIRROR_POD],
+            },
+            mutating
+            | {
+                "name": installation.entry_name("opted-in"),
+                "failurePolicy": installation.opted_in_failure_policy,
+                "namespaceSelector": _namespaces(
+                    settings, installation, "NotIn", label.enabled, label.required, label.disabled
+                ),
+                "matchConditions": [_NOT_A_MIRROR_POD, _asks_for_it(settings)],
+            },
+        ),
+        validating=(
+            guarding
+            | {
+                "name": installation.entry_name("guard"),
+                "failurePolicy": "Fail",
+                "namespaceSelector": _namespaces(settings, installation, "In", label.required),
+                "matchConditions": [_NOT_A_MIRROR_POD],
+            },
+            advising
+            | {
+                "name": installation.entry_name("advice"),
+                "failurePolicy": "Ignore",
+                "namespaceSelector": _namespaces(settings, installation, "In", label.enabled, label.required),
+                "matchConditions": [_NOT_OF_A_CONTROLLER, _SPEC_CHANGES],
+            },
+        ),
+    )
+
+
+def _entry(settings: Settings, installation: Installation, path: str, rules: list[Entry]) -> Entry:
+    """What the entries of one path have in common."""
+    service = {"name": installation.name, "namespace": installation.namespace, "path": path, "port": installation.port}
+    return {
+        "clientConfig": {"service": service},
+        "rules": [{**rule, "scope": "Namespaced"} for rule in rules],
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": installation.timeout_seconds,
+    }
+
+
+def _namespaces(settings: Settings, installation: Installation, operator: str, *values: str) -> dict[str, Any]:
+    """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed."""
+    left_alone = settings.ignoring(installation.namespace).ignored_namespaces
+    more = installation.namespaces or {}
+    selector: dict[str, Any] = {
+        "matchExpressions": [
+            {"key": settings.namespace_label.key, "operator": operator, "values": list(values)},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(left_alone)},
+            *more.get("matchExpressions", ()),
+        ]
+    }
+    if more.get("matchLabels"):
+        selector["matchLabels"] = dict(more["matchLabels"])
+    return selector
+
+
+def _does_not_say_no(settings: Settings) -> list[Entry]:
+    no = words(settings.no_values)
+    return [
+        {"name": f"{kind}-does-not-say-no", "expression": f"!({in_any_case(f'{kind}s', settings.inject_key)} in {no})"}
+        for kind in ("annotation", "label")
+    ]
+
+
+def _asks_for_it(settings: Settings) -> Entry:
+    """The pod says yes, or `alwaysSelector` selects it; other pods of unlabelled namespaces cause no call."""
+    yes = words(settings.yes_values)
+    says_yes = [f"{in_any_case(where, settings.inject_key)} in {yes}" for where in ("annotations", "labels")]
+    if settings.always_selector is None:
+        return {"name": "annotation-or-label-says-yes", "expression": " || ".join(says_yes)}
+    always = selected(settings.always_selector)
+    return {"name": "says-yes-or-is-always-selected", "expression": " || ".join([*says_yes, f"({always})"])}

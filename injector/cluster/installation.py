@@ -1,0 +1,36 @@
+"""How an installation calls itself in the cluster: what its objects, webhook entries and permissions are named by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+#: What an entry's failurePolicy may be.
+FailurePolicy = Literal["Ignore", "Fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The names of one installation, and what its admin chose for the webhook entries.
+
+    `name` is that of the Service, the webhook configurations and most other objects, `namespace` where it runs.
+    `namespaces` is a LabelSelector that namespaces have to match besides the settings' label; None: all may.
+    """
+
+    namespace: str = "sidecar-injector"
+    name: str = "sidecar-injector"
+    port: int = 443
+    timeout_seconds: int = 5
+    #: What becomes of a pod of an `enabled` namespace, or of one that says yes, when the injector does not answer.
+    enabled_failure_policy: FailurePolicy = "Ignore"
+    opted_in_failure_policy: FailurePolicy = "Ignore"
+    namespaces: dict[str, Any] | None = None
+
+    @property
+    def certificates(self) -> str:
+        """The Secret in which the built-in authority keeps its certificates."""
+        return f"{self.name}-certificates"
+
+    def entry_name(self, entry: str) -> str:
+        """The full name of a webhook entry; the API server wants three parts."""
+        return f"{entry}.{self.name}.internal"

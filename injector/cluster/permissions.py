@@ -1,0 +1,159 @@
+"""The table of permissions: what the injector's service account may do, each line with the feature that needs it.
+
+The chart's ClusterRole and Role say the same, and nothing else. Rules: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+(`create` cannot be limited to names, as the name is not known when the request is judged; `list` and `watch` can,
+for requests with the field selector `metadata.name`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from injector.cluster.installation import Installation
+
+#: Where the certificate comes from: the setting `certificates.source`.
+CertificateSource = Literal["files", "builtin", "cert-manager", "csr"]
+
+_CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """One line: verbs on resources of a group, in all namespaces (and on what has none) or in the injector's own.
+
+    `names` limits it to objects of these names; empty: all. `feature` is what fails without it, `optional` whether the
+    injector goes on and only that is missing, `reason` one line for people.
+    """
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    everywhere: bool
+    feature: str
+    reason: str
+    names: tuple[str, ...] = ()
+    optional: bool = False
+
+    def rule(self) -> dict[str, list[str]]:
+        """The line as a rule of a ClusterRole or Role."""
+        rule = {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs)}
+        return rule | ({"resourceNames": list(self.names)} if self.names else {})
+
+
+def permissions(installation: Installation, source: CertificateSource = "builtin") -> tuple[Permission, ...]:
+    """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
+    built_in = source == "builtin"
+    own = _certificates(installation) if built_in else ()
+    return (*_EVERYWHERE, *(_bundles(installation) if built_in else ()), *_OWN, *own)
+
+
+_EVERYWHERE = (
+    Permission(
+        group="",
+        resources=("namespaces",),
+        verbs=("get", "list", "watch"),
+        everywhere=True,
+        feature="injection",
+        reason="labels and annotations of namespaces, kept up to date; one that is new is asked for at once",
+    ),
+    Permission(
+        group="",
+        resources=("configmaps",),
+        verbs=("create",),
+        everywhere=True,
+        feature="config files",
+        reason="config files of sidecars: ConfigMaps in the pods' namespaces, owned by the pods' controllers",
+    ),
+    Permission(
+        group="",
+        resources=("configmaps",),
+        verbs=("get",),
+        everywhere=True,
+        optional=True,
+        feature="comparison of config files",
+        reason="when a name is taken, to see that it is the injector's own and not somebody's in its place",
+    ),
+    Permission(
+        group="",
+        resources=("resourcequotas", "limitranges"),
+        verbs=("list", "watch"),
+        everywhere=True,
+        optional=True,
+        feature="foresight of quotas",
+        reason="to foresee that a quota or a limit range would refuse the pod with its sidecar",
+    ),
+    Permission(
+        group="events.k8s.io",
+        resources=("events",),
+        verbs=("create",),
+        everywhere=True,
+        optional=True,
+        feature="Events",
+        reason="why a pod runs without its sidecar or was refused, told on its owner",
+    ),
+)
+_OWN = (
+    Permission(
+        group="",
+        resources=("configmaps",),
+        verbs=("list", "watch"),
+        everywhere=False,
+        feature="template ConfigMaps",
+        reason="templates that are ConfigMaps of this namespace",
+    ),
+)
+
+
+def _bundles(installation: Installation) -> tuple[Permission, ...]:
+    return (
+        Permission(
+            group="admissionregistration.k8s.io",
+            resources=_CONFIGURATIONS,
+            verbs=("get", "list", "watch", "patch"),
+            names=(installation.name,),
+            everywhere=True,
+            feature="caBundle",
+            reason="the built-in authority's certificate into caBundle of each entry, also when it was overwritten",
+        ),
+    )
+
+
+def _certificates(installation: Installation) -> tuple[Permission, ...]:
+    deleted = "the same when somebody deleted it; create cannot be limited to a name"
+    return (
+        Permission(
+            group="",
+            resources=("secrets",),
+            verbs=("get", "list", "watch", "update"),
+            names=(installation.certificates,),
+            everywhere=False,
+            feature="built-in certificates",
+            reason="the built-in authority's certificates and keys",
+        ),
+        Permission(
+            group="",
+            resources=("secrets",),
+            verbs=("create",),
+            everywhere=False,
+            feature="built-in certificates",
+            reason=deleted,
+        ),
+        Permission(
+            group="coordination.k8s.io",
+            resources=("leases",),
+            verbs=("get", "update"),
+            names=(installation.name,),
+            everywhere=False,
+            feature="leader",
+            reason="who of the replicas renews the certificates",
+        ),
+        Permission(
+            group="coordination.k8s.io",
+            resources=("leases",),
+            verbs=("create",),
+            everywhere=False,
+            feature="leader",
+            reason=deleted,
+        ),
+    )

@@ -1,0 +1,96 @@
+"""What is made from the chart and from the code, as it should be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from injector.authoring.schemas import schema_of
+from injector.cluster.installation import Installation
+from injector.cluster.permissions import permissions
+from tests.deploy.helm import CHART, NAME, Helm
+from tests.deploy.values import values
+
+#: What the webhook entries and the Deployment are made of: a null may not take it away.
+_NEEDED = (
+    "prefix", "namespaceLabel", "yesValues", "noValues", "ignoredNamespaces", "server"
+)  # fmt: skip
+_NEEDED_OF = {
+    "namespaceLabel": ("key", "enabled", "required", "disabled"),
+    "server": ("port", "metricsPort", "mutatePaths", "validatePaths", "advisePaths", "drainSeconds"),
+}
+#: Settings in the section `certificates` that the chart writes: from certificates.source and the names of its objects.
+_THE_CHART_S_OWN = ("source", "secret", "service", "webhooks", "lease")
+#: Helm's regular expressions know no lookahead.
+_PREFIX = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+
+INSTALL_HEAD = f"""\
+# The whole installation, made from deploy/chart by `make manifests`; docs/installing.md says how it is used.
+# Nothing is published: put the name of your image in the place of registry.example/{NAME}.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {NAME}
+  labels:
+    app.kubernetes.io/name: {NAME}
+    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/warn: restricted
+    pod-security.kubernetes.io/audit: restricted
+"""
+
+
+def install_manifest(helm: Helm) -> str:
+    """deploy/install.yaml: the namespace, and what the chart renders to by default."""
+    return INSTALL_HEAD + helm.text(namespace=NAME)
+
+
+def settings_section() -> dict[str, Any]:
+    """`settings` of the values' schema: what the settings file may hold, but for what the chart itself writes."""
+    schema = schema_of("settings")
+    properties: dict[str, Any] = schema["properties"]
+    properties["prefix"] |= {"pattern": _PREFIX, "maxLength": 180}
+    for key in _THE_CHART_S_OWN:
+        del properties["certificates"]["properties"][key]
+    for port in ("port", "metricsPort"):
+        properties["server"]["properties"][port]["minimum"] = 1  # a Service cannot lead to one that is not known
+    for paths in ("mutatePaths", "validatePaths", "advisePaths"):
+        properties["server"]["properties"][paths] |= {"minItems": 1}
+    for section, needed in _NEEDED_OF.items():
+        properties[section]["required"] = list(needed)
+    return {
+        "description": "The settings file: docs/settings.md.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": list(_NEEDED),
+    }
+
+
+def values_schema() -> str:
+    """values.schema.json: written by hand, its `settings` by the code."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    schema["properties"]["settings"] = settings_section()
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def values_table() -> str:
+    """The table of values in docs/installing.md."""
+    rows = ["| value | default | what it does |", "| --- | --- | --- |"]
+    for path, default, description in values():
+        rows.append(f"| `{path}` | `{_json(default)}` | {description.rstrip('.')} |")
+    return "\n".join(rows) + "\n"
+
+
+def permissions_table() -> str:
+    """The table of permissions in docs/installing.md."""
+    rows = ["| feature | on | verbs | names | where |", "| --- | --- | --- | --- | --- |"]
+    for line in permissions(Installation()):
+        on = ", ".join(f"`{resource}`" for resource in line.resources)
+        names = ", ".join(f"`{name}`" for name in line.names) or "all"
+        where = "everywhere" if line.everywhere else "its own namespace"
+        rows.append(f"| {line.feature} | {on} | {', '.join(line.verbs)} | {names} | {where} |")
+    return "\n".join(rows) + "\n"
+
+
+def _json(default: Any) -> str:
+    return json.dumps(default).replace("|", r"\|")

@@ -1,0 +1,207 @@
+"""The chart's webhook entries and roles are those that the code says, for whatever values."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from injector.cluster.entries import entries
+from injector.cluster.installation import Installation
+from injector.cluster.permissions import permissions
+from injector.settings import Settings, parse_settings
+from tests.deploy.helm import NAME, Helm, HelmError, Object, one
+from tests.deploy.values import together
+
+PEM = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
+ALWAYS = {
+    "matchLabels": {"tier": "edge", "app.kubernetes.io/name": "its"},
+    "matchExpressions": [
+        {"key": "a", "operator": "In", "values": ["x", "y"]},
+        {"key": "b", "operator": "NotIn", "values": ["z"]},
+        {"key": "c", "operator": "Exists"},
+        {"key": "d", "operator": "DoesNotExist"},
+    ],
+}
+EXTRA = {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["lab"]}]}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "names of another injector": {"prefix": "linkerd.io", "namespaceLabel": {"key": "linkerd.io/inject"}},
+    "every label value": {
+        "namespaceLabel": {"key": "example.org/sidecars", "enabled": "on", "required": "must", "disabled": "never"}
+    },
+    "words": {"yesValues": ["Ja", "да", "a\\b"], "noValues": ["NEIN", "don't"]},
+    "no words": {"yesValues": [], "noValues": []},
+    "paths": {"server": {"mutatePaths": ["/in", "/mutate"], "validatePaths": ["/check"], "advisePaths": ["/hint"]}},
+    "namespaces": {"ignoredNamespaces": ["kube-system", "monitoring"]},
+    "no namespaces": {"ignoredNamespaces": []},
+    "its own namespace": {"ignoredNamespaces": [NAME]},
+    "always": {"alwaysSelector": ALWAYS},
+    "always, all": {"alwaysSelector": {}},
+    "always, labels only": {"alwaysSelector": {"matchLabels": {"tier": "edge"}}},
+}
+
+
+def rendered(objects: list[Object], name: str = NAME) -> tuple[list[Any], list[Any]]:
+    """The entries of both configurations, without their bundles."""
+    found = []
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        webhooks = one(objects, kind, name)["webhooks"]
+        for entry in webhooks:
+            entry["clientConfig"].pop("caBundle", None)
+        found.append(webhooks)
+    return found[0], found[1]
+
+
+def settings_of(objects: list[Object], name: str = NAME) -> Settings:
+    """The settings that the server will read."""
+    return parse_settings(yaml.safe_load(one(objects, "ConfigMap", name)["data"]["settings.yaml"]))
+
+
+@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_entries_follow_the_settings(settings: dict[str, Any], major: int) -> None:
+    objects = Helm(major).objects({"settings": settings})
+    found = entries(settings_of(objects), Installation())
+    assert rendered(objects) == (list(found.mutating), list(found.validating))
+    asked = parse_settings(settings)
+    assert entries(asked, Installation()) == found, "a value of the chart is not the settings' default"
+
+
+def test_entries_follow_the_installation_s_names_and_choices() -> None:
+    values = {
+        "fullnameOverride": "edge-injector",
+        "service": {"port": 8443},
+        "webhooks": {
+            "timeoutSeconds": 9,
+            "enabled": {"failurePolicy": "Fail"},
+            "optedIn": {"failurePolicy": "Fail"},
+            "namespaceSelector": EXTRA,
+        },
+    }
+    objects = Helm(3).objects(values, namespace="edge")
+    here = Installation(
+        namespace="edge",
+        name="edge-injector",
+        port=8443,
+        timeout_seconds=9,
+        enabled_failure_policy="Fail",
+        opted_in_failure_policy="Fail",
+        namespaces=EXTRA,
+    )
+    found = entries(settings_of(objects, "edge-injector"), here)
+    assert rendered(objects, "edge-injector") == (list(found.mutating), list(found.validating))
+
+
+@pytest.mark.parametrize("name", [NAME, "edge-injector"])
+def test_the_server_is_told_the_names_of_the_objects_that_it_keeps(name: str) -> None:
+    objects = Helm(3).objects({"fullnameOverride": name})
+    certificates = settings_of(objects, name).certificates
+    assert certificates.source == "builtin"
+    for kind, told in (
+        ("Secret", certificates.secret),
+        ("Lease", certificates.lease),
+        ("Service", certificates.service),
+        ("MutatingWebhookConfiguration", certificates.webhooks),
+        ("ValidatingWebhookConfiguration", certificates.webhooks),
+    ):
+        one(objects, kind, told)
+
+
+def test_how_long_certificates_last_is_a_setting() -> None:
+    values = {"settings": {"certificates": {"lifeSeconds": 3600, "authorityLifeSeconds": 7200}}}
+    certificates = settings_of(Helm(3).objects(values)).certificates
+    assert (certificates.source, certificates.life_seconds, certificates.authority_life_seconds) == (
+        "builtin",
+        3600,
+        7200,
+    )
+
+
+def bundles(objects: list[Object]) -> set[str]:
+    """The bundles of all entries; "" for none."""
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    return {
+        base64.b64decode(entry["clientConfig"].get("caBundle", "")).decode()
+        for kind in kinds
+        for entry in one(objects, kind)["webhooks"]
+    }
+
+
+@pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])
+def test_the_bundle_is_given_or_left_to_who_writes_it(source: str) -> None:
+    objects = Helm(3).objects({"certificates": {"source": source, "caBundle": PEM}})
+    assert bundles(objects) == ({""} if source in ("builtin", "cert-manager") else {f"{PEM}\n"})
+    asked = {
+        configuration["metadata"].get("annotations", {}).get("cert-manager.io/inject-ca-from")
+        for configuration in objects
+        if configuration["kind"].endswith("WebhookConfiguration")
+    }
+    assert asked == ({f"{NAME}/{NAME}"} if source == "cert-manager" else {None})
+
+
+@pytest.mark.parametrize(
+    ("source", "what_to_do"),
+    [
+        ("files", "add --set-file certificates.caBundle=certs/ca.crt"),
+        ("csr", r"kubectl get configmap kube-root-ca.crt -n default -o jsonpath='{.data.ca\\.crt}'"),
+    ],
+)
+def test_without_a_bundle_it_says_what_to_do(source: str, what_to_do: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        Helm(3).text({"certificates": {"source": source}})
+    assert what_to_do.replace("\\\\", "\\") in str(refused.value)
+
+
+# -------------------------------------------------------------------------------------------------- permissions
+
+
+def lines(text: str, kind: str) -> list[tuple[str, Any]]:
+    """The rules of the role of this kind, each with the comment above it."""
+    [document] = [part for part in text.split("\n---\n") if f"\nkind: {kind}\n" in part]
+    rules = yaml.safe_load(document)["rules"]
+    reasons = re.findall(r"^# (.*)\n- apiGroups:", document, re.MULTILINE)
+    assert len(reasons) == len(rules), "a rule has no reason, or more than a line of it"
+    return list(zip(reasons, rules, strict=True))
+
+
+@pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])
+@pytest.mark.parametrize("name", [NAME, "edge-injector"])
+def test_roles_are_the_table_of_permissions(source: Any, name: str) -> None:
+    text = Helm(3).text({"fullnameOverride": name, "certificates": {"source": source, "caBundle": PEM}})
+    table = permissions(Installation(name=name), source)
+    for kind, everywhere in (("ClusterRole", True), ("Role", False)):
+        wanted = [(line.reason, line.rule()) for line in table if line.everywhere is everywhere]
+        assert lines(text, kind) == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "feature"),
+    [
+        ("quotas", "foresight of quotas"),
+        ("comparison", "comparison of config files"),
+        ("events", "Events"),
+    ],
+)
+def test_a_feature_that_is_off_has_no_permission(value: str, feature: str) -> None:
+    rules = [rule for _, rule in lines(Helm(3).text({"permissions": {value: False}}), "ClusterRole")]
+    wanted = [line for line in permissions(Installation()) if line.everywhere]
+    assert rules == [line.rule() for line in wanted if line.feature != feature]
+    assert [line.optional for line in wanted if line.feature == feature] == [True]
+
+
+def test_roles_are_bound_to_the_account_that_the_pods_have() -> None:
+    for values, account in (({}, NAME), ({"serviceAccount": {"create": False, "name": "given"}}, "given")):
+        objects = Helm(3).objects(together(values), namespace="edge")
+        for kind, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
+            binding = one(objects, kind)
+            assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME}
+            assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "edge"}]
+        assert one(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == account
+        accounts = [found["metadata"]["name"] for found in objects if found["kind"] == "ServiceAccount"]
+        assert accounts == ([NAME] if account == NAME else [])
+    kinds = {found["kind"] for found in Helm(3).objects({"permissions": {"create": False}})}
+    assert not kinds & {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}

@@ -1,0 +1,49 @@
+"""Files that are made from the chart, the values and the settings are up to date. `--update` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.helm import CHART, ROOT, Helm
+from tests.deploy.made import install_manifest, permissions_table, values_schema, values_table
+
+INSTALLING = ROOT / "docs" / "installing.md"
+
+
+def with_tables() -> str:
+    """docs/installing.md with its tables as they should be."""
+    text = INSTALLING.read_text()
+    for table in (permissions_table(), values_table()):
+        head = table.partition("\n")[0] + "\n"
+        before, start, rest = text.partition(head)
+        assert start, f"docs/installing.md has no table {head}"
+        lines = rest.splitlines(keepends=True)
+        end = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
+        text = before + table + "".join(lines[end:])
+    return text
+
+
+# The schema first: Helm holds the values against it when it renders.
+MADE: dict[str, tuple[Path, Callable[[], str]]] = {
+    "values.schema.json": (CHART / "values.schema.json", values_schema),
+    "install.yaml": (ROOT / "deploy" / "install.yaml", lambda: install_manifest(Helm(3))),
+    "installing.md": (INSTALLING, with_tables),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_it_is_what_would_be_made_now(name: str, request: pytest.FixtureRequest) -> None:
+    file, make = MADE[name]
+    wanted = make()
+    if request.config.getoption("--update"):
+        file.write_text(wanted)
+    assert file.exists(), f"{file} is not there: make manifests"
+    assert file.read_text() == wanted, f"{file} is out of date: make manifests"
+
+
+def test_both_helms_make_the_same_objects() -> None:
+    three, four = (sorted(install_manifest(Helm(major)).split("---\n")) for major in (3, 4))  # in orders of their own
+    assert [part.strip() for part in three] == [part.strip() for part in four]
