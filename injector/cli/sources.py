@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from injector.authoring.folders import has_manifest, no_manifest, no_templates
+from injector.authoring.versions import version_of
 from injector.cli.yaml_stream import split_yaml
 from injector.errors import DocumentError, SettingsError
 from injector.pods.context import Cluster
@@ -22,7 +22,6 @@ from injector.templates.spelling import hint
 from injector.templates.template import MANIFEST, Template
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?")
 
 #: The option of a version of Kubernetes, which arrives as `version`.
 VERSION_OPTION = click.option(
@@ -224,10 +223,10 @@ def load_settings(file: Path | None) -> Settings:
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = _VERSION.fullmatch(text)
-    if not found:
+    version = version_of(text)
+    if version is None:
         raise click.BadParameter(f'"{text}" is not a version such as 1.33')
-    return int(found[1]), int(found[2])
+    return version
 
 
 def _pairs(values: tuple[str, ...]) -> dict[str, str]:

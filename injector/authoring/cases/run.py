@@ -52,15 +52,11 @@ class Ways:
     update: bool = False
 
 
-def run_case(bench: Bench, checked: Checked, ways: Ways) -> Result:
-    """Run a case. Never raises for what a template or a case does. Raises DocumentError for a golden file."""
-    return look_at_files(*inject_case(bench, checked, ways), ways)
-
-
 def inject_case(bench: Bench, checked: Checked, ways: Ways) -> tuple[Result, Outcome | None]:
     """The first half of a case: everything but the programs. The outcome is there if they are to look at it.
 
-    In the main thread of a process it has a limit on processor time.
+    In the main thread of a process it has a limit on processor time. Never raises for what a template or a case does;
+    raises DocumentError for a golden file that cannot be read or written.
     """
     result = Result(checked)
     start = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,20 +9,17 @@ from typing import Any
 
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.decode import decode
-from injector.authoring.cases.document import Absent, Document, Steps, read_document
+from injector.authoring.cases.document import Document, Steps, read_document
 from injector.authoring.cases.manifests import Given, given, read_objects
+from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.sample import SAMPLE
+from injector.authoring.versions import version_of
 from injector.pods.constraints.parts import mappings
-from injector.reasons import Reason
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import FILE
 
-#: The folder of a template that holds its cases, and how golden files end.
+#: The folder of a template that holds its cases.
 TESTS = "tests"
-GOLDEN = ".golden.yaml"
-
-_VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class Checked:
     @property
     def version(self) -> tuple[int, int] | None:
         """Version of the API server, None for the default."""
-        return _version(self.case.kubernetes) if self.case.kubernetes else None
+        return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
     def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Problem:  # noqa: A002
         """The problem that an expectation, or something else of this case, is not met."""
@@ -68,16 +64,11 @@ class Suite:
         """The template's name."""
         return self.folder.resolve().name
 
-    @property
-    def golden_files(self) -> dict[str, Checked]:
-        """The golden files that cases name, by name."""
-        return {c.case.expect.golden: c for c in self.cases if c.case.expect.golden}
-
     def unused_golden_files(self) -> list[str]:
         """Golden files that no case names, as people call them. Not known where not all cases are."""
         if self.problems or self.partial:
             return []
-        used = self.golden_files
+        used = {checked.case.expect.golden for checked in self.cases}
         found = sorted((self.folder / TESTS).glob(f"*{GOLDEN}"))
         return [f"{self.path.rstrip('/')}/{TESTS}/{f.name}" for f in found if f.name not in used]
 
@@ -133,7 +124,7 @@ def _read_cases(document: Document, suite: Suite) -> None:
     for number, item in enumerate(items):
         steps: Steps = ("cases", number)
         case, problems = decode(Case, item, document, steps)
-        problems += _mistakes(item, document, steps)
+        problems += mistakes(item, document, steps)
         if case is not None and case.name in names:
             line = document.place(("cases", names[case.name], "name")).line
             problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
@@ -171,49 +162,6 @@ def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
 
 
-def _mistakes(item: Any, document: Document, steps: Steps) -> Iterator[Problem]:
-    """What the shape of a case does not show. Values of the wrong type are told of elsewhere."""
-    if not isinstance(item, dict):
-        return
-    name, version = item.get("name"), item.get("kubernetes")
-    if isinstance(name, str) and not name.strip():
-        yield document.refuse((*steps, "name"), "the name is empty; say what the case shows")
-    if "pod" in item and "file" in item:
-        yield document.refuse((*steps, "file"), "`pod` and `file` both say what goes in; leave one out", key=True)
-    for field_ in ("pod", "params", "settings"):
-        for inner in _absent(item.get(field_), ()):
-            message = "!absent is for what has to come out: `expect.pod` and `expect.files`"
-            yield document.refuse((*steps, field_, *inner), message)
-    if isinstance(version, str) and _version(version) is None:
-        yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
-    if item.get("templates") == []:
-        yield document.refuse((*steps, "templates"), "templates is empty; name at least one or leave it out")
-    if isinstance(item.get("expect"), dict):
-        yield from _expect_mistakes(item["expect"], document, (*steps, "expect"))
-
-
-def _expect_mistakes(expect: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
-    for field_ in ("pod", "files"):
-        for inner in _nulls(expect.get(field_), ()):
-            message = f"{inner[-1]} is empty, and nothing is after an injection"
-            help_ = "write !absent for what must not be there"
-            yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
-    reason, code, golden = expect.get("reason"), expect.get("code"), expect.get("golden")
-    labels = [reason.label for reason in Reason]
-    if isinstance(reason, str) and reason not in labels:
-        message = f"there is no reason {shortened(reason)}{hint(reason, labels, 'the reasons are')}"
-        yield document.refuse((*steps, "reason"), message)
-    if isinstance(code, int):
-        if not 400 <= code <= 599:
-            yield document.refuse((*steps, "code"), f"code is {code}; it has to be from 400 to 599")
-        if expect.get("decision") in ("injected", "unchanged", "skipped", "failed"):
-            message = f"a code is that of a denial, and the decision is {expect['decision']}, not refused"
-            yield document.refuse((*steps, "code"), message, key=True)
-    if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
-        message = f"{shortened(golden)} is no name of a file beside this one that ends in {GOLDEN}"
-        yield document.refuse((*steps, "golden"), message)
-
-
 def _shared_golden_files(cases: list[Checked]) -> Iterator[Problem]:
     first: dict[str, Checked] = {}
     for checked in cases:
@@ -222,26 +170,3 @@ def _shared_golden_files(cases: list[Checked]) -> Iterator[Problem]:
             yield checked.problem(
                 "case", f"{name} is the golden file of “{first[name].case.name}” already", "expect", "golden"
             )
-
-
-def _absent(value: Any, steps: Steps) -> Iterator[Steps]:
-    if isinstance(value, Absent):
-        yield steps
-    for step, item in _items(value):
-        yield from _absent(item, (*steps, step))
-
-
-def _nulls(value: Any, steps: Steps) -> Iterator[Steps]:
-    if value is None and steps:
-        yield steps
-    for step, item in _items(value):
-        yield from _nulls(item, (*steps, step))
-
-
-def _items(value: Any) -> Any:
-    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-
-
-def _version(text: str) -> tuple[int, int] | None:
-    found = _VERSION.match(text)
-    return (int(found[1]), int(found[2])) if found else None

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from injector.authoring.cases.case import CaseFile
-from injector.authoring.cases.suite import GOLDEN
+from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.schemas.parts import Schema, shape_of
 from injector.authoring.schemas.settings import settings_schema
 from injector.reasons import Reason

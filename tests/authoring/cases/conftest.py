@@ -13,10 +13,11 @@ from click.testing import CliRunner
 
 from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.run import Result, Ways
 from injector.authoring.cases.suite import Suite, read_suite
 from injector.cli.main import cli
 from injector.errors import InjectorError
+from tests.authoring.cases.support import run_case
 
 TEMPLATE = """\
 description: Ships logs.

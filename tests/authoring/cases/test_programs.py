@@ -11,8 +11,9 @@ import pytest
 
 from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.programs import Programs, line_of
-from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.run import Result, Ways
 from injector.authoring.cases.suite import Suite
+from tests.authoring.cases.support import run_case
 from tests.parts import require, search_path
 
 CASE = "cases:\n- name: a\n  expect: {decision: injected}\n"

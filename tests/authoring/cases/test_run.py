@@ -12,10 +12,11 @@ import pytest
 from injector.authoring.cases import run as cases_run
 from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.run import Result, Ways, run_case
+from injector.authoring.cases.run import Result, Ways
 from injector.authoring.cases.suite import Suite
 from injector.templates.dump import dump
 from tests.authoring.cases.conftest import TEMPLATE, Done
+from tests.authoring.cases.support import run_case
 
 Problems = Callable[..., list[str]]
 
