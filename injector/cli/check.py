@@ -17,9 +17,11 @@ _EVERY = 2.0  # seconds between two looks of --wait
     "--wait",
     "seconds",
     type=click.FloatRange(0, 86400),
+    is_flag=False,
+    flag_value=300.0,
     default=0.0,
-    metavar="SECONDS",
-    help="Check again until nothing fails, for at most so long.",
+    metavar="[SECONDS]",
+    help="Check again until nothing fails, for at most so long; without a number 300.",
 )
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
 @with_cluster

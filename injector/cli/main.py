@@ -31,6 +31,7 @@ _SECTIONS = {
     },
     "Cluster": {
         "check": "Say whether the injector of a cluster is well, and what to do where it is not.",
+        "list": "List pods with their sidecars: current, outdated, failed, missing.",
         "pause": "Switch the injector off, without taking anything away.",
         "resume": "Switch it on again.",
     },

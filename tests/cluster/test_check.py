@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import subprocess
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from injector.cli.main import cli
+from injector.cluster.permissions import Permission, permissions
+from tests.cluster.api import Object
+from tests.cluster.away import rule, user_with
+from tests.cluster.certificates import Authority
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.installed import Installed
+from tests.cluster.objects import config_map, webhook, webhook_configuration
+from tests.cluster.processes import eventually
+from tests.cluster.server import INJECTOR, PROJECT
+
+READS_WEBHOOKS: Object = {
+    "apiGroups": ["admissionregistration.k8s.io"],
+    "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+    "verbs": ["get", "list"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +57,287 @@ def test_a_good_installation(control_plane: ControlPlane, namespace: NamespaceFa
     namespace(labels={"injection": "enabled"})
     namespace(labels={"injection": "required"})
     code, lines = checked(control_plane)
-    print(
-        CliRunner().invoke(cli, ["check", "--kubeconfig", str(control_plane.kubeconfig)], standalone_mode=False).stdout
-    )
     assert [line for line in lines if line["result"] != "good"] == []
     assert code == 0
+
+
+def failing(control_plane: ControlPlane, *args: str) -> dict[str, str]:
+    """The failed lines: text and what to do."""
+    code, lines = checked(control_plane, *args)
+    found = {line["text"]: line["toDo"] for line in lines if line["result"] == "failed"}
+    assert code == (1 if found else 0)
+    return found
+
+
+def warned(lines: list[dict[str, Any]]) -> dict[str, str]:
+    return {line["text"]: line["toDo"] for line in lines if line["result"] == "warning"}
+
+
+@pytest.fixture
+def labelled(namespace: NamespaceFactory) -> dict[str, str]:
+    """A namespace of `enabled` and one of `required`."""
+    return {value: namespace(labels={"injection": value}) for value in ("enabled", "required")}
+
+
+def test_each_permission_that_is_taken_away_is_named(
+    control_plane: ControlPlane, installed: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the built-in certificates, which need most. The API server takes a moment to see a changed role."""
+    monkeypatch.setattr(installed, "lines", permissions(installed.at, "builtin"))
+    where, settings = installed.namespace, "certificates: {source: builtin}\n"
+    installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": settings}}, where)
+    for kind in ("ClusterRole", "Role"):
+        installed.api.replace(installed.role(kind))
+    for line in installed.lines:
+        role = installed.role("ClusterRole" if line.everywhere else "Role")
+        role["rules"] = [rule for rule in role["rules"] if rule != line.rule()]
+        installed.api.replace(role)
+        eventually(f"{line.feature} is told", partial(_told, control_plane, line, role["kind"]), every=0.2)
+        installed.api.replace(installed.role(role["kind"]))
+    eventually("all is well again", partial(_all_allowed, control_plane), every=0.2)
+    installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": ""}}, where)
+
+
+def _all_allowed(control_plane: ControlPlane) -> bool:
+    lines = checked(control_plane)[1]
+    return all(line["result"] == "good" for line in lines if line["check"].startswith("permission "))
+
+
+def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
+    """Whether this line alone is said to be missing, why it matters, and where to add it."""
+    found = [one for one in checked(control_plane)[1] if one["check"].startswith("permission ")]
+    wrong = [one for one in found if one["result"] != "good"]
+    if [one["check"] for one in wrong] != [f"permission {line.feature}"]:
+        return False
+    [one] = wrong
+    assert one["result"] == ("warning" if line.optional else "failed")
+    assert f"add to its {kind}" in one["toDo"] and line.reason in one["text"]
+    return True
+
+
+#: What is done to a configuration's first entry, and what is said about it.
+BROKEN = {
+    "timeout": ({"timeoutSeconds": 9}, "timeoutSeconds is 9, should be 5"),
+    "selector": ({"namespaceSelector": {}}, "namespaceSelector lacks injection In (enabled)"),
+    "conditions": ({"matchConditions": []}, "matchConditions lacks not-a-mirror-pod"),
+    "reinvocation": ({"reinvocationPolicy": "Never"}, "reinvocationPolicy is Never, should be IfNeeded"),
+    "operations": (
+        {"rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}]},
+        "rules lacks rule",
+    ),
+    "pods": ({"objectSelector": {"matchLabels": {"a": "b"}}}, "has an objectSelector"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Installed, what: str) -> None:
+    change, words = BROKEN[what]
+    configuration = installed.webhooks()[0]
+    configuration["webhooks"][0] |= change
+    installed.api.delete(configuration["kind"], installed.at.name)
+    installed.api.create(configuration)
+    try:
+        found = failing(control_plane)
+        first = configuration["webhooks"][0]["name"]
+        assert any(first in text and words in text for text in found), found
+        assert all(name not in text for text in found for name in installed.names if name != first)
+    finally:
+        installed.put_right(configuration["kind"])
+
+
+def test_an_entry_and_a_configuration_that_are_gone(
+    control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]
+) -> None:
+    configuration = installed.webhooks()[1]
+    guard, advice = configuration["webhooks"]
+    installed.api.delete(configuration["kind"], installed.at.name)
+    try:
+        found = failing(control_plane)
+        assert f"entry {guard['name']} is missing" in found
+        unkept = f"required is not kept in namespace {labelled['required']}: entry {guard['name']} is missing"
+        assert any(text.startswith(unkept) for text in found), found
+        assert any("no ValidatingWebhookConfiguration" in text for text in found)
+        assert f"entry {advice['name']} is missing" in warned(checked(control_plane)[1])
+    finally:
+        installed.put_right(configuration["kind"])
+
+
+def test_labels_that_are_misspelt(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed
+) -> None:
+    one, other = namespace(labels={"injection": "enable"}), namespace(labels={"injectoin": "enabled"})
+    third, ignored = namespace(labels={"injection": "blue-green"}), installed.namespace
+    control_plane.api.patch("Namespace", ignored, {"metadata": {"labels": {"injection": "enabled"}}})
+    try:
+        code, lines = checked(control_plane)
+        texts = {line["text"]: line for line in lines}
+        wrong = texts[f"namespace {one} has injection=enable, which means nothing: its pods are not injected"]
+        assert (wrong["result"], wrong["toDo"]) == (
+            "failed",
+            f"kubectl label namespace {one} injection=enabled --overwrite",
+        )
+        assert any(other in text and "the label is injection" in text for text in failing(control_plane))
+        assert any(third in text for text in warned(lines))
+        assert any(f"namespace {ignored} has injection=enabled, but is left alone" in text for text in warned(lines))
+        assert code == 1
+    finally:
+        control_plane.api.patch("Namespace", ignored, {"metadata": {"labels": {"injection": None}}})
+        for name in (one, other, third):
+            control_plane.api.patch("Namespace", name, {"metadata": {"labels": {"injection": None, "injectoin": None}}})
+
+
+def test_nobody_asks_for_sidecars(control_plane: ControlPlane, installed: Installed) -> None:
+    for space in control_plane.api.list("Namespace"):
+        if "injection" in space["metadata"]["labels"]:
+            patch = {"metadata": {"labels": {"injection": None}}}
+            control_plane.api.patch("Namespace", space["metadata"]["name"], patch)
+    code, lines = checked(control_plane)
+    assert code == 0
+    assert any("no pod was tried: no namespace" in text for text in warned(lines))
+
+
+def test_an_authority_that_is_another(
+    control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]
+) -> None:
+    stranger = base64.b64encode(Authority("stranger").certificate).decode()
+    configuration = installed.webhooks()[0]
+    for entry in configuration["webhooks"]:
+        entry["clientConfig"]["caBundle"] = stranger
+    installed.api.delete(configuration["kind"], installed.at.name)
+    installed.api.create(configuration)
+    try:
+        found = failing(control_plane)
+        for entry in configuration["webhooks"]:
+            text = f"entry {entry['name']}: its caBundle does not trust the certificate in secret sidecar-injector-tls"
+            assert "authority into caBundle" in found[text]
+        assert any(text.startswith("TLS to ") for text in found)
+        untouched = f"a pod in namespace {labelled['enabled']} comes back untouched"
+        assert any(text.startswith(untouched) for text in found), found
+        assert any(labelled["required"] in text and "failed calling webhook" in text for text in found)
+    finally:
+        installed.put_right(configuration["kind"])
+
+
+def test_a_certificate_for_another_name_or_soon_over(
+    control_plane: ControlPlane, installed: Installed, tmp_path: Path
+) -> None:
+    name = "sidecar-injector-tls"
+    right = installed.api.get("Secret", name, installed.namespace)["data"]
+
+    def stored(certificate: bytes) -> None:
+        data = {"tls.crt": base64.b64encode(certificate).decode()}
+        installed.api.patch("Secret", name, {"data": data}, installed.namespace)
+
+    try:
+        stored(installed.authority.for_server("elsewhere.svc").certificate)
+        text = f"the certificate in secret {name} is not for sidecar-injector.{installed.namespace}.svc"
+        assert "injector certs --service sidecar-injector" in failing(control_plane)[text]
+        ended = installed.authority.for_server(f"sidecar-injector.{installed.namespace}.svc", days=-0.0002)
+        stored(ended.certificate)
+        assert any(text.startswith("the certificate ended at") for text in failing(control_plane))
+        stored(b"no certificate")
+        assert f"secret {installed.namespace}/{name} has no certificate (key tls.crt)" in failing(control_plane)
+    finally:
+        installed.api.patch("Secret", name, {"data": right}, installed.namespace)
+
+
+def test_nobody_answers(control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]) -> None:
+    installed.stop()
+    try:
+        found = failing(control_plane)
+        assert any(f"namespace {labelled['enabled']} comes back untouched" in text for text in found)
+        assert any(labelled["required"] in text and "failed calling webhook" in text for text in found)
+    finally:
+        installed.start()
+    api = control_plane.api
+    api.patch("Deployment", installed.at.name, {"spec": {"replicas": 0}}, installed.namespace)
+    try:
+        eventually("no endpoint is left", lambda: installed.ready_endpoints() == 0)
+        found = failing(control_plane)
+        text = f"Service {installed.namespace}/sidecar-injector has no ready endpoint: nobody answers the API server"
+        assert "/readyz" in found[text]
+    finally:
+        api.patch("Deployment", installed.at.name, {"spec": {"replicas": 2}}, installed.namespace)
+        eventually("the endpoints are back", lambda: installed.ready_endpoints() == 2)
+
+
+def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: Installed) -> None:
+    api, where = control_plane.api, installed.namespace
+    api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": "podDefalt: skip\n"}}, where)
+    try:
+        [text] = [text for text in failing(control_plane) if "settings of the injector" in text]
+        assert "unknown key podDefalt; did you mean podDefault?" in text
+    finally:
+        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": ""}}, where)
+    files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
+    api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
+    try:
+        found = failing(control_plane)
+        [text] = [text for text in found if "broken/overlay.yaml.j2:1" in text]
+        assert "ConfigMap broken" in found[text]
+    finally:
+        api.delete("ConfigMap", "broken", where)
+
+
+def test_other_webhooks(control_plane: ControlPlane, installed: Installed) -> None:
+    api = control_plane.api
+    url = {"url": "https://127.0.0.1:1/x", "caBundle": base64.b64encode(installed.authority.certificate).decode()}
+    polite = webhook("a.other.example", url, namespace="nowhere", failurePolicy="Ignore")
+    rival = webhook("b.other.example", url, failurePolicy="Ignore")
+    rival["namespaceSelector"] = {"matchLabels": {"injection": "enabled", "nobody": "has-this"}}
+    jailer = webhook("c.other.example", url, namespace=installed.namespace, failurePolicy="Fail")
+    made = [
+        webhook_configuration("a-before", polite),
+        webhook_configuration("rival", rival),
+        webhook_configuration("z-jailer", jailer),
+    ]
+    for one in made:
+        api.create(one)
+    try:
+        code, lines = checked(control_plane)
+        texts = [line["text"] for line in lines]
+        assert (
+            "a-before also changes new pods, before the injector, and is not called again: it sees no sidecars" in texts
+        )
+        assert any(text.startswith("rival: b.other.example goes by label injection as well") for text in texts)
+        hostage = "z-jailer: c.other.example fails closed and covers namespace"
+        assert any(text.startswith(hostage) for text in warned(lines))
+        assert code == 1
+    finally:
+        for one in made:
+            api.delete(one["kind"], one["metadata"]["name"])
+
+
+def test_what_one_may_not_look_at_is_said(control_plane: ControlPlane, installed: Installed) -> None:
+    kubeconfig = control_plane.kubeconfig_for("nobody-special")
+    result = CliRunner().invoke(
+        cli, ["check", "--kubeconfig", str(kubeconfig), "-n", installed.namespace], standalone_mode=False
+    )
+    assert result.exception is None
+    assert "not looked at" in result.stdout and "run it as somebody who may" in result.stdout
+
+
+def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]) -> None:
+    installed.stop()
+    assert checked(control_plane, "--wait", "0.1")[0] == 1
+    command = [*INJECTOR, "check", "--kubeconfig", str(control_plane.kubeconfig), "--wait", "60"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr and " failed; " in waiting.stderr.readline()
+        installed.start()
+        out, _ = waiting.communicate(timeout=90)
+    assert waiting.returncode == 0, out
+
+
+def test_before_an_installation(control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed) -> None:
+    _, lines = checked(control_plane, "--pre")
+    assert any("an injector is installed already" in text for text in warned(lines))
+    strict = namespace(labels={"pod-security.kubernetes.io/enforce": "baseline"})
+    _, lines = checked(control_plane, "--pre")
+    assert any("NET_ADMIN" in text and strict in text for text in warned(lines))
+    kubeconfig = user_with(control_plane, rule("get list", "namespaces pods"), READS_WEBHOOKS)
+    command = ["check", "--pre", "-n", "elsewhere", "--output", "json", "--kubeconfig", kubeconfig]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    assert result.return_value == 1
+    lines = [line for section in json.loads(result.stdout)["sections"] for line in section["checks"]]
+    [denied] = [line for line in lines if line["result"] == "failed" and line["check"] == "may-install"]
+    assert "create clusterroles" in denied["text"] and "create mutatingwebhookconfigurations" in denied["text"]

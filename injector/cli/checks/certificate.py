@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from cryptography import x509
 
 from injector.cli.checks.handshake import shake_hands
-from injector.cli.checks.permissions import certificate_source
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
 from injector.cluster.issue import is_authority, issued_by, names_of, read_certificates
@@ -157,8 +156,8 @@ def service_name(scene: Scene) -> str:
 
 def where(scene: Scene) -> tuple[str, str]:
     """Name and key of the Secret that holds the certificate; ("", "") where the pods mount none."""
-    if certificate_source(scene.settings) == "builtin":
-        return scene.installation.certificates, "tls.crt"
+    if scene.settings.certificates.source == "builtin":
+        return scene.settings.certificates.secret, "tls.crt"
     spec = scene.pod_spec
     secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
     for container in spec.get("containers") or ():

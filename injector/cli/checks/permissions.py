@@ -9,9 +9,8 @@ from typing import Any
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
 from injector.cluster.live import ClusterError
-from injector.cluster.permissions import CertificateSource, Permission, permissions
+from injector.cluster.permissions import Permission, permissions
 from injector.pods.context import Object
-from injector.settings import Settings
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -20,7 +19,7 @@ def service_account(scene: Scene) -> Iterator[Verdict]:
     """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
     namespace = scene.namespace
     account = str(scene.pod_spec.get("serviceAccountName") or scene.installation.name)
-    lines = permissions(scene.installation, certificate_source(scene.settings))
+    lines = permissions(scene.installation, scene.settings.certificates.source)
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
@@ -74,12 +73,6 @@ def review(kind: str, attributes: Object, more: Object | None = None) -> Object:
     """A SubjectAccessReview or a SelfSubjectAccessReview."""
     spec = {"resourceAttributes": attributes, **(more or {})}
     return {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
-
-
-def certificate_source(settings: Settings) -> CertificateSource:
-    """Where the injector's certificate comes from."""
-    source: CertificateSource = getattr(getattr(settings, "certificates", None), "source", "files")
-    return source
 
 
 def _flow(rule: dict[str, Any]) -> str:

@@ -1,0 +1,113 @@
+"""Which pods of a cluster have which templates at which version, which lack them, and how to bring them up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from injector.inject import inject
+from injector.pods.context import Namespace, Object, Workload
+from injector.pods.receipt import read_receipt
+from injector.pods.shape import string_map
+from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect
+from injector.templates.snapshot import Snapshot
+
+#: Kinds that kubectl can restart: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/.
+_RESTARTED = {"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}
+
+
+class State(StrEnum):
+    """What is to be said of a pod's sidecars."""
+
+    CURRENT = "current"
+    OUTDATED = "outdated"
+    FAILED = "failed"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pod: its templates with the digests that its receipt has, and why it is in that state."""
+
+    namespace: str
+    pod: str
+    state: State
+    workload: Workload
+    templates: dict[str, str]
+    why: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """For a program; keys are stable."""
+        data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": str(self.state)}
+        data |= {"workload": f"{self.workload.kind.lower()}/{self.workload.name}", "templates": self.templates}
+        return data | ({"why": self.why} if self.why else {})
+
+
+class Fleet:
+    """Looks at one pod after the other; replicas that lack a sidecar are judged once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._digests = {template.name: template.digest for template in snapshot.catalog}
+        self._judged: dict[tuple[str, str], str] = {}
+
+    def row(self, pod: Object, namespace: Namespace) -> Row | None:
+        """The pod's row; None for one that has no sidecars and is to have none, or that is at its end."""
+        metadata, settings = pod["metadata"], self._snapshot.settings
+        if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            return None
+        annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
+        state, templates, why = State.CURRENT, receipt.templates if receipt else {}, ""
+        match annotations.get(settings.status_key):
+            case "failed":
+                state, why = State.FAILED, annotations.get(settings.reason_key, "")
+            case "injected" if receipt:
+                why = "; ".join(self._changed(templates))
+                state = State.OUTDATED if why else State.CURRENT
+            case _:
+                state, why = State.MISSING, self._lacking(pod, namespace)
+                if not why:
+                    return None
+        return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, why)
+
+    def _changed(self, templates: dict[str, str]) -> Iterator[str]:
+        for name, digest in templates.items():
+            now = self._digests.get(name)
+            if now is None:
+                yield f"there is no template {name} any more"
+            elif now != digest:
+                yield f"{name} is {now} now"
+
+    def _lacking(self, pod: Object, namespace: Namespace) -> str:
+        """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
+        owners = pod["metadata"].get("ownerReferences") or ()
+        key = (namespace.name, owners[0]["uid"] if owners else pod["metadata"]["name"])
+        if key not in self._judged:
+            replay = inject(pod, namespace, self._snapshot)
+            wanted = replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE)
+            self._judged[key] = f"the injector was not asked; now: {replay.reason}" if wanted else ""
+        return self._judged[key]
+
+
+def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
+    """How to give pods that are outdated or lack their sidecars new ones: commands, and sentences for the rest.
+
+    A restart replaces pods a few at a time, as the workload's own update strategy allows; so do one and wait for it.
+    """
+    commands: dict[str, None] = {}
+    words: dict[str, None] = {}
+    for row in rows:
+        if row.state not in (State.OUTDATED, State.MISSING):
+            continue
+        kind, name = row.workload.kind, row.workload.name
+        if kind in _RESTARTED:
+            target = f"{_RESTARTED[kind]}/{name} -n {row.namespace}"
+            commands[f"kubectl rollout restart {target} && kubectl rollout status {target}"] = None
+        elif kind in ("Job", "CronJob"):
+            words[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
+        else:
+            words[f"{kind} {row.namespace}/{name}: delete its pods, or restart it in the way of its kind"] = None
+    return list(commands), list(words)

@@ -1,0 +1,112 @@
+"""`injector list`: which pods have which templates at which version, which are outdated, failed or lack them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from injector.cli.fleet import Row
+    from injector.cluster.live import Live
+    from injector.pods.context import Namespace, Object
+
+_COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
+
+
+@click.command("list")
+@click.option("-n", "--namespace", metavar="NS", help="The pods' namespace. Default: as with kubectl.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
+@click.option("--outdated", is_flag=True, help="Only pods whose templates have changed since.")
+@click.option("--failed", is_flag=True, help="Only pods that run without their sidecar, with the reason.")
+@click.option(
+    "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."
+)
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
+@click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")
+@click.option("--context", metavar="NAME", help="As with kubectl.")
+@click.option("--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label.")
+def list_pods(
+    namespace: str | None,
+    everywhere: bool,
+    outdated: bool,
+    failed: bool,
+    missing: bool,
+    form: str,
+    kubeconfig: str | None,
+    context: str | None,
+    injector_namespace: str | None,
+) -> None:
+    """List pods with sidecars: the templates of each, with their versions.
+
+    A pod is current, outdated (a template has changed since), failed (it runs without, and has the reason) or missing
+    (it should have a sidecar, and the injector was not asked: it was down, paused, or the label came later). Then the
+    commands that bring outdated and missing ones up to date.
+    """
+    if everywhere and namespace:
+        raise click.UsageError("Either --namespace or --all-namespaces, not both.")
+    # The Kubernetes client takes a while to import; `injector list --help` needs none.
+    from injector.cli.fleet import Fleet, restarts
+    from injector.cli.live_setup import live_sources
+    from injector.cluster.live import Live
+
+    wanted = {name for name, given in (("outdated", outdated), ("failed", failed), ("missing", missing)) if given}
+    with Live(kubeconfig, context) as live:
+        sources, notes = live_sources(live, injector_namespace)
+        fleet = Fleet(sources.snapshot)
+        found = (fleet.row(pod, where) for pod, where in _pods(live, None if everywhere else namespace, everywhere))
+        rows = sorted(
+            (row for row in found if row is not None and (not wanted or row.state in wanted)),
+            key=lambda row: (row.namespace, row.pod),
+        )
+    commands, words = restarts(rows)
+    if form == "json":
+        data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": words, "notes": notes}
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        return
+    for note in notes:
+        click.echo(note, err=True)
+    _show(rows)
+    if commands or words:
+        click.echo("\nNew pods get the sidecars of now. One after the other:")
+        for line in (*commands, *words):
+            click.echo(f"  {line}")
+
+
+def _pods(live: Live, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:
+    """Pods with their namespaces, a page at a time."""
+    from injector.cluster.namespaces import namespace_of
+
+    if everywhere:
+        spaces = {o["metadata"]["name"]: namespace_of(o, (), ()) for o in live.objects("/api/v1/namespaces")}
+        path = "/api/v1/pods"
+    else:
+        name = namespace or live.default_namespace
+        spaces, path = {name: live.namespace(name)}, f"/api/v1/namespaces/{name}/pods"
+    for pod in live.objects(path):
+        space = spaces.get(pod["metadata"]["namespace"])
+        if space is not None:  # else it is younger than the list of namespaces
+            yield pod, space
+
+
+def _show(rows: Sequence[Row]) -> None:
+    for namespace, group in groupby(rows, key=lambda row: row.namespace):
+        ours = tuple(group)
+        counts = Counter(str(row.state) for row in ours)
+        told = ", ".join(f"{count} {state}" for state, count in counts.items())
+        click.echo(f"{click.style(namespace, bold=True)}: {told}")
+        width = max(len(row.pod) for row in ours)
+        for row in ours:
+            templates = ", ".join(f"{name} {digest}" for name, digest in row.templates.items())
+            state = click.style(f"{row.state:<8}", fg=_COLOURS[row.state])
+            click.echo(f"  {row.pod:<{width}}  {state}  {': '.join(part for part in (templates, row.why) if part)}")
+    if not rows:
+        click.echo("no pods to list")
+
+
+#: By the command's own name, as `cli.main` looks for it.
+list = list_pods  # noqa: A001

@@ -1,0 +1,125 @@
+"""`injector list` of a real cluster: current, outdated, failed and missing pods, and what to restart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from click.testing import CliRunner
+
+from injector.cli.main import cli
+from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import config_map, deployment, job, pod, wait_until_available, webhook, webhook_configuration
+from tests.cluster.processes import eventually
+from tests.cluster.server import InjectorServer
+
+OURS = {"app.kubernetes.io/name": "sidecar-injector"}
+MANIFEST = "description: Ships logs.\nparameters: {level: {type: string}}\n"
+OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1', args: ['{{ params.level }}']}]}\n"
+
+
+def listed(control_plane: ControlPlane, *args: str) -> Any:
+    command = ["list", "--kubeconfig", str(control_plane.kubeconfig), "--output", "json", *args]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return json.loads(result.stdout)
+
+
+def test_a_fleet(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+) -> None:
+    api, own = control_plane.api, namespace()
+    defaults = {"sidecar.injector/templates": "logger", "logger.sidecar.injector/level": "info"}
+    shop = namespace(labels={"injection": "enabled"}, annotations=defaults)
+    other = namespace()
+    api.create(config_map("settings", {"settings.yaml": "templates: [logger]\n"}, labels=OURS), own)
+    files = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}
+    api.create(config_map("logger", files, labels={"sidecar.injector/template": "true"}), own)
+    server = injector_server(arguments=[f"--namespace={own}"])
+    # made before the webhook: nobody asked the injector about it
+    api.create(deployment("early", 2), shop)
+    wait_until_available(api, "early", shop)
+    api.create(pod("says-no", annotations={"sidecar.injector/inject": "no"}), shop)
+    configure_webhooks(shop, webhook("list.injector.example", server.client_config(), namespace=shop))
+    # by this one, which calls nobody, the command finds the injector's namespace
+    entry = webhook("found.injector.example", {"service": {"namespace": own, "name": "injector"}}, namespace="nowhere")
+    found_by = webhook_configuration("listed", entry)
+    found_by["metadata"]["labels"] = OURS
+    api.create(found_by)
+    try:
+        api.create(deployment("web", 3), shop)
+        wait_until_available(api, "web", shop)
+        api.create(deployment("bad", annotations={"logger.sidecar.injector/level": ""}), shop)
+        api.create(pod("elsewhere"), other)
+        first = listed(control_plane, "-n", shop)
+        states = {(row["workload"], row["state"]) for row in first["pods"]}
+        assert ("deployment/web", "current") in states and ("deployment/early", "missing") in states
+        assert not [row for row in first["pods"] if row["pod"] == "says-no"]
+        [digest] = {row["templates"]["logger"] for row in first["pods"] if row["workload"] == "deployment/web"}
+        restart = "kubectl rollout restart deployment/{0} -n {1} && kubectl rollout status deployment/{0} -n {1}"
+        assert first["restart"] == [restart.format("early", shop)]
+
+        changed = {**files, "overlay.yaml.j2": OVERLAY.replace("logger:1", "logger:2")}
+        api.patch("ConfigMap", "logger", {"data": changed}, own)
+        second = listed(control_plane, "-A", "--outdated")
+        ours = [row for row in second["pods"] if row["namespace"] == shop]
+        assert {row["workload"] for row in ours} >= {"deployment/web"}
+        assert all(row["state"] == "outdated" and row["templates"]["logger"] == digest for row in ours)
+        assert all(row["why"].startswith("logger is ") for row in ours)
+        assert restart.format("web", shop) in second["restart"]
+
+        # what it prints is done, and the list says so
+        generation = "the server has the new template"
+        eventually(generation, lambda: "logger:2" in str(api.create(pod("try"), shop, dry_run=True)), timeout=30)
+        for name in ("web", "early"):
+            words = next(line for line in (*first["restart"], *second["restart"]) if f"/{name} " in line).split(" && ")
+            control_plane.kubectl(*words[0].split()[1:])
+            wait_until_available(api, name, shop)
+
+        def up_to_date() -> bool:
+            rows = listed(control_plane, "-n", shop)["pods"]
+            ours = [row for row in rows if row["workload"] in ("deployment/web", "deployment/early")]
+            return len(ours) == 5 and {row["state"] for row in ours} == {"current"}
+
+        eventually("all are current", up_to_date, every=0.3)
+    finally:
+        api.delete(found_by["kind"], "listed")
+
+
+def test_what_failed_and_what_cannot_be_restarted(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+) -> None:
+    api = control_plane.api
+    shop = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "nginx"})
+    api.create(pod("bare"), shop)
+    api.create(job("once", restartPolicy="Never", containers=[{"name": "app", "image": "a:1"}]), shop)
+    server = injector_server()
+    configure_webhooks(shop, webhook("failed.injector.example", server.client_config(), namespace=shop))
+    api.create(pod("wrong", annotations={"sidecar.injector/templates": "enovy"}), shop)
+    found = listed(control_plane, "-n", shop, "--failed")
+    [row] = found["pods"]
+    assert (row["pod"], row["state"]) == ("wrong", "failed")
+    assert "enovy" in row["why"] and not found["restart"]
+    assert any("default settings" in note for note in found["notes"])
+    missing = listed(control_plane, "-n", shop, "--missing")
+    assert "bare" in [row["pod"] for row in missing["pods"]]
+    assert f"Pod {shop}/bare: delete its pods, or restart it in the way of its kind" in missing["otherwise"]
+    text = (
+        CliRunner()
+        .invoke(cli, ["list", "--kubeconfig", str(control_plane.kubeconfig), "-n", shop], standalone_mode=False)
+        .stdout
+    )
+    assert "failed" in text and "enovy" in text
+
+
+def test_either_one_namespace_or_all() -> None:
+    assert CliRunner().invoke(cli, ["list", "-A", "-n", "shop"]).exit_code == 2
