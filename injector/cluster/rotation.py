@@ -98,8 +98,7 @@ def _kept(held: Held, bundles: Iterable[Bundle], now: datetime) -> tuple[Held, b
     """
     authority, upcoming = _live(held.authority, now), _live(held.next, now)
     old = [one for one in held.old if not _ended(one, now)]
-    stranger = held.serving is not None and held.anchor is None
-    if authority is None or held.unreadable or stranger:
+    if authority is None or held.unreadable or held.anchor is None:
         mine = [pair.certificate for pair in (authority, upcoming) if pair]
         for one in (one for bundle in bundles for one in bundle):
             if one not in mine and one not in old and is_authority(one) and not _ended(one, now):
