@@ -16,9 +16,18 @@ from injector.pods.overlay import EVERY_CONTAINER, plain
 #: How a sentence of the constraints begins: where, and what.
 _WHERE = re.compile(r"(?P<where>(?:spec|metadata)(?:\[[^\]]*\]|[^\s:\[])*):? (?P<what>.*)")
 _STEP = re.compile(r"\[\"?(?P<name>[^\]\"]*)\"?\]|(?P<field>[^.\[]+)")
-_WHO = {
+#: Whom a level refuses, in a finding's words.
+WHO = {
     "baseline": "Pod Security baseline and restricted refuse the pod",
     "restricted": "Pod Security restricted refuses the pod",
+}
+#: The fields that have a rule of their own, by its name; what is refused besides is for the rule `pod-security`.
+OWN = {
+    "added-capabilities": ("add",),
+    "host-namespaces": ("hostNetwork", "hostPID", "hostIPC"),
+    "host-path": ("hostPath",),
+    "privilege-escalation": ("privileged", "allowPrivilegeEscalation"),
+    "run-as-root": ("runAsUser", "runAsNonRoot"),
 }
 #: What to do, where the constraints' own words are for the author of a pod.
 _HELP = {
@@ -45,13 +54,14 @@ class Refusal:
         """The finding that says which level refuses what."""
         todo = _HELP.get(self.field, self.todo)
         help_ = f"{todo}, or disable this rule and say which level its namespaces need"
-        return Finding(f"{self.what}: {_WHO[self.level]}", rendering.overlay.place(self.path), help_)
+        return Finding(f"{self.what}: {WHO[self.level]}", rendering.overlay.place(self.path), help_)
 
 
-def findings(subject: Subject, *fields: str, every: bool = True) -> Iterator[Finding]:
-    """A finding for each refusal about one of these fields; with `every` false, one for each container, about the
+def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:
+    """A finding for each refusal about a rule's own fields; with `every` false, one for each container, about the
     first of the fields that is refused there.
     """
+    fields = OWN[rule]
     for rendering in subject.renderings:
         found = [refusal for refusal in refusals(rendering, subject.kubernetes[1]) if refusal.field in fields]
         found.sort(key=lambda refusal: fields.index(refusal.field))

@@ -46,4 +46,4 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each capability."""
-    yield from findings(subject, "add")
+    yield from findings(subject, "added-capabilities")

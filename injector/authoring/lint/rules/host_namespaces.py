@@ -27,15 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Subject, plain_mapping
 from injector.pods.overlay import plain
 
 SEVERITY = "error"
 
 _FIELDS = {
-    "hostNetwork": "Pod Security baseline and restricted refuse the pod",
-    "hostPID": "Pod Security baseline and restricted refuse the pod",
-    "hostIPC": "Pod Security baseline and restricted refuse the pod",
+    **dict.fromkeys(OWN["host-namespaces"], WHO["baseline"]),
     "shareProcessNamespace": "the app is process 1 no longer, and its files are open to the other containers",
 }
 

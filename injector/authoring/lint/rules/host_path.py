@@ -46,4 +46,4 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each such volume."""
-    yield from findings(subject, "hostPath")
+    yield from findings(subject, "host-path")

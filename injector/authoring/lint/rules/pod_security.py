@@ -35,30 +35,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._pod_security import refusals
+from injector.authoring.lint.rules._pod_security import OWN, refusals
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"
 
-#: Fields that have a rule of their own.
-_OTHERS = frozenset(
-    {
-        "runAsUser",
-        "runAsNonRoot",
-        "add",
-        "allowPrivilegeEscalation",
-        "privileged",
-        "hostPath",
-        "hostNetwork",
-        "hostPID",
-        "hostIPC",
-    }
-)
-
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each thing that is refused."""
+    others = {field for fields in OWN.values() for field in fields}
     for rendering in subject.renderings:
         for refusal in refusals(rendering, subject.kubernetes[1]):
-            if refusal.field not in _OTHERS:
+            if refusal.field not in others:
                 yield refusal.finding(rendering)

@@ -43,4 +43,4 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each container."""
-    yield from findings(subject, "privileged", "allowPrivilegeEscalation", every=False)
+    yield from findings(subject, "privilege-escalation", every=False)

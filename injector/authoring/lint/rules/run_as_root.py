@@ -41,4 +41,4 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each container that may be root."""
-    yield from findings(subject, "runAsUser", "runAsNonRoot", every=False)
+    yield from findings(subject, "run-as-root", every=False)
