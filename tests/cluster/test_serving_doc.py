@@ -85,6 +85,7 @@ class Installation:
     def start(self, secret: str = "") -> None:
         """Run what the Deployment runs, as the service account that it names."""
         spec = self.deployment["spec"]["template"]["spec"]
+        stood_for = eventually("the Deployment has pods", lambda: self.control_plane.api.list("Pod", NAME))[0]
         container, volumes = spec["containers"][0], {volume["name"]: volume for volume in spec["volumes"]}
         if secret:
             contents = {key: base64.b64decode(value) for key, value in yaml.safe_load(secret)["data"].items()}
@@ -98,8 +99,8 @@ class Installation:
         for variable in container["env"]:
             value = variable.get("value")
             if value is None:
-                assert variable["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
-                value = self.deployment["metadata"]["namespace"]
+                section, _, field = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
+                value = stood_for[section][field]
             env[variable["name"]] = re.sub("^/settings/", f"{self.folder}/settings/", value)
         address = self.control_plane.api.get("Service", NAME, NAME)["spec"]["clusterIP"]
         arguments = [

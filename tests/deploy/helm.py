@@ -6,6 +6,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +50,22 @@ class Helm:
             raise HelmError(done.stderr)
         return done.stdout
 
-    def text(self, values: Mapping[str, Any] | None = None, *more: str, name: str = NAME, namespace: str = NAME) -> str:
-        """What the chart renders to for these values."""
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(values or {}, file)
-            file.flush()
-            where = ["--namespace", namespace, "--kube-version", KUBERNETES, "--values", file.name]
-            return self.run("template", name, CHART, *where, *more)
+    def text(self, values: Mapping[str, Any] | None = None, namespace: str = NAME) -> str:
+        """What the chart renders to for these values; the same is asked for once."""
+        return _rendered(self.major, json.dumps(values or {}), namespace)
 
-    def objects(self, values: Mapping[str, Any] | None = None, **where: str) -> list[Object]:
+    def objects(self, values: Mapping[str, Any] | None = None, namespace: str = NAME) -> list[Object]:
         """The same as objects."""
-        return [found for found in yaml.safe_load_all(self.text(values, **where)) if found]
+        return [found for found in yaml.safe_load_all(self.text(values, namespace)) if found]
+
+
+@lru_cache(maxsize=256)
+def _rendered(major: int, values: str, namespace: str) -> str:
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(values)
+        file.flush()
+        where = ["--namespace", namespace, "--kube-version", KUBERNETES, "--values", file.name]
+        return Helm(major).run("template", NAME, CHART, *where)
 
 
 def one(objects: list[Object], kind: str, name: str = NAME) -> Object:
