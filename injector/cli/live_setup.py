@@ -8,14 +8,14 @@ from typing import Any
 import yaml
 
 from injector.cli.objects import metadata_of
-from injector.cli.sources import Sources, read_templates
+from injector.cli.sources import Sources
 from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import SettingsError, TemplateError
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.settings import Settings, parse_settings
-from injector.templates.load import gallery_path
+from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.yaml import load_manifest
 
@@ -56,7 +56,7 @@ def live_snapshot(
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
     in_cluster = live.templates(where, settings) if where else {}
-    templates = read_templates((gallery_path(),)) | {name: dict(files) for name, files in in_cluster.items()}
+    templates = read_gallery(gallery_path()) | {name: dict(files) for name, files in in_cluster.items()}
     origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:

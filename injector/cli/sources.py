@@ -184,11 +184,6 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
 
 
-def read_templates(folders: tuple[Path, ...]) -> dict[str, dict[str, str]]:
-    """Sources of templates by name, from folders that are a template or hold some; later ones win by name."""
-    return {name: read_folder(folder) for name, folder in find_templates(folders).items()}
-
-
 def find_templates(folders: tuple[Path, ...]) -> dict[str, Path]:
     """Templates' folders by name, from folders that are a template or hold some; later ones win by name.
 

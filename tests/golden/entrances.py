@@ -18,12 +18,11 @@ from click.testing import CliRunner
 from tornado.netutil import bind_sockets
 
 from injector.cli.main import cli
-from injector.cli.sources import read_templates
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.templates.load import gallery_path
+from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.judge import Judge
 from injector.webhook.limits import limits_of
@@ -148,7 +147,7 @@ class Webhook:
         settings = case.parsed_settings
         major, minor = case.version.split(".")
         cluster = Cluster((int(major), int(minor)), settings.cluster_domain)
-        templates = read_templates((gallery_path(), TEMPLATES))
+        templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES)
         snapshot = build_snapshot(settings, templates, cluster, self._before, trial=False)
         self._before = self._now.current = snapshot
         self._now.namespace = case.in_namespace()

@@ -6,10 +6,9 @@ import functools
 import json
 from typing import Any
 
-from injector.cli.sources import read_templates
 from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import Settings
-from injector.templates.load import gallery_path
+from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.golden.entrances import TEMPLATES
 
@@ -26,7 +25,8 @@ OWNER = {
 
 @functools.cache
 def _first() -> Snapshot:
-    return build_snapshot(Settings(), read_templates((gallery_path(), TEMPLATES)), Cluster(), trial=False)
+    templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES)
+    return build_snapshot(Settings(), templates, Cluster(), trial=False)
 
 
 def snapshot(*templates: str, version: tuple[int, int] = (1, 36), **settings: Any) -> Snapshot:
