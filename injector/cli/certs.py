@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import click
 
 from injector.cli.certificates import Certificates, make_certificates
 from injector.cli.dump import dump_yaml
+from injector.cli.private_files import write_file
+from injector.cli.signer_options import Signing, with_signer
 from injector.cluster.issue import service_names
 from injector.errors import SettingsError
 
@@ -38,6 +39,7 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
     help="Print a Secret of type kubernetes.io/tls, or the caBundle of a webhook configuration (base64).",
 )
 @click.option("--secret-name", metavar="NAME", help="Name of the printed Secret. Default: SERVICE-tls.")
+@with_signer
 def certs(
     service: str,
     namespace: str,
@@ -49,11 +51,15 @@ def certs(
     force: bool,
     print_form: str | None,
     secret_name: str | None,
+    signing: Signing | None,
 ) -> None:
     """Make a certificate for the webhook, signed by an authority made for it alone.
 
     With --out and --print both, what is printed belongs to the files. The authority's key is thrown away: for a new
     certificate run the command again and hand out the new ca.crt as well.
+
+    With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. Run again, it goes
+    on with a request that waits, and renews a certificate of which less than a third of its life is left.
     """
     for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
         if value is not None and not _LABEL.fullmatch(value):
@@ -61,11 +67,23 @@ def certs(
     for name in more_names:
         if not _HOST.fullmatch(name):
             raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint="--san")
+    names = (*service_names(service, namespace, cluster_domain), *more_names)
+    if signing is not None:
+        if (out is None) == (signing.secret is None):
+            raise click.UsageError("With --signer say where it is to go: --secret NAME or --out DIR.")
+        if print_form == "secret" or secret_name:
+            raise click.UsageError("With --signer it goes into the Secret itself: --secret NAME.")
+        # The Kubernetes client takes a while to import; a certificate of one's own needs none.
+        from injector.cli.signed import Wish, have_signed
+
+        wish = Wish(service=service, namespace=namespace, names=names, days=days, use_rsa=use_rsa, force=force)
+        authorities = have_signed(wish, signing, out)
+        if print_form == "ca-bundle":
+            click.echo(base64.b64encode(authorities))
+        return
     if out is None and print_form is None:
         raise click.UsageError("Say where it is to go: --out DIR, --print secret or --print ca-bundle.")
-    made = make_certificates(
-        (*service_names(service, namespace, cluster_domain), *more_names), days=days, use_rsa=use_rsa
-    )
+    made = make_certificates(names, days=days, use_rsa=use_rsa)
     if out is not None:
         _write(out, made, force=force)
         click.echo(
@@ -85,11 +103,7 @@ def _write(folder: Path, made: Certificates, *, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for (name, mode), data in zip(_FILES, (made.authority, made.certificate, made.key), strict=True):
-            part = folder / f".{name}.{os.getpid()}"
-            # Created with its mode: a key that is made private later was public for a moment.
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                file.write(data)
-            part.replace(folder / name)
+            write_file(folder / name, data, mode)
     except OSError as error:
         raise SettingsError(f"{folder}: {error.strerror or error}") from None
 

@@ -87,6 +87,11 @@ class Client:
         """The API server's URL."""
         return str(self._api.configuration.host)
 
+    @property
+    def authority_file(self) -> str:
+        """The file of the authorities that the API server's certificate is checked against; "" for the system's own."""
+        return str(self._api.configuration.ssl_ca_cert or "")
+
     async def close(self) -> None:
         """Close every connection; watches that are open end."""
         await self._api.close()

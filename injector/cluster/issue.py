@@ -53,7 +53,7 @@ def service_names(service: str, namespace: str, domain: str) -> tuple[str, ...]:
 
 def new_authority(name: str, now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """An authority that signs itself and may sign servers' certificates, no further authorities."""
-    key, subject = _key(use_rsa), _name(name)
+    key, subject = new_key(use_rsa), _name(name)
     certificate = (
         _builder(subject, subject, key, now, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -66,13 +66,13 @@ def new_authority(name: str, now: datetime, until: datetime, *, use_rsa: bool = 
 
 def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """A server's certificate for `names` (DNS names, IP addresses); it ends with its authority if not before."""
-    key, issuer = _key(use_rsa), authority.certificate
+    key, issuer = new_key(use_rsa), authority.certificate
     certificate = (
         _builder(_name(names[0]), issuer.subject, key, now, min(until, issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=False, use_rsa=use_rsa), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([alternative_of(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
         .sign(authority.key, hashes.SHA256())
@@ -140,7 +140,8 @@ def names_of(certificate: x509.Certificate) -> frozenset[str]:
     return frozenset(found.get_values_for_type(x509.DNSName))
 
 
-def _key(use_rsa: bool) -> PrivateKey:
+def new_key(use_rsa: bool = False) -> PrivateKey:
+    """A new private key: P-256, or RSA with 2048 bits."""
     if use_rsa:
         return rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return ec.generate_private_key(ec.SECP256R1())
@@ -151,7 +152,8 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
 
 
-def _alternative(name: str) -> x509.GeneralName:
+def alternative_of(name: str) -> x509.GeneralName:
+    """A DNS name or IP address as a certificate has it."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
@@ -200,6 +201,15 @@ class Live:
             return await asyncio.gather(*map(one, bodies))
 
         return self._run(what or path, ask())
+
+    @property
+    def authority(self) -> bytes:
+        """Whom the API server's certificate is checked against, PEM; empty where that is the system's own list."""
+        file = self._client.authority_file
+        try:
+            return Path(file).read_bytes() if file else b""
+        except OSError:
+            return b""
 
     @property
     def clock(self) -> datetime | None:

@@ -16,7 +16,7 @@ from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
-MANIFEST = "description: Ships logs.\nparameters: {level: {type: string}}\n"
+MANIFEST = "description: Ships logs.\nparameters: {level: {type: string, enum: [info, debug], default: info}}\n"
 OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1', args: ['{{ params.level }}']}]}\n"
 
 
@@ -55,7 +55,7 @@ def test_a_fleet(
     try:
         api.create(deployment("web", 3), shop)
         wait_until_available(api, "web", shop)
-        api.create(deployment("bad", annotations={"logger.sidecar.injector/level": ""}), shop)
+        api.create(deployment("bad", annotations={"logger.sidecar.injector/level": "loud"}), shop)
         api.create(pod("elsewhere"), other)
         first = listed(control_plane, "-n", shop)
         states = {(row["workload"], row["state"]) for row in first["pods"]}

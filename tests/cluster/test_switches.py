@@ -85,7 +85,12 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
         assert fields == [{"f:name", "f:objectSelector"}] * len(configuration["webhooks"])
 
     assert "paused already by admin at" in run(control_plane, "pause").stderr
-    checked = json.loads(run(control_plane, "check", "--output", "json").stdout)
+    # what `required` promises is not kept now, and that is a failure
+    checked = json.loads(run(control_plane, "check", "--output", "json", code=1).stdout)
+    failing = {
+        line["check"] for section in checked["sections"] for line in section["checks"] if "fail" in line["result"]
+    }
+    assert failing == {"required-guarded"}
     texts = [line["text"] for section in checked["sections"] for line in section["checks"] if line["check"] == "paused"]
     assert len(texts) == 2 and all("all entries are paused by admin at" in text for text in texts)
     installed.api.create(pod("seen"), spaces["enabled"])

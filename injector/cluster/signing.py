@@ -1,0 +1,124 @@
+"""Certificates by the Kubernetes CSR API: what is asked for, and what became of it. No I/O.
+
+https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/ has the signers, and what
+`kubernetes.io/kubelet-serving` insists on: organisation `system:nodes` and no other, a common name that begins with
+`system:node:`, DNS names or addresses, these usages. The subject is nobody's node: the API server looks at the
+alternative names alone, and a person approves.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+
+from injector.cluster.issue import (
+    PrivateKey,
+    alternative_of,
+    is_authority,
+    issued_by,
+    names_of,
+    pem_of,
+    read_certificates,
+)
+from injector.pods.context import Object
+
+KUBELET_SERVING = "kubernetes.io/kubelet-serving"
+PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+_USAGES = ("digital signature", "key encipherment", "server auth")
+#: RFC 5280, appendix A: the longest common name.
+_LONGEST_NAME = 64
+#: A certificate is renewed when less than this share of its life is left.
+_LEFT = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request: the certificate chain (PEM), or why there is none; neither while it is pending.
+
+    `approved` is whether somebody approved it; without a certificate the signer is at work, or there is none.
+    """
+
+    chain: bytes = b""
+    refusal: str = ""
+    approved: bool = False
+
+
+def request_name(service: str, namespace: str, key: PrivateKey) -> str:
+    """The request's name: the same for the same key, so that a second run finds it again."""
+    public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return f"{service}.{namespace}.{hashlib.sha256(public).hexdigest()[:10]}"
+
+
+def signing_request(
+    name: str, names: Sequence[str], key: PrivateKey, signer: str = KUBELET_SERVING, seconds: int | None = None
+) -> Object:
+    """A CertificateSigningRequest for a server of these names; `seconds` is a wish that a signer may shorten."""
+    organisation = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes")] if signer == KUBELET_SERVING else []
+    common = f"system:node:{names[0]}" if signer == KUBELET_SERVING else names[0]
+    subject = x509.Name([*organisation, x509.NameAttribute(NameOID.COMMON_NAME, common[:_LONGEST_NAME])])
+    request = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(subject)
+        .add_extension(x509.SubjectAlternativeName([alternative_of(one) for one in names]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    spec = {
+        "request": base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode(),
+        "signerName": signer,
+        "usages": list(_USAGES),
+    }
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}},
+        "spec": spec | ({"expirationSeconds": seconds} if seconds else {}),
+    }
+
+
+def answer_of(request: Object) -> Answer:
+    """What a CertificateSigningRequest's status says."""
+    status = request.get("status") or {}
+    conditions = {c.get("type"): c for c in status.get("conditions") or () if c.get("status", "True") == "True"}
+    for kind, verb in (("Denied", "was denied"), ("Failed", "was refused by the signer")):
+        if kind in conditions:
+            said = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
+            return Answer(refusal=f"{verb}: {said}", approved="Approved" in conditions)
+    chain = base64.b64decode(status.get("certificate") or "")
+    return Answer(chain=chain, approved="Approved" in conditions)
+
+
+def approval(request: Object, by: str) -> Object:
+    """The request with its approval, for the subresource of that name."""
+    said = {
+        "type": "Approved",
+        "status": "True",
+        "reason": "ApprovedByInjectorCerts",
+        "message": f"approved by injector certs --approve, as {by}",
+    }
+    status = request.get("status") or {}
+    others = [c for c in status.get("conditions") or () if c.get("type") != "Approved"]
+    return {**request, "status": {**status, "conditions": [*others, said]}}
+
+
+def still_good(chain: bytes, key: PrivateKey, names: Iterable[str], now: datetime) -> datetime | None:
+    """Until when the certificate is good; None where it is not this key's, not for all these DNS names, or due."""
+    found = read_certificates(chain)
+    if not found or found[0].public_key() != key.public_key() or not set(names) <= names_of(found[0]):
+        return None
+    begin, end = found[0].not_valid_before_utc, found[0].not_valid_after_utc
+    return end if begin <= now and (end - now) / (end - begin) > _LEFT else None
+
+
+def authorities_of(chain: bytes, candidates: Iterable[bytes]) -> bytes:
+    """The authorities among the candidates (PEM each) that signed the chain, each once; empty if none did."""
+    certificates = read_certificates(chain)
+    known = [one for text in candidates for one in read_certificates(text) if is_authority(one)]
+    signed = [one for one in known if any(issued_by(certificate, one) for certificate in certificates)]
+    return pem_of(dict.fromkeys(signed))
