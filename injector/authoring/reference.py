@@ -9,7 +9,8 @@ from typing import Any
 from injector.authoring.added import brought_by
 from injector.authoring.values import code, takes
 from injector.settings import Settings
-from injector.templates.template import UNSET, Parameter, Template
+from injector.templates.parameters import only
+from injector.templates.template import SETTERS, UNSET, Parameter, Template
 
 #: What is before and behind the part of a README that is kept equal to the reference.
 BEGIN = "<!-- injector docs: begin -->"
@@ -53,12 +54,18 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
         yield "None.\n"
         return
     suffix = settings.parameter_suffix(template.name)
-    yield "Each is an annotation of the pod or of its namespace, or a value in the settings.\n"
+    free = all(p.setters == SETTERS for p in template.parameters.values())
+    others = "" if free else ", where its row does not say who may set it"
+    yield f"Each is an annotation of the pod or of its namespace, or a value in the settings{others}.\n"
     rows = (
-        (code(p.name), code(f"{suffix}{p.name}"), takes(p.schema), _default(p), _described(p))
+        (code(p.name), _annotation(p, suffix), takes(p.schema), _default(p), _described(p))
         for p in template.parameters.values()
     )
     yield from _table(("parameter", "annotation", "takes", "default", "what it is"), rows)
+
+
+def _annotation(parameter: Parameter, suffix: str) -> str:
+    return "none" if parameter.setters == ("settings",) else code(f"{suffix}{parameter.name}")
 
 
 def _default(parameter: Parameter) -> str:
@@ -70,6 +77,9 @@ def _default(parameter: Parameter) -> str:
 
 def _described(parameter: Parameter) -> str:
     text = " ".join(parameter.description.split())
+    if parameter.setters != SETTERS:
+        said = only(parameter)
+        text = f"{text} {said[0].upper()}{said[1:]} may set it.".strip()
     return f"Deprecated. {text}" if parameter.schema.get("deprecated") is True else text
 
 

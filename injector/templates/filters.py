@@ -19,7 +19,7 @@ from injector.templates.faults import FaultError
 from injector.templates.holes import check_length, current, plain
 from injector.templates.operands import compared, each, kind_of, operand, replaced, scalar, split
 from injector.templates.structure import as_text
-from injector.templates.text import QUOTING
+from injector.templates.text import EMBEDDED, QUOTING
 
 
 def _default(value: Any, instead: Any = "", blank: bool = False) -> Any:
@@ -162,7 +162,16 @@ def _quoting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return quote
 
 
+_QUOTING = {name: _quoting(function) for name, function in QUOTING.items()}
+
+
+def _json_text(value: Any) -> str:
+    return str(_QUOTING["json_quote"](value))  # a text like any other: it may be a whole value
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
+    **{name: _QUOTING[name] for name in EMBEDDED},
+    "json_quote": _json_text,
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
     **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
     "default": _default,
@@ -170,7 +179,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 }
 TEXT_FILTERS: dict[str, Callable[..., Any]] = {
     **FILTERS,
-    **{name: _quoting(function) for name, function in QUOTING.items()},
+    **_QUOTING,
 }
 TESTS: dict[str, Callable[..., Any]] = {
     name: _JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(_JINJA_TESTS[name], compared)

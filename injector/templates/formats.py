@@ -52,7 +52,7 @@ def _port(value: object) -> bool:
 
 
 def _cidr(value: object) -> bool:
-    if not isinstance(value, str) or "/" not in value or len(value) > 64:
+    if not isinstance(value, str) or "/" not in value or "%" in value or len(value) > 64:  # a zone may be any text
         return False
     try:
         ipaddress.ip_network(value, strict=False)

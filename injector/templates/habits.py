@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.templates.text import QUOTING
+from injector.templates.text import EMBEDDED, QUOTING
 
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
 REFUSED = {
@@ -23,5 +23,9 @@ HABITS = {
         ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
     ),
     **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
-    **dict.fromkeys(QUOTING, "it is for text files; in YAML and JSON values need no quoting"),
+    **dict.fromkeys(
+        QUOTING.keys() - EMBEDDED.keys(),
+        "it is for text files; in YAML and JSON values need no quoting, but within a script for a shell "
+        "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
+    ),
 }

@@ -138,6 +138,8 @@ def typed(context: object, value: Any) -> str:
         run.size += len(value)
         if run.size > run.limit:
             raise LimitError(f"the output is larger than {OUTPUT} characters")
+    elif kind is Quoted:
+        run.grow(len(value))  # stays one, so that it can be told where it stands alone
     else:
         value = plain(value, run)
     index = len(values)

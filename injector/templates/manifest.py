@@ -115,16 +115,15 @@ class Manifest:
             try:
                 made[name] = make_parameter(name, declaration)
             except ValueError as error:
-                path, message = error.args
-                self.refuse(("parameters", name, *path), f"parameter {name}: {message}")
+                path, message, *rule = error.args
+                self.refuse(("parameters", name, *path), f"parameter {name}: {message}", rule="".join(rule))
             except (RecursionError, OverflowError):
                 self.refuse(
                     ("parameters", name), f"parameter {name}: its schema is too deep or too large", rule="limit"
                 )
             except LimitError:
-                at = ("parameters", name, *(["pattern"] if "pattern" in declaration else []))
-                text = f"parameter {name}: checking its default takes too much time; write a simpler pattern"
-                self.refuse(at, text, rule="limit")
+                text = f"parameter {name}: checking its default takes too much time; write a simpler schema"
+                self.refuse(("parameters", name), text, rule="limit")
         return made
 
     def files(self) -> dict[str, FileSpec]:

@@ -1,7 +1,8 @@
 """Parameters: from the strings of annotations, the settings and the template's defaults to typed, checked values.
 
 The first of these that has a value gives it: the command line, the pod's annotation, the namespace's annotation, the
-settings, the template's default. A value that is not allowed is an error, never a silent default.
+settings, the template's default. A value that is not allowed is an error, never a silent default. What somebody sets
+who may not, by the parameter's `from`, counts for nothing, and a warning says so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.schema import allowed, value_of
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import UNSET, Template
+from injector.templates.template import UNSET, Parameter, Template
 
 _WARNING = 120
 
@@ -59,19 +60,22 @@ def resolve(
             return defaults
     warnings: list[str] = []
     given: dict[str, tuple[str, Any]] = {}
-    sources: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
-        ("setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
-        ("namespace annotation", suffix, namespace_annotations, suffix),
-        ("pod annotation", suffix, pod_annotations, suffix),
-        ("option", "", overrides or {}, ""),
+    sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
+        ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
+        ("namespace", "namespace annotation", suffix, namespace_annotations, suffix),
+        ("pod", "pod annotation", suffix, pod_annotations, suffix),
+        ("", "option", "", overrides or {}, ""),
     )
-    for kind, shown, values, prefix in sources:
+    for setter, kind, shown, values, prefix in sources:
         for key, raw in values.items():
             if not key.startswith(prefix):
                 continue
             name = key[len(prefix) :]
             if name in parameters:
-                given[name] = (f"{kind} {shown}{name}", raw)
+                if setter and setter not in parameters[name].setters:
+                    warnings.append(_cut(f"{only(parameters[name])} may set {shown}{name}; the {kind} is ignored"))
+                else:
+                    given[name] = (f"{kind} {shown}{name}", raw)
             else:
                 rest = hint(name, parameters, "there are")
                 warnings.append(_cut(f"{kind} {shown}{name}: no such parameter{rest}"))
@@ -90,7 +94,7 @@ def resolve(
         elif parameter.required:
             raise InjectionError(
                 Reason.BAD_PARAMETER,
-                f"template {template.name} needs {name} ({allowed(parameter)}): set annotation {suffix}{name}",
+                f"template {template.name} needs {name} ({allowed(parameter)}): {_where_to_set(parameter, suffix)}",
             )
         else:
             origin, value = "", None
@@ -98,6 +102,19 @@ def resolve(
         origins[name] = origin
     result = Resolved(resolved, tuple(warnings), origins)
     return _DEFAULTS.put(template, result) if plain else result
+
+
+def only(parameter: Parameter) -> str:
+    """Who may set a parameter that not everybody may, to stand before "may set it"."""
+    return f"only {' and '.join(f'the {who}' for who in parameter.setters)}"
+
+
+def _where_to_set(parameter: Parameter, suffix: str) -> str:
+    if "pod" in parameter.setters:
+        return f"set annotation {suffix}{parameter.name}"
+    if "namespace" in parameter.setters:
+        return f"set the namespace's annotation {suffix}{parameter.name}"
+    return "an admin sets it in the injector's settings"
 
 
 def _cut(text: str) -> str:

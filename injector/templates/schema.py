@@ -7,27 +7,28 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.templates.formats import FORMATS
+from injector.templates.keywords import keyword_values, patterns_in, validator
+from injector.templates.patterns import check_pattern
 from injector.templates.spelling import hint, shortened
-from injector.templates.template import UNSET, Parameter
+from injector.templates.template import SETTERS, UNSET, Parameter
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _LONGEST = 128 * 1024
 
-_CHECKER = FormatChecker(formats=())
-for _name, _format in FORMATS.items():
-    _CHECKER.checks(_name)(_format.allows)
-
 
 def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
-    """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args."""
+    """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args,
+    and the kind of mistake where it is none of the parameter's own.
+    """
     if declaration.get("type") not in TYPES:
         raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}")
-    schema = {k: v for k, v in declaration.items() if k != "required" or not isinstance(v, bool)}
-    for path, found in _formats(schema, ()):
+    setters = _setters(declaration.get("from"))
+    schema = {k: v for k, v in declaration.items() if k != "from" and (k != "required" or not isinstance(v, bool))}
+    for path, found in keyword_values(schema, "format"):
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
     try:
@@ -36,13 +37,18 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     unknown = sorted(set(schema) - _KEYWORDS)
     if unknown:
-        raise ValueError((unknown[0],), f"unknown key {unknown[0]}{hint(unknown[0], _KEYWORDS | {'required'})}")
-    check = Draft202012Validator(schema, format_checker=_CHECKER)
+        raise ValueError((unknown[0],), f"unknown key {unknown[0]}{hint(unknown[0], _KEYWORDS | {'required', 'from'})}")
+    for path, pattern in patterns_in(schema):
+        try:
+            check_pattern(pattern)
+        except ValueError as error:
+            raise ValueError(path, f"the pattern {shortened(pattern)} {error}", "limit") from None
+    check = validator(schema)
     required = declaration.get("required") is True
     default = declaration.get("default", UNSET)
     if default is None:
         default = UNSET
-    made = Parameter(name, schema, str(declaration.get("description", "")), default, required, check)
+    made = Parameter(name, schema, str(declaration.get("description", "")), default, required, setters, check)
     if default is not UNSET:
         if required:
             raise ValueError(("required",), "a parameter that is required needs no default")
@@ -50,6 +56,18 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         if wrong is not None:
             raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}")
     return made
+
+
+def _setters(value: Any) -> tuple[str, ...]:
+    """Who may set a parameter, by its `from`."""
+    if value is None:
+        return SETTERS
+    if not isinstance(value, list) or not value:
+        raise ValueError(("from",), f"from has to be a list of who may set it: {', '.join(SETTERS)}")
+    for index, name in enumerate(value):
+        if name not in SETTERS:
+            raise ValueError(("from", index), f"from: {shortened(name)} is none of {', '.join(SETTERS)}")
+    return tuple(name for name in SETTERS if name in value)
 
 
 def _schema_words(error: SchemaError) -> str:
@@ -190,21 +208,3 @@ _LIMITS = {
     "maxItems": "with items up to",
     "pattern": "that matches",
 }
-
-
-def _formats(schema: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
-    """Every `format` in a schema with its path; values of `default`, `enum` and the like are no schemas."""
-    found: list[tuple[tuple[Any, ...], Any]] = []
-    if isinstance(schema, Mapping):
-        for key, value in schema.items():
-            if key == "format":
-                found.append(((*path, key), value))
-            elif key == "properties" and isinstance(value, Mapping):
-                for name, inner in value.items():
-                    found += _formats(inner, (*path, key, name))
-            elif key not in ("default", "enum", "const", "examples"):
-                found += _formats(value, (*path, key))
-    elif isinstance(schema, list):
-        for index, value in enumerate(schema):
-            found += _formats(value, (*path, index))
-    return found

@@ -15,6 +15,7 @@ from injector.settings import Settings
 from injector.templates import trial as trials
 from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
+from injector.templates.parameters import only
 from injector.templates.schema import value_of
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
@@ -123,6 +124,8 @@ def _check_settings(
                 rest = hint(key, template.parameters)
                 problems.append(SettingsError(f"settings: parameters.{name}.{key}: no such parameter{rest}"))
                 continue
+            if "settings" not in parameter.setters:
+                warnings.append(f"settings: parameters.{name}.{key} is ignored: {only(parameter)} may set it")
             try:
                 value_of(parameter, value)
             except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -32,10 +33,18 @@ def cut(message: str, length: int = 500) -> str:
 
 def shortened(value: object, length: int = 40) -> str:
     """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else _spelled(value)
     text = "".join(c if c.isprintable() else "?" for c in text[: length + 1])
     text = text if len(text) <= length else text[: length - 3] + "..."
     return f'"{text}"' if isinstance(value, str) else text
+
+
+def _spelled(value: object) -> str:
+    """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; as Python does where they have no word for it."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return repr(value)
 
 
 def _plain(name: str) -> str:

@@ -16,6 +16,7 @@ import yaml
 
 from injector.pods.overlay import Replace
 from injector.templates.faults import FaultError, LimitError
+from injector.templates.text import Quoted
 from injector.templates.yaml import Builder, Node, compose
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -77,7 +78,13 @@ class Whole(Plan):
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The value with its own type."""
-        return values[self.index]
+        value = values[self.index]
+        if type(value) is Quoted:
+            raise FaultError(
+                "a value for a shell stands alone here, where no shell takes its quotes away; leave shell_quote out, "
+                "or write it within the script that it belongs to"
+            ).at(self.offset, self.index)
+        return value
 
 
 class Mixed(Plan):

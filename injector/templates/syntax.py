@@ -8,6 +8,7 @@ has no hook (loops, comparisons, `~`, slices, methods), a call of a checked func
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,7 @@ _ALLOWED = (
     nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare, nodes.Operand, nodes.Add, nodes.Sub,
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
+_INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
 _PATH_ROOTS = NAMES - {"containers", "ports", "native"}
 
 
@@ -60,12 +62,14 @@ class Facts:
     params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
     names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
     warns: int = 0  #: the code of a call of warn()
+    strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
 
 
 def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
     """Check a tree and change it in place. Raises ForbiddenError."""
     checker = _Checker(document, files)
     checker.visit(tree)
+    checker.check_strings()
     return checker.facts
 
 
@@ -83,6 +87,27 @@ class _Checker(NodeTransformer):
                 REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno or first_offset(node)
             )
         return super().generic_visit(node, *args, **kwargs)
+
+    # ------------------------------------------------------------------------------------- holes within strings
+
+    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+        if isinstance(node.value, str) and "{{" in node.value:
+            self.facts.strings.append((node.value, node.lineno))
+        return node
+
+    def check_strings(self) -> None:
+        """Refuse a hole within a string within a hole: it would be written as it stands.
+
+        Braces for somebody else, such as `{{ "{{ $labels.job }}" }}`, name nothing of a template's.
+        """
+        known = NAMES | self.facts.assigned
+        for text, code in self.facts.strings:
+            if any(found[1] in known for found in _INNER_HOLE.finditer(text)):
+                raise ForbiddenError(
+                    'a hole within a string within a hole would be written as it stands; join with ~, as in "port-" ~ '
+                    "params.port",
+                    code,
+                )
 
     # ---------------------------------------------------------------------------------------- names and paths
 

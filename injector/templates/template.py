@@ -26,6 +26,8 @@ class _Unset:
         return "UNSET"
 
 
+#: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
+SETTERS: Final = ("pod", "namespace", "settings")
 #: The default of a parameter that has none.
 UNSET: Final = _Unset()
 
@@ -42,6 +44,7 @@ class Parameter:
     description: str = ""
     default: Any = UNSET
     required: bool = False
+    setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
     check: Any = field(default=None, repr=False, compare=False)  #: the compiled schema, see `parameters`
 
     @property

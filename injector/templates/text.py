@@ -47,11 +47,11 @@ def check_harmless(value: Any) -> str:
     if kind is bool:
         word = "true" if value else "false"
         raise FaultError(
-            f'a boolean has no one spelling in a text file; write {{{{ "on" if x else "off" }}}} (it is {word})'
+            f'a boolean has no one spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
         )
     if value is None:
-        raise FaultError("a null in a text file; give it a `| default(...)`, or leave the line out with {% if %}")
-    raise FaultError("a list or mapping in a text file; loop over it with {% for %}, or use `| json_quote`")
+        raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
+    raise FaultError("a list or mapping in a text; loop over it with {% for %}, or use `| json_quote`")
 
 
 def nginx_quote(value: Any) -> Quoted:
@@ -91,6 +91,9 @@ QUOTING: dict[str, Callable[[Any], Quoted]] = {
     "ini_value": ini_value,
     "shell_quote": shell_quote,
 }
+
+#: Those for a language that stands within a string of a YAML document: a script, a text that is JSON.
+EMBEDDED: dict[str, Callable[[Any], Quoted]] = {"json_quote": json_quote, "shell_quote": shell_quote}
 
 
 def _filters() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from injector.authoring.schemas.parts import Schema
 from injector.templates.formats import FORMATS
 from injector.templates.schema import TYPES
+from injector.templates.template import SETTERS
 
 _SCHEMA: Schema = {"$ref": "#/$defs/schema"}
 _SCHEMAS: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
@@ -82,6 +83,13 @@ def parameter_schema() -> Schema:
     properties: dict[str, Any] = {
         "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
         **_keywords(),
+        "from": {
+            "type": ["array", "null"],
+            "minItems": 1,
+            "items": {"enum": list(SETTERS)},
+            "description": "Who may set it: the pod's annotation, its namespace's, the settings; all three where this "
+            "is left out. What others set is ignored, with a warning.",
+        },
         "required": {
             "type": ["boolean", "array"],
             "items": {"type": "string"},

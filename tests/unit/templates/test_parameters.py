@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.errors import InjectionError
+from injector.errors import InjectionError, TemplateError
+from injector.pods.context import Cluster
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.formats import FORMATS
 from injector.templates.parameters import resolve
+from injector.templates.snapshot import build_snapshot
 from injector.templates.template import Template
 from tests.unit.templates.build import template
 
@@ -153,6 +155,122 @@ FORMAT_CASES = {
         ["", "Nginx", "nginx:", "nginx:a b", "nginx\n", "a//b", "/a", "https://a/b", "a@sha256:1", "nginx:1 # x", "-a"],
     ),
 }  # fmt: skip
+
+
+SETTINGS = Settings(parameters={"sample": {"v": "settings"}})
+
+
+@pytest.mark.parametrize(
+    ("setters", "expected", "told"),
+    [
+        (None, "pod", []),
+        (["settings", "namespace", "pod"], "pod", []),
+        (["namespace", "settings"], "namespace", ["only the namespace and the settings may set sample.sidecar.injector/v; the pod annotation is ignored"]),
+        (["settings"], "settings", ["only the settings may set sample.sidecar.injector/v; the namespace annotation is ignored", "only the settings may set sample.sidecar.injector/v; the pod annotation is ignored"]),
+        (["pod"], "pod", ["only the pod may set parameters.sample.v; the setting is ignored", "only the pod may set sample.sidecar.injector/v; the namespace annotation is ignored"]),
+    ],
+)  # fmt: skip
+def test_who_may_set_a_parameter(setters: list[str] | None, expected: str, told: list[str]) -> None:
+    one = made(v={"type": "string", **({"from": setters} if setters else {})})
+    found = resolve(one, {f"{_KEY}v": "pod"}, {f"{_KEY}v": "namespace"}, SETTINGS)
+    assert (found.values["v"], list(found.warnings)) == (expected, told)
+    assert resolve(one, {f"{_KEY}v": "pod"}, {}, Settings(), {"v": "option"}).values["v"] == "option"
+
+
+def test_what_a_pod_may_not_set_is_not_looked_at() -> None:
+    one = made(v={"type": "integer", "default": 1, "from": ["settings"]})
+    assert resolve(one, {f"{_KEY}v": "no number"}, {}, Settings()).values["v"] == 1
+
+
+@pytest.mark.parametrize(
+    ("setters", "words"),
+    [
+        (["pod"], "set annotation sample.sidecar.injector/v"),
+        (["namespace", "settings"], "set the namespace's annotation sample.sidecar.injector/v"),
+        (["settings"], "an admin sets it in the injector's settings"),
+    ],
+)
+def test_a_missing_one_is_asked_of_those_who_may_set_it(setters: list[str], words: str) -> None:
+    with pytest.raises(InjectionError, match=words):
+        resolve(made(v={"type": "string", "required": True, "from": setters}), {}, {}, Settings())
+
+
+def test_settings_that_set_what_they_may_not_are_told() -> None:
+    sources = {"sample": {"template.yaml": "parameters: {v: {type: string, from: [pod]}}", "overlay.yaml.j2": "{}"}}
+    built = build_snapshot(SETTINGS, sources, Cluster(), trial=False)
+    assert built.warnings[-1] == "settings: parameters.sample.v is ignored: only the pod may set it"
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw"),
+    [
+        ({"type": "string", "pattern": "^a$"}, "a\n"),
+        ({"type": "array", "items": {"type": "string", "pattern": "^a$"}}, '["a\\n"]'),
+        ({"type": "object", "propertyNames": {"pattern": "^a$"}}, '{"a\\n": 1}'),
+        ({"type": "object", "additionalProperties": {"pattern": "^a$"}}, '{"x": "a\\n"}'),
+        (
+            {"type": "array", "items": {"patternProperties": {"^a$": True}, "additionalProperties": False}},
+            '[{"a\\n": 1}]',
+        ),
+        ({"type": "array", "items": {"patternProperties": {"^a$": False}}}, '[{"a": 1}]'),
+        ({"type": "string", "not": {"pattern": "^[^a]*$"}}, "b"),
+        *(({"type": "string", "format": name}, f"{cases[0][0]}\n") for name, cases in FORMAT_CASES.items()),
+        ({"type": "string", "format": "cidr"}, "fe80::%\n/64"),
+        ({"type": "string", "pattern": "a"}, "a" * 2049),
+        ({"type": "object", "propertyNames": {"pattern": "a"}}, '{"' + "a" * 2049 + '": 1}'),
+        ({"type": "array", "items": {"patternProperties": {"a": True}}}, '[{"' + "a" * 2049 + '": 1}]'),
+    ],
+)
+def test_a_pattern_sees_the_whole_of_a_value(schema: dict[str, Any], raw: str) -> None:
+    refused(schema, raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "fits"),
+    [
+        ('[1, true, "1", null, [1], {"a": 1}, {"a": true}]', True),
+        ("[1, 1.0]", False),
+        ('[{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]', False),
+        ("[[true], [1]]", True),
+        ("[" + ",".join(f'{{"a":{n}}}' for n in range(9_000)) + "]", True),
+    ],
+)
+def test_unique_items_of_any_kind_and_number(raw: str, fits: bool) -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    if fits:
+        assert len(value(schema, raw)) > 1
+    else:
+        refused(schema, raw)
+
+
+def test_what_a_pattern_property_does_not_name_is_additional() -> None:
+    schema = {
+        "type": "array",
+        "items": {
+            "patternProperties": {"^a": {"type": "integer"}},
+            "properties": {"b": {}},
+            "additionalProperties": {"type": "boolean"},
+        },
+    }
+    assert value(schema, '[{"a1": 1, "b": "x", "c": true}]') == [{"a1": 1, "b": "x", "c": True}]
+    assert "[0].c" in refused(schema, '[{"c": 1}]')
+    assert "[0].a1" in refused(schema, '[{"a1": true}]')
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(a+)+$"},
+        {"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}},
+        {"type": "object", "propertyNames": {"pattern": "^(a+)+$"}},
+        {"type": "object", "properties": {"pattern": {"pattern": "^(a+)+$"}}},
+        {"type": "object", "anyOf": [{"patternProperties": {"^(a+)+$": True}}]},
+    ],
+)
+def test_a_slow_pattern_is_refused_when_it_is_loaded(schema: dict[str, Any]) -> None:
+    with pytest.raises(TemplateError, match=r"the pattern \"\^\(a\+\)\+\$\" can read one text in more ways") as caught:
+        made(v=schema)
+    assert caught.value.rule == "limit"
 
 
 @pytest.mark.parametrize("name", FORMAT_CASES)

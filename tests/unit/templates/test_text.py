@@ -66,9 +66,72 @@ def test_quoted_values_go_through_macros() -> None:
     assert file("x.conf", text, {"v": 'a "b" \\'}) == 'set "a \\"b\\" \\\\";\n"a \\"b\\" \\\\"'
 
 
-def test_in_documents_there_is_nothing_to_quote() -> None:
+@pytest.mark.parametrize("name", ["nginx_quote", "ini_value"])
+def test_in_documents_there_is_nothing_to_quote(name: str) -> None:
     with pytest.raises(TemplateError, match="it is for text files"):
-        overlay("a: {{ params.v | nginx_quote }}", {"v": "x"})
+        overlay(f"a: {{{{ params.v | {name} }}}}", {"v": "x"})
+
+
+def script(text: str, value: str) -> str:
+    """The script of a container, as it is rendered."""
+    made = overlay(f"spec: {{containers: [{{name: x, command: [sh, -c, {text}]}}]}}", {"v": value})
+    found: str = made["spec"]["containers"][0]["command"][2]
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"printf %s {{ params.v | shell_quote }}"',
+        "'printf %s {{ params.v | shell_quote }}'",
+        '"{% set quoted = params.v | shell_quote %}printf %s {{ quoted }}"',
+        '{{ "printf %s " ~ (params.v | shell_quote) }}',
+        '"printf %s {{ [params.v] | map("shell_quote") | join(" ") }}"',
+        '"{% macro say(v) %}printf %s {{ v | shell_quote }}{% endmacro %}{{ say(params.v) }}"',
+    ],
+)
+@pytest.mark.parametrize("value", ["a b", "$(id)", "'; id; '", "`id`", "x\ny", "", '"', "\\"])
+def test_a_script_within_a_document_takes_a_value_as_one_word(text: str, value: str) -> None:
+    done = subprocess.run(["sh", "-c", script(text, value)], capture_output=True, check=True)
+    assert done.stdout.decode() == value
+
+
+def test_a_script_in_a_block_scalar() -> None:
+    made = overlay("a: |\n  set -e\n  printf %s {{ params.v | shell_quote }}\n", {"v": "$(id)"})
+    assert made["a"] == "set -e\nprintf %s '$(id)'\n"
+
+
+def test_a_word_of_a_shell_does_not_stand_alone() -> None:
+    with pytest.raises(InjectionError, match=r"overlay\.yaml\.j2:1:\d+: a value for a shell stands alone here"):
+        script("{{ params.v | shell_quote }}", "x")
+    assert script('"{{ params.v | shell_quote }}"', "x") == "'x'"
+
+
+def test_json_within_a_document() -> None:
+    made = overlay('a: "{\\"k\\": {{ params.v | json_quote }}}"\nb: {{ params.v | json_quote }}', {"v": 'a"\n</'})
+    assert json.loads(made["a"]) == {"k": 'a"\n</'}
+    assert json.loads(made["b"]) == 'a"\n</'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{ deny("add the label {{ params.v }}") }}',
+        'a: "{{ "port-{{ params.v }}" }}"',
+        'a: {{ ["{{ object.metadata.name }}"] }}',
+        "{% for port in ports %}\na: {{ 'x{{ port }}' }}\n{% endfor %}",
+        "{% set x = 'x{{- params.v }}' %}",
+    ],
+)
+def test_a_hole_within_a_string_within_a_hole_is_an_error(text: str) -> None:
+    with pytest.raises(TemplateError, match=r"join with ~") as caught:
+        overlay(text, {"v": "x"})
+    assert caught.value.place is not None and caught.value.place.column > 1
+
+
+def test_braces_for_somebody_else_are_a_string_like_any() -> None:
+    text = "a: \"{{ '{{ $labels.job }}' }} {{ '{{' }} {{ '{{ .Values.x }}' }} {{ '{{ job }}' }}\""
+    assert overlay(text)["a"] == "{{ $labels.job }} {{ {{ .Values.x }} {{ job }}"
 
 
 @settings(max_examples=300, deadline=None)
