@@ -12,8 +12,8 @@ from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import Plan, TemplateRun, find_suites, run_suites
 from injector.authoring.cases.select import Choice, chosen_by
+from injector.cli.case_report import show, summary
 from injector.cli.counts import Progress
-from injector.cli.test_report import show, summary
 from injector.errors import DocumentError
 
 

@@ -63,7 +63,10 @@ def _without_receipt(pod: Object, settings: Settings) -> Object:
 
 
 def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: bool) -> tuple[Problem | None, bool]:
-    """What is not as in the golden file of a case, and whether the file was written (only with `update`)."""
+    """What is not as in the golden file of a case, and whether the file was written (only with `update`).
+
+    Raises DocumentError where it cannot be read or written.
+    """
     name = checked.case.expect.golden
     assert name is not None  # noqa: S101
     file = folder / TESTS / name

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from injector.authoring.cases.suite import TESTS
 from injector.authoring.reference import BEGIN, with_section
 from injector.authoring.scaffold.renaming import LongNameError, renamed
 from injector.authoring.schemas import schema_of
@@ -37,9 +38,9 @@ def scaffold(name: str, original: Path) -> dict[str, str]:
     load.
     """
     files = read_folder(original)
-    cases = original / "tests"
+    cases = original / TESTS
     if cases.is_dir():
-        files |= {f"tests/{file}": text for file, text in read_folder(cases).items()}
+        files |= {f"{TESTS}/{file}": text for file, text in read_folder(cases).items()}
     try:
         files = renamed(files, original.resolve().name, name)
     except LongNameError as error:
@@ -47,7 +48,7 @@ def scaffold(name: str, original: Path) -> dict[str, str]:
     for path, text in files.items():
         if path == MANIFEST:
             files[path] = _with_schema(text, ".schemas/template.json")
-        elif path.startswith("tests/") and _CASES.search(text):
+        elif path.startswith(f"{TESTS}/") and _CASES.search(text):
             files[path] = _with_schema(text, "../.schemas/case.json")
     template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
     if BEGIN in files.get("README.md", ""):

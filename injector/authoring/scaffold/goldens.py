@@ -13,7 +13,7 @@ from injector.authoring.cases.suite import read_suite
 def write_goldens(folder: Path) -> None:
     """Write the golden file of each case that has one. A case that cannot be run will say so when it is.
 
-    Raises DocumentError for a file that cannot be written.
+    Raises DocumentError for a file that cannot be written, TemplateError for a template that does not load.
     """
     bench = Bench(folder, str(folder))
     for checked in read_suite(folder, str(folder)).cases:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from injector.authoring.cases.suite import TESTS
 from injector.templates.template import OVERLAY
 
 #: Kubernetes API reference: a port's name is an IANA service name, a container's and a volume's a DNS label.
@@ -75,7 +76,7 @@ def _with_name(path: str, text: str, old: str, new: str) -> str:
         # a port that is called just so, and where it is meant
         text = re.sub(rf"""(\bname: ["']?){name}(?=["']?, containerPort:)""", rf"\g<1>{port}", text)
         text = re.sub(rf"""(\bport: ["']?){name}{_END}""", rf"\g<1>{port}", text)
-    for place in (*_PLACES, *(_SAID if path.startswith("tests/") else ())):
+    for place in (*_PLACES, *(_SAID if path.startswith(f"{TESTS}/") else ())):
         pattern = re.compile(place.replace("NAME", name), re.MULTILINE)
         text = pattern.sub(lambda found: _last(found[0], old, new), text)
     word = re.compile(rf"(?<![\w./-]){name}(?![\w./-])")

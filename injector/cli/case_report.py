@@ -9,6 +9,7 @@ import click
 from injector.authoring.cases.coverage import Coverage
 from injector.authoring.cases.run import Result
 from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.cases.suite import TESTS
 from injector.cli.counts import counted
 from injector.cli.problems import words_of_problems
 from injector.templates.problem import Problem
@@ -25,7 +26,7 @@ def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
             elif verbose:
                 click.echo(f"{click.style('passed', fg='green')} {result.checked.label} ({result.seconds:.2f} s)")
             if result.written:
-                click.echo(f"written {run.path.rstrip('/')}/tests/{result.written}")
+                click.echo(f"written {run.path.rstrip('/')}/{TESTS}/{result.written}")
         if coverage and run.coverage is not None:
             _missed(run, run.coverage)
         if run.results or run.problems or not run.left_out:
