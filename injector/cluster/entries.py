@@ -39,10 +39,17 @@ _NOT_OF_A_CONTROLLER = {
     "name": "not-of-a-controller",
     "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
 }
-#: Neither a new annotation on the workload itself nor a status changes what its pods will be.
-_SPEC_CHANGES = {
-    "name": "spec-changes",
-    "expression": "request.operation == 'CREATE' || object.spec != oldObject.spec",
+#: A new status is nothing new. What stands on the workload itself is: people put there by mistake what is for its pods.
+_SOMETHING_IS_NEW = {
+    "name": "something-is-new",
+    "expression": " || ".join(
+        (
+            "request.operation == 'CREATE'",
+            "object.spec != oldObject.spec",
+            "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})",
+            "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
+        )
+    ),
 }
 
 
@@ -100,7 +107,7 @@ def entries(settings: Settings, installation: Installation) -> Entries:
                 "name": installation.entry_name("advice"),
                 "failurePolicy": "Ignore",
                 "namespaceSelector": _namespaces(settings, installation, "In", label.enabled, label.required),
-                "matchConditions": [_NOT_OF_A_CONTROLLER, _SPEC_CHANGES],
+                "matchConditions": [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW],
             },
         ),
     )

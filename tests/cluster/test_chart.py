@@ -310,15 +310,19 @@ def test_advice_is_asked_for_when_a_person_changes_what_pods_will_be(
     assert calls() == before + 1
     eventually("it has a ReplicaSet", lambda: api.list("ReplicaSet", shop))
     assert calls() == before + 1, "the ReplicaSet of a Deployment was asked about"
-    api.patch("Deployment", "web", {"metadata": {"annotations": {"team": "a"}}}, shop)
-    assert calls() == before + 1, "nothing about its pods changed"
+    eventually("it has a status", lambda: api.get("Deployment", "web", shop)["status"].get("observedGeneration"))
+    api.patch("Deployment", "web", {"metadata": {"finalizers": []}}, shop)
+    assert calls() == before + 1, "nothing changed that advice could be about"
     api.patch("Deployment", "web", {"spec": {"template": {"metadata": {"annotations": {"team": "a"}}}}}, shop)
     assert calls() == before + 2
+    # an annotation that is meant for the pods, in the wrong place
+    api.patch("Deployment", "web", {"metadata": {"annotations": {"sidecar.injector/inject": "yes"}}}, shop)
+    assert calls() == before + 3
     cron = {"schedule": "* * * * *", "jobTemplate": {"spec": job_spec()}}
     api.create({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": cron}, shop)
-    assert calls() == before + 3
+    assert calls() == before + 4
     api.create(deployment("web"), plain)
-    assert calls() == before + 3, "a namespace without a label was asked about"
+    assert calls() == before + 4, "a namespace without a label was asked about"
 
 
 def job_spec() -> Object:

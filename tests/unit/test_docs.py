@@ -338,11 +338,13 @@ def test_webhooks_go_by_the_default_names() -> None:
     assert lists == {s.yes_values, s.no_values}
     label = s.namespace_label
     selectors = {tuple(found.split(", ")) for found in re.findall(rf"key: {label.key}, .*?\[(.*?)\]", text)}
-    assert selectors == {(label.enabled,), (label.required,), (label.enabled, label.required, label.disabled)}
+    both = (label.enabled, label.required)
+    assert selectors == {(label.enabled,), (label.required,), both, (*both, label.disabled)}
     left_out = {tuple(found.split(", ")) for found in re.findall(r"kubernetes.io/metadata.name, .*?\[(.*?)\]", text)}
     assert left_out == {(*s.ignored_namespaces, "sidecar-injector")}
     assert set(re.findall(r"\?'([^']*inject)'", text)) == {s.inject_key}
-    assert set(re.findall(r"path: (/mutate|/validate)", text)) <= {*s.server.mutate_paths, *s.server.validate_paths}
+    paths = {*s.server.mutate_paths, *s.server.validate_paths, *s.server.advise_paths}
+    assert set(re.findall(r"path: (/\w+), port: 443", text)) <= paths
 
 
 # --------------------------------------------------------------------------------------------- every page
