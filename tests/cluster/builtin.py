@@ -67,7 +67,8 @@ class BuiltinInstallation:
         control_plane.wait_for_default_account(self.shop)
         self.port = free_port()
         address = self.api.create(service("injector", self.port), self.name)["spec"]["clusterIP"]
-        self.balancer = Balancer(address, self.port)
+        self.balancer = Balancer(address, self.port, ())
+        self.balancer.__enter__()
         self._log_begin = len(control_plane.log("kube-apiserver"))
 
     # ------------------------------------------------------------ the configurations
@@ -183,7 +184,7 @@ class BuiltinInstallation:
         self.servers.append(server)
         server.start(wait=wait, timeout=90)
         if behind and wait:
-            self.balancer.ports = [*self.balancer.ports, server.port]
+            self.balancer.servers = (*self.balancer.servers, server)
         return server
 
     def leaders(self) -> list[InjectorServer]:
@@ -195,7 +196,7 @@ class BuiltinInstallation:
         for kind in KINDS:
             if self.api.exists(kind, self.name):
                 self.api.delete(kind, self.name)
-        self.balancer.close()
+        self.balancer.__exit__(None, None, None)
         for server in self.servers:
             if server.process:
                 server.process.kill()
@@ -249,7 +250,7 @@ class Stream:
         self._thread.join(60)
 
     def _run(self) -> None:
-        for number in itertools.count():
+        for number in _numbers:
             if self._end.wait(self._pause):
                 return
             try:

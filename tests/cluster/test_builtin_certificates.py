@@ -57,7 +57,7 @@ def test_from_nothing_to_injecting(install: Install) -> None:
     one, two = installation.server(wait=False), installation.server(wait=False)
     for server in (one, two):
         wait_until_ready(server)
-    installation.balancer.ports = [one.port, two.port]
+    installation.balancer.servers = (one, two)
     held = wait_in_order(installation)
     assert held.serving
     made = eventually("pods are injected", lambda: installation.api.create(pod("first"), installation.shop))

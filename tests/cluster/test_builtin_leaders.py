@@ -1,0 +1,196 @@
+"""Leaders that die in the middle of each step of the built-in certificates, and the next one that completes it.
+
+Two servers answer the reviews all the time; they may not touch the Lease, so that whoever leads can be killed without
+losing a review that it was about to answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from cryptography.x509 import Certificate
+
+from injector.cluster.held import Held
+from injector.cluster.issue import new_authority, pem_of, service_names, sign
+from tests.cluster.builtin import (
+    KINDS,
+    SECRET,
+    BuiltinInstallation,
+    Prober,
+    Stream,
+    number,
+    wait_in_order,
+    wait_until_ready,
+)
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.processes import eventually
+from tests.cluster.server import InjectorServer
+
+HOUR = datetime.timedelta(hours=1)
+Bundle = tuple[Certificate, ...]
+
+
+def installed(control_plane: ControlPlane, folder: Path, **certificates: float) -> BuiltinInstallation:
+    """Two servers behind the Service that never lead, and certificates by a leader that has ended."""
+    made = BuiltinInstallation(control_plane, folder, leaseSeconds=3, settleSeconds=1, **certificates)
+    made.configure()
+    servers = [made.server(leads=False, wait=False), made.server(leads=False, wait=False)]
+    leader = made.server(behind=False)
+    for server in servers:
+        wait_until_ready(server)
+    made.balancer.servers = tuple(servers)
+    wait_in_order(made)
+    leader.stop()
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ from each state
+
+
+@dataclass(frozen=True)
+class State:
+    """What the one before has left behind: the Secret (None: none), and the bundles of the two configurations."""
+
+    secret: Held | None
+    bundles: tuple[Bundle, Bundle]
+
+
+def worn(names: tuple[str, ...], now: datetime.datetime) -> Held:
+    """A certificate and its authority, both past two thirds of their lives."""
+    authority = new_authority("worn", now - 4 * HOUR, now + HOUR)
+    return Held(sign(authority, names, now - 4 * HOUR, now + HOUR), authority)
+
+
+def states(names: tuple[str, ...]) -> dict[str, tuple[Held, State]]:
+    """What is served at first, and each state that a leader can die in, by the write that was its last."""
+    now = datetime.datetime.now(datetime.UTC)
+    before = worn(names, now)
+    assert before.authority
+    upcoming = new_authority("upcoming", now, now + 9 * HOUR)
+    made = replace(before, next=upcoming)
+    used = Held(sign(upcoming, names, now, now + HOUR), upcoming, None, before.bundle)
+    ended = new_authority("ended", now - 4 * HOUR, now - HOUR)
+    outlived = Held(used.serving, upcoming, None, (ended.certificate,))
+    lost = Held(None, None, upcoming, before.bundle)
+    found: dict[str, tuple[Held, State]] = {
+        "before": (before, State(before, (before.bundle, before.bundle))),
+        "authority made": (before, State(made, (before.bundle, before.bundle))),
+        "in one bundle": (before, State(made, (made.bundle, before.bundle))),
+        "in the other bundle": (before, State(made, (before.bundle, made.bundle))),
+        "in both bundles": (before, State(made, (made.bundle, made.bundle))),
+        "authority used": (before, State(used, (made.bundle, made.bundle))),
+        "old one ended": (used, State(outlived, (outlived.bundle, outlived.bundle))),
+        "old one dropped": (used, State(replace(used, old=()), (used.bundle[:1], outlived.bundle))),
+        "Secret lost": (before, State(None, (before.bundle, before.bundle))),
+        "Secret lost, authority made": (before, State(lost, (before.bundle, before.bundle))),
+        "Secret lost, in one bundle": (before, State(lost, (lost.bundle, before.bundle))),
+        "Secret lost on the way": (before, State(None, (made.bundle, before.bundle))),
+    }
+    return found
+
+
+@pytest.fixture(scope="module")
+def installation(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BuiltinInstallation]:
+    """With long lives: what is under way is what a test has put there."""
+    made = installed(control_plane, tmp_path_factory.mktemp("built-in"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", states(("x",)))
+def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: str) -> None:
+    first, state = states(service_names("injector", installation.name, "cluster.local"))[name]
+    assert first.serving
+    served = first.serving.certificate.not_valid_after_utc.timestamp()
+    leader: InjectorServer | None = None
+    with Stream(installation) as stream, Prober(installation) as prober:
+        everybody = (*installation.held().bundle, *first.bundle)
+        for kind in KINDS:
+            installation.set_bundle(kind, pem_of(everybody))
+        installation.store(first)
+        eventually("it is served", lambda: all(served == end_of(server) for server in installation.servers[:2]))
+        for kind, bundle in zip(KINDS, state.bundles, strict=True):
+            installation.set_bundle(kind, pem_of(bundle))
+        if state.secret is None:
+            installation.api.delete("Secret", SECRET, installation.name)
+        else:
+            installation.store(state.secret)
+        try:
+            leader = installation.server(wait=False)
+            eventually("it leads", lambda: leader in installation.leaders(), 60)
+            eventually("it is done", lambda: done(installation), 60)
+            time.sleep(0.5)
+        finally:
+            if leader and leader.process:
+                leader.process.kill()
+    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert "Traceback" not in leader.log
+
+
+def end_of(server: InjectorServer) -> float:
+    """When the certificate ends that it serves, in UNIX time."""
+    return number(server, "injector_certificate_not_after_timestamp_seconds")
+
+
+def done(installation: BuiltinInstallation) -> bool:
+    """In order, with an authority that is not worn and none that has ended."""
+    held = installation.held()
+    fresh = held.authority and "worn" not in str(held.authority.certificate.subject)
+    return bool(fresh) and all("ended" not in str(one.subject) for one in held.bundle) and installation.in_order()
+
+
+# ------------------------------------------------------------------------------------------------ at any moment
+
+
+def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """Right after a change that a leader made, or at any moment; whole rotations are completed meanwhile."""
+    chance = random.Random(5)
+    installation = installed(control_plane, tmp_path, lifeSeconds=20, authorityLifeSeconds=45)
+    try:
+        candidates = [installation.server(behind=False, wait=False) for _ in range(2)]
+        authorities: set[Certificate] = set()
+        kills = 0
+        with Stream(installation) as stream, Prober(installation) as prober:
+            end = time.monotonic() + 120
+            while time.monotonic() < end:
+                leaders = installation.leaders()
+                if not leaders:
+                    time.sleep(0.05)
+                    continue
+                wait_for_a_write(installation, chance.uniform(1, 12))
+                time.sleep(chance.choice([0, 0, 0.005, 0.02, 0.1]))
+                assert leaders[0].process
+                leaders[0].process.kill()
+                kills += 1
+                leaders[0].start(wait=False)
+                held = installation.held()
+                authorities |= {held.authority.certificate} if held.authority else set()
+            assert len(candidates) == 2
+        assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+        assert kills >= 8
+        assert len(authorities) >= 3
+        wait_in_order(installation, 90)
+        assert len(prober.served) >= 5
+    finally:
+        installation.close()
+
+
+def wait_for_a_write(installation: BuiltinInstallation, seconds: float) -> None:
+    """Until the Secret or a configuration changes, or so long."""
+
+    def versions() -> list[str]:
+        found = [installation.configuration(kind) for kind in KINDS]
+        found.append(installation.secret() or {"metadata": {"resourceVersion": ""}})
+        return [one["metadata"]["resourceVersion"] for one in found]
+
+    before, end = versions(), time.monotonic() + seconds
+    while time.monotonic() < end and versions() == before:
+        time.sleep(0.005)
