@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from injector.cli.main import cli
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import config_map, deployment, job, pod, wait_until_available, webhook, webhook_configuration
+from tests.cluster.objects import config_map, deployment, pod, wait_until_available, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
@@ -55,7 +55,6 @@ def test_a_fleet(
     try:
         api.create(deployment("web", 3), shop)
         wait_until_available(api, "web", shop)
-        api.create(deployment("bad", annotations={"logger.sidecar.injector/level": "loud"}), shop)
         api.create(pod("elsewhere"), other)
         first = listed(control_plane, "-n", shop)
         states = {(row["workload"], row["state"]) for row in first["pods"]}
@@ -101,7 +100,6 @@ def test_what_failed_and_what_cannot_be_restarted(
     api = control_plane.api
     shop = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "nginx"})
     api.create(pod("bare"), shop)
-    api.create(job("once", restartPolicy="Never", containers=[{"name": "app", "image": "a:1"}]), shop)
     server = injector_server()
     configure_webhooks(shop, webhook("failed.injector.example", server.client_config(), namespace=shop))
     api.create(pod("wrong", annotations={"sidecar.injector/templates": "enovy"}), shop)

@@ -47,7 +47,7 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[V
         )
     elif value is not None and value not in allowed:
         # as typing mistakes go: other letters, a part of the word, another word for it
-        near = get_close_matches(value.lower(), allowed, n=1, cutoff=0.5) or _meant(value, label)
+        near = get_close_matches(value.lower(), allowed, n=1, cutoff=0.7) or _meant(value, label)
         text = f"namespace {name} has {label.key}={value}, which means nothing: its pods are not injected"
         if near:
             yield failed("namespace-label", text, f"kubectl label namespace {name} {label.key}={near[0]} --overwrite")

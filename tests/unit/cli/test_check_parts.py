@@ -1,0 +1,275 @@
+"""The pure parts of `injector check`: differences, choices, misspelt labels, who trusts whom, what is printed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from injector.cli.checks.certificate import bundle_fault, lasting, trusts
+from injector.cli.checks.differences import differences
+from injector.cli.checks.handshake import shake_hands
+from injector.cli.checks.namespaces import misspelt
+from injector.cli.checks.others import goes_by
+from injector.cli.checks.permissions import requests, words_of
+from injector.cli.checks.report import look, show, worst
+from injector.cli.checks.scene import chosen
+from injector.cli.checks.trial import plain_pod
+from injector.cli.checks.verdict import Mark, Section, failed, good, warning
+from injector.cluster.entries import entries
+from injector.cluster.installation import Installation
+from injector.cluster.issue import new_authority, pem_of, sign
+from injector.cluster.live import ClusterError
+from injector.cluster.permissions import permissions
+from injector.errors import SettingsError
+from injector.settings import NamespaceLabel, Settings
+
+HERE = Installation(namespace="edge", name="injector")
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def live(installation=HERE, settings=None):
+    """Entries as an API server returns them: defaults filled in, a caBundle."""
+    made = entries(settings or Settings(), installation)
+    found = copy.deepcopy({entry["name"]: entry for entry in (*made.mutating, *made.validating)})
+    for entry in found.values():
+        entry |= {"objectSelector": {}, "matchPolicy": "Equivalent"}
+        entry["clientConfig"]["caBundle"] = "eA=="
+    return found
+
+
+def test_what_the_api_server_fills_in_is_no_difference():
+    found = live()
+    for entry in (*entries(Settings(), HERE).mutating, *entries(Settings(), HERE).validating):
+        assert list(differences(found[entry["name"]], entry)) == []
+
+
+def test_folded_expressions_and_another_order_are_no_difference():
+    found = live()
+    [expected] = [e for e in entries(Settings(), HERE).mutating if e["name"].startswith("opted-in")]
+    entry = found[expected["name"]]
+    for condition in entry["matchConditions"]:
+        condition["expression"] = condition["expression"].replace(" ", "\n  ")
+    entry["namespaceSelector"]["matchExpressions"].reverse()
+    entry["namespaceSelector"]["matchExpressions"][0]["values"].reverse()
+    assert list(differences(entry, expected)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"failurePolicy": "Fail"}, "failurePolicy is Fail, should be Ignore"),
+        ({"timeoutSeconds": 30}, "timeoutSeconds is 30, should be 5"),
+        ({"sideEffects": "None"}, "sideEffects is None, should be NoneOnDryRun"),
+        ({"reinvocationPolicy": "Never"}, "reinvocationPolicy is Never, should be IfNeeded"),
+        ({"matchPolicy": "Exact"}, "matchPolicy is Exact, should be Equivalent"),
+        ({"admissionReviewVersions": ["v1beta1"]}, 'admissionReviewVersions is ["v1beta1"], should be ["v1"]'),
+        ({"matchConditions": None}, "matchConditions lacks not-a-mirror-pod: "),
+        ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, "namespaceSelector has a=b, which should not be there"),
+        ({"rules": []}, 'rules lacks rule apiGroups "" apiVersions v1 operations CREATE resources pods'),
+        ({"clientConfig": {"url": "https://x/mutate"}}, "it calls https://x/mutate, should call Service edge/injector"),
+        (
+            {"clientConfig": {"service": {"name": "injector", "namespace": "edge", "path": "/x"}}},
+            "clientConfig.service.path is /x, should be /mutate",
+        ),
+    ],
+)
+def test_a_difference_is_named(change, words):
+    expected = entries(Settings(), HERE).mutating[0]
+    found = list(differences(live()[expected["name"]] | change, expected))
+    assert any(text.startswith(words) for text in found), found
+
+
+def test_choices_of_an_admin_are_read_back():
+    selector = {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
+    mine = Installation(
+        namespace="edge",
+        name="injector",
+        port=9000,
+        timeout_seconds=3,
+        enabled_failure_policy="Fail",
+        opted_in_failure_policy="Ignore",
+        namespaces=selector,
+    )
+    assert chosen(HERE, live(mine), entries(Settings(), HERE)) == mine
+    assert chosen(HERE, live(), entries(Settings(), HERE)) == HERE
+    assert chosen(HERE, {}, entries(Settings(), HERE)) == HERE
+
+
+def test_what_one_entry_alone_has_is_no_choice():
+    found = live()
+    first = found["enabled.injector.internal"]
+    first["timeoutSeconds"] = 30
+    first["namespaceSelector"]["matchLabels"] = {"team": "a"}
+    assert chosen(HERE, found, entries(Settings(), HERE)) == HERE
+
+
+@pytest.mark.parametrize(
+    ("labels", "mark", "to_do"),
+    [
+        ({}, None, ""),
+        ({"injection": "enabled"}, None, ""),
+        ({"injection": "enable"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "Enabled"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "require"}, Mark.FAILED, "kubectl label namespace shop injection=required --overwrite"),
+        ({"injection": "true"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "off"}, Mark.FAILED, "kubectl label namespace shop injection=disabled --overwrite"),
+        ({"injection": "blue"}, Mark.WARNING, "say injection=enabled or injection=required or injection=disabled"),
+        ({"injections": "enabled"}, Mark.FAILED, "kubectl label namespace shop injections- injection=enabled"),
+        ({"istio-injection": "enabled"}, None, ""),
+        ({"injector": "x"}, None, ""),
+    ],
+)
+def test_labels_that_are_misspelt(labels, mark, to_do):
+    found = list(misspelt("shop", labels, Settings()))
+    assert [verdict.mark for verdict in found] == ([mark] if mark else [])
+    assert all(verdict.to_do.startswith(to_do) and "shop" in verdict.text for verdict in found)
+
+
+def test_an_ignored_namespace_with_the_label():
+    [verdict] = misspelt("kube-system", {"injection": "required"}, Settings())
+    assert verdict.mark is Mark.WARNING and verdict.to_do == "kubectl label namespace kube-system injection-"
+
+
+@pytest.mark.parametrize(
+    ("selector", "same"),
+    [
+        ({}, False),
+        ({"matchLabels": {"injection": "enabled"}}, True),
+        ({"matchLabels": {"injection": "other"}}, False),
+        ({"matchExpressions": [{"key": "injection", "operator": "In", "values": ["x", "required"]}]}, True),
+        ({"matchExpressions": [{"key": "injection", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "injection", "operator": "NotIn", "values": ["disabled"]}]}, False),
+        ({"matchExpressions": [{"key": "istio-injection", "operator": "In", "values": ["enabled"]}]}, False),
+    ],
+)
+def test_who_goes_by_the_same_label(selector, same):
+    assert goes_by({"namespaceSelector": selector}, NamespaceLabel()) is same
+
+
+def test_every_right_of_a_line_is_asked_for():
+    for line in permissions(HERE):
+        asked = list(requests(line, "edge"))
+        assert len(asked) == len(line.resources) * len(line.verbs) * max(1, len(line.names))
+        assert all(("namespace" in one) != line.everywhere for one in asked)
+        assert {one["verb"] for one in asked} == set(line.verbs)
+        assert all(verb in words_of(line) for verb in line.verbs)
+
+
+# ------------------------------------------------------------------------------------------- certificates
+
+
+def authority(name="a", until=365):
+    return new_authority(name, NOW, NOW + timedelta(days=until))
+
+
+def test_who_trusts_whom():
+    mine, other = authority(), authority("b")
+    served = sign(mine, ["injector.edge.svc"], NOW, NOW + timedelta(days=90)).certificate
+    assert trusts([other.certificate, mine.certificate], [served])
+    assert not trusts([other.certificate], [served])
+    assert not trusts([], [served])
+    assert not trusts([other.certificate], [served, mine.certificate])  # a chain that leads elsewhere
+    assert trusts([served], [served])  # one that is trusted by itself
+
+
+@pytest.mark.parametrize(
+    ("after", "mark"), [(0, Mark.GOOD), (60, Mark.GOOD), (70, Mark.WARNING), (89, Mark.WARNING), (90, Mark.FAILED)]
+)
+def test_days_that_are_left(after, mark):
+    served = sign(authority(), ["x"], NOW, NOW + timedelta(days=90)).certificate
+    [verdict] = lasting(served, NOW + timedelta(days=after))
+    assert verdict.mark is mark
+
+
+def test_a_short_life_is_not_late_from_the_start():
+    served = sign(authority(), ["x"], NOW, NOW + timedelta(hours=1)).certificate
+    assert [v.mark for v in lasting(served, NOW + timedelta(minutes=5))] == [Mark.GOOD]
+    assert [v.mark for v in lasting(served, NOW + timedelta(minutes=55))] == [Mark.WARNING]
+    assert [v.mark for v in lasting(served, NOW - timedelta(hours=1))] == [Mark.FAILED]
+
+
+def test_what_is_wrong_with_a_bundle():
+    assert bundle_fault(b"", NOW) == "caBundle is empty"
+    assert "no certificate" in bundle_fault(b"hello", NOW)
+    ended, good_one = authority(until=1).certificate, authority().certificate
+    later = NOW + timedelta(days=2)
+    assert "caBundle ended at 2026-11-22" in bundle_fault(pem_of([ended]), later)
+    assert bundle_fault(pem_of([ended, good_one]), later) == ""
+
+
+def test_a_handshake_with_nobody():
+    bundle = pem_of([authority().certificate])
+    came = shake_hands("127.0.0.1", 1, "injector.edge.svc", bundle)
+    assert came.certificate is None and came.fault
+    assert shake_hands("127.0.0.1", 1, "x", b"hello").fault == "caBundle holds no certificates"
+
+
+# ----------------------------------------------------------------------------------------------- the report
+
+
+def fine(scene):
+    yield good("fine", "all is well", number=3)
+
+
+def forbidden(scene):
+    yield good("half", "the first half")
+    raise ClusterError("pods: no", status=403, reason="Forbidden")
+
+
+def wrong_settings(scene):
+    raise SettingsError("settings: unknown key x")
+    yield
+
+
+def broken(scene):
+    yield failed("broken", "it is broken", "mend it")
+
+
+def lost(scene):
+    raise ClusterError("https://x cannot be reached")
+    yield
+
+
+def test_a_check_that_cannot_be_done_says_so_and_the_others_go_on():
+    results = look(None, [Section("one", (forbidden, wrong_settings)), Section("two", (broken, fine))])
+    marks = [[verdict.mark for verdict in verdicts] for _, verdicts in results]
+    assert marks == [[Mark.GOOD, Mark.WARNING, Mark.WARNING], [Mark.FAILED, Mark.GOOD]]
+    assert worst(results) is Mark.FAILED
+    assert worst(results[:1]) is Mark.WARNING
+    assert worst([]) is Mark.GOOD
+
+
+def test_without_an_api_server_nothing_more_is_asked():
+    results = look(None, [Section("one", (lost, fine)), Section("two", (fine,))])
+    assert [[verdict.check for verdict in verdicts] for _, verdicts in results] == [["cluster"]]
+
+
+def test_forms_of_the_report(capsys):
+    results = [("one", [good("fine", "all is well", number=3)]), ("two", [warning("w", "know it", "read")]), ("no", [])]
+    show(results, "text")
+    assert capsys.readouterr().out == (
+        "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (1 good, 1 to know, 0 failed)\n"
+    )
+    show(results, "json")
+    data = json.loads(capsys.readouterr().out)
+    assert data["success"] is True
+    assert data["sections"][0]["checks"] == [
+        {"check": "fine", "result": "good", "text": "all is well", "data": {"number": 3}}
+    ]
+    assert data["sections"][1]["checks"][0]["toDo"] == "read"
+
+
+def test_the_pod_that_is_tried_says_yes_where_it_has_to():
+    assert plain_pod(Settings())["metadata"]["annotations"] == {}
+    said = plain_pod(Settings(pod_default="skip", prefix="mine", yes_values=("oui",)))["metadata"]["annotations"]
+    assert said == {"mine/inject": "oui"}
+
+
+@pytest.mark.parametrize("command", ["check", "list", "pause", "resume"])
+def test_without_a_cluster_a_sentence(program, command, tmp_path):
+    done = program(command, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: no cluster: ") and "Traceback" not in done.stderr
