@@ -20,7 +20,7 @@ from tests.cluster.away import rule, user_with
 from tests.cluster.certificates import Authority
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.installed import Installed
+from tests.cluster.installed import OURS, Installed
 from tests.cluster.objects import config_map, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import INJECTOR, PROJECT
@@ -341,3 +341,22 @@ def test_before_an_installation(control_plane: ControlPlane, namespace: Namespac
     lines = [line for section in json.loads(result.stdout)["sections"] for line in section["checks"]]
     [denied] = [line for line in lines if line["result"] == "failed" and line["check"] == "may-install"]
     assert "create clusterroles" in denied["text"] and "create mutatingwebhookconfigurations" in denied["text"]
+
+
+def test_of_two_injectors_one_has_to_be_named(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed
+) -> None:
+    other = namespace()
+    entry = webhook("two.other.example", {"service": {"namespace": other, "name": "x"}}, namespace="nowhere")
+    second = webhook_configuration("second", entry)
+    second["metadata"]["labels"] = OURS
+    control_plane.api.create(second)
+    try:
+        [(text, to_do)] = failing(control_plane).items()
+        assert f"{installed.namespace}, {other}" in text and to_do == "-n names the namespace of one"
+        code, lines = checked(control_plane, "-n", installed.namespace)
+        assert code == 0 and any(text.startswith("second also changes new pods") for text in (x["text"] for x in lines))
+        missing = "no ValidatingWebhookConfiguration with label app.kubernetes.io/name=sidecar-injector calls namespace"
+        assert f"{missing} {other}" in failing(control_plane, "-n", other)
+    finally:
+        control_plane.api.delete(second["kind"], "second")

@@ -44,7 +44,8 @@ def _guarded(check: Check, scene: Scene) -> Iterator[Verdict]:
         if error.status in (401, 403):
             yield warning(name, f"not looked at: {error}", "run it as somebody who may read that")
         elif not error.status:
-            yield failed(_LOST, str(error), "see that the API server can be reached, or name another one (--context)")
+            reach = "see that the API server can be reached, or name another one (--context)"
+            yield failed(_LOST, str(error), reach if error.reason else "-n names the namespace of one")
         else:
             yield failed(name, f"not looked at: {error}", "the API server says why; check again when that is mended")
     except SettingsError as error:
