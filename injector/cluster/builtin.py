@@ -122,6 +122,8 @@ class BuiltinCertificates:
         self._refused = why
         self._metrics.certificates.cell("refused").value += 1
         _log.error("certificate-refused", why=why, in_use="the old one" if self._served else "none")
+        if self._on_trouble:
+            self._on_trouble("certificate-refused", why)
 
     def _lead(self) -> None:
         """This began or ceased to lead: nothing of what a leader remembers is true any more."""

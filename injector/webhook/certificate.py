@@ -24,10 +24,12 @@ from injector.cluster.issue import Pair
 from injector.errors import SettingsError
 from injector.settings import Settings
 from injector.telemetry import Metrics
-from injector.webhook.tls import CertificateWatcher, make_context
+from injector.webhook.tls import CertificateError, CertificateWatcher, make_context
 
 #: Takes a context that new connections are made with from now on. Raises OSError when it cannot be listened with.
 Use = Callable[[ssl.SSLContext], None]
+#: Takes the private key (PEM) of each certificate before it is used.
+OnKey = Callable[[bytes], None]
 
 
 class Source(Protocol):
@@ -57,10 +59,14 @@ class FileSource:
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
         on_trouble: OnTrouble | None = None,
+        on_key: OnKey | None = None,
     ) -> None:
-        files = Path(settings.server.certificate), Path(settings.server.key)
-        self._use = use
-        self._watcher = CertificateWatcher(*files, use, metrics, logger, on_trouble)
+        self._key = Path(settings.server.key)
+        self._then = use
+        self._on_key = on_key
+        self._watcher = CertificateWatcher(
+            Path(settings.server.certificate), self._key, self._use, metrics, logger, on_trouble
+        )
 
     @property
     def why_not(self) -> str:
@@ -70,6 +76,11 @@ class FileSource:
     async def start(self) -> None:
         """Take the first certificate. Raises CertificateError, or OSError from `use`."""
         self._use(self._watcher.first())
+
+    def _use(self, context: ssl.SSLContext) -> None:
+        if self._on_key is not None:
+            self._on_key(self._key.read_bytes())
+        self._then(context)
 
     async def run(self) -> None:
         """Look for ever."""
@@ -91,6 +102,7 @@ class BuiltinSource:
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
         on_trouble: OnTrouble | None = None,
+        on_key: OnKey | None = None,
     ) -> None:
         if client is None or not namespace:
             missing = "a cluster" if client is None else "the injector's own namespace (--namespace)"
@@ -98,6 +110,9 @@ class BuiltinSource:
         self._use = use
         self._metrics = metrics
         self._logger = logger
+        self._on_key = on_key
+        self._on_trouble = on_trouble
+        self._unusable = ""
         self._pairs: asyncio.Queue[Pair] = asyncio.Queue()
         self._certificates = BuiltinCertificates(
             client,
@@ -112,7 +127,7 @@ class BuiltinSource:
     @property
     def why_not(self) -> str:
         """Why there is no certificate yet, one sentence; "" when there is one."""
-        return self._certificates.why_not
+        return self._certificates.why_not or self._unusable
 
     async def start(self) -> None:
         """Begin to watch."""
@@ -120,16 +135,30 @@ class BuiltinSource:
 
     async def run(self) -> None:
         """Hand over each new certificate. Raises OSError when the port is taken."""
-        first = True
+        serving = False
         while True:
             pair = await self._pairs.get()
-            self._use(context_of(pair))
+            try:
+                context = context_of(pair)
+            except CertificateError as error:  # such as a curve that TLS does not have: only by somebody's hand
+                self._refuse(str(error), serving)
+                continue
+            if self._on_key is not None:
+                self._on_key(pair.key_pem)
+            self._use(context)
             end = pair.certificate.not_valid_after_utc
             self._metrics.certificate_end.cell().value = end.timestamp()
-            if not first:
+            if serving:
                 self._metrics.certificates.cell("swapped").value += 1
                 self._logger.info("certificate-swapped", not_after=f"{end.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
-            first = False
+            serving, self._unusable = True, ""
+
+    def _refuse(self, why: str, serving: bool) -> None:
+        self._unusable = "" if serving else why
+        self._metrics.certificates.cell("refused").value += 1
+        self._logger.error("certificate-refused", why=why, in_use="the old one" if serving else "none")
+        if self._on_trouble is not None:
+            self._on_trouble("certificate-refused", why)
 
     async def stop(self) -> None:
         """End, and let another replica lead."""

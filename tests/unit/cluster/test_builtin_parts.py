@@ -1,0 +1,200 @@
+"""Parts of the built-in certificates: patience in a fight, what is read of a configuration, pairs that are none."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import socket
+import ssl
+import threading
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
+from injector.cluster.issue import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
+from injector.cluster.patience import Patience
+from injector.errors import SettingsError
+from injector.settings import parse_settings
+from injector.webhook.certificate import context_of
+from injector.webhook.tls import CertificateError
+
+NOW = datetime.datetime.now(datetime.UTC)
+DAY = datetime.timedelta(days=1)
+ONE, TWO = (new_authority(name, NOW, NOW + DAY) for name in ("one", "two"))
+SERVER = sign(ONE, ["injector.sidecars.svc"], NOW, NOW + DAY)
+
+
+# ------------------------------------------------------------------------------------------------ patience
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def repaired_after(patience: Patience, clock: Clock) -> float:
+    """How long it takes until the next repair, in steps of a quarter of a second."""
+    begin = clock.now
+    while not patience.due:
+        clock.now += 0.25
+    patience.repaired()
+    return clock.now - begin
+
+
+def test_a_fight_is_given_more_and_more_time() -> None:
+    clock = Clock()
+    patience = Patience(1, 300, clock)
+    pauses = [repaired_after(patience, clock) for _ in range(14)]
+    assert pauses == [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+    assert patience.fighting
+    clock.now += 599
+    assert patience.due and patience.fighting
+    clock.now += 2
+    assert patience.due and not patience.fighting
+    assert [repaired_after(patience, clock) for _ in range(3)] == [0, 0, 1]
+
+
+def test_one_mistake_a_day_is_no_fight() -> None:
+    clock = Clock()
+    patience = Patience(1, 300, clock)
+    for _ in range(20):
+        assert repaired_after(patience, clock) == 0
+        clock.now += 86400
+
+
+# ------------------------------------------------------------------------------------------------ configurations
+
+
+def configuration(*webhooks: dict[str, Any], fields: tuple[dict[str, Any], ...] = ()) -> Configuration:
+    metadata = {"name": "sidecar-injector", "resourceVersion": "7", "managedFields": list(fields)}
+    bundles = Bundles(None, "sidecar-injector", ("injector", "sidecars"), lambda: None)  # type: ignore[arg-type]
+    return bundles._keeper("MutatingWebhookConfiguration")({"metadata": metadata, "webhooks": list(webhooks)})
+
+
+def entry(
+    name: str, pem: bytes | None = None, service: str = "injector", namespace: str = "sidecars"
+) -> dict[str, Any]:
+    config: dict[str, Any] = {"service": {"name": service, "namespace": namespace}}
+    if pem is not None:
+        config["caBundle"] = base64.b64encode(pem).decode()
+    return {"name": name, "clientConfig": config}
+
+
+def test_only_entries_that_call_the_service_count() -> None:
+    found = configuration(
+        entry("ours"),
+        entry("other", service="other"),
+        entry("elsewhere", namespace="other"),
+        {"name": "by-url", "clientConfig": {"url": "https://somewhere"}},
+    )
+    assert [one.name for one in found.entries] == ["ours"]
+
+
+@pytest.mark.parametrize(
+    ("pem", "differs"),
+    [
+        (None, True),
+        (pem_of([ONE.certificate]), True),
+        (pem_of([ONE.certificate, TWO.certificate]), False),
+        (pem_of([TWO.certificate, ONE.certificate]), False),
+        (b"\n\n" + pem_of([TWO.certificate]) + b"\r\n" + pem_of([ONE.certificate]) + b"\n", False),
+        (pem_of([ONE.certificate, TWO.certificate]) + b"# a remark", True),
+        (pem_of([ONE.certificate, TWO.certificate, SERVER.certificate]), True),
+        (b"no PEM", True),
+    ],
+)
+def test_a_bundle_differs_by_its_certificates_and_not_by_how_it_is_written(pem: bytes | None, differs: bool) -> None:
+    wanted = (ONE.certificate, TWO.certificate)
+    assert configuration(entry("a", pem)).differs(wanted) is differs
+
+
+def test_a_bundle_that_is_not_base64_differs() -> None:
+    broken = entry("a")
+    broken["clientConfig"]["caBundle"] = "%%%"
+    assert configuration(broken).differs(())
+
+
+def test_who_else_writes_the_bundle_is_known_by_the_managed_fields() -> None:
+    def field(manager: str, time: str, what: str) -> dict[str, Any]:
+        owned = {"f:webhooks": {".": {}, 'k:{"name":"a"}': {"f:clientConfig": {what: {}}}}}
+        return {"manager": manager, "time": time, "fieldsV1": owned}
+
+    ours = field(FIELD_MANAGER, "2026-03-03T00:00:00Z", "f:caBundle")
+    helm = field("helm", "2026-03-01T00:00:00Z", "f:service")
+    flux = field("flux", "2026-03-02T00:00:00Z", "f:caBundle")
+    assert configuration(fields=(ours, helm, flux)).writers == ("flux",)
+    assert configuration(fields=(helm, ours, field("argocd", "2026-03-05T00:00:00Z", "f:url"))).writers == ("argocd",)
+    assert configuration(fields=(ours,)).writers == ()
+
+
+# ------------------------------------------------------------------------------------------------ pairs and contexts
+
+
+def test_pairs_that_are_none_say_why() -> None:
+    certificate, key = SERVER.certificate_pem, SERVER.key_pem
+    assert issued_by(read_pair(certificate, key).certificate, ONE.certificate)
+    odd = ed25519.Ed25519PrivateKey.generate()
+
+    unknown = odd.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for wrong, why in (
+        ((b"", key), "the certificate is not PEM"),
+        ((certificate, b""), "the key is not PEM, or encrypted"),
+        ((certificate, unknown), "the key is neither P-256 nor RSA"),
+        ((certificate, TWO.key_pem), "the key is that of another certificate"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            read_pair(*wrong)
+
+
+def test_certificates_are_read_one_by_one() -> None:
+    text = b"x\n" + pem_of([ONE.certificate]) + pem_of([TWO.certificate])[:90] + pem_of([TWO.certificate])
+    assert ONE.certificate in read_certificates(text)
+    assert read_certificates(b"") == ()
+
+
+def test_a_pair_in_memory_is_served() -> None:
+    context = context_of(SERVER)
+    ours, theirs = socket.socketpair()
+    client = ssl.create_default_context(cadata=ONE.certificate_pem.decode())
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+
+    def serve() -> None:
+        with theirs, context.wrap_socket(theirs, server_side=True) as tls:
+            tls.sendall(b"x")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with ours, client.wrap_socket(ours, server_hostname="injector.sidecars.svc") as tls:
+        assert tls.recv(1) == b"x"
+        assert tls.version() == "TLSv1.3"
+    thread.join(10)
+
+
+def test_a_pair_that_has_ended_is_not_served() -> None:
+    old = new_authority("old", NOW - 2 * DAY, NOW - DAY)
+    with pytest.raises(CertificateError, match="expired"):
+        context_of(Pair(sign(old, ["x"], NOW - 2 * DAY, NOW - DAY).certificate, old.key))
+
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"source": "vault"}, "certificates.source has to be files or builtin or cert-manager or csr"),
+        ({"lifeSecond": 1}, r"unknown key certificates.lifeSecond; did you mean lifeSeconds\?"),
+        ({"leaseSeconds": 0}, "certificates.leaseSeconds"),
+        ({"lifeSeconds": "90d"}, "certificates.lifeSeconds has to be a number, and is a string"),
+        ({"lifeSeconds": 3600, "authorityLifeSeconds": 60}, "certificates.lifeSeconds is longer than"),
+    ],
+)
+def test_settings_that_are_wrong_are_named(section: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        parse_settings({"certificates": section})
