@@ -33,19 +33,25 @@ SECRET = "sidecar-injector-certificates"
 _numbers = itertools.count(1)
 
 
-def everything_but(*resources: str) -> list[Object]:
-    """RBAC rules of a server that has all that it needs, except what is named."""
-    core = {"namespaces", "resourcequotas", "limitranges", "configmaps", "secrets"} - set(resources)
-    rules = [{"apiGroups": [""], "resources": sorted(core), "verbs": ["get", "list", "watch", "create", "update"]}]
-    if "leases" not in resources:
-        rules.append(
-            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
-        )
-    if "configurations" not in resources:
-        names = [f"{kind.lower()}s" for kind in KINDS]
-        verbs = ["get", "list", "watch", "patch"]
-        rules.append({"apiGroups": ["admissionregistration.k8s.io"], "resources": names, "verbs": verbs})
-    return rules
+def everything_but(installation: str, *resources: str) -> list[Object]:
+    """RBAC rules of a server that has what it needs and nothing more, except what is named."""
+    group = "admissionregistration.k8s.io"
+    names = {"resourceNames": [SECRET]}
+    rules = [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "create"]},
+        {"apiGroups": [""], "resources": ["resourcequotas", "limitranges"], "verbs": ["list", "watch"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch", "update"], **names},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]},
+        {
+            "apiGroups": [group],
+            "resources": [f"{kind.lower()}s" for kind in KINDS],
+            "resourceNames": [installation],
+            "verbs": ["get", "list", "watch", "patch"],
+        },
+    ]
+    return [rule for rule in rules if not set(rule["resources"]) & set(resources)]
 
 
 class BuiltinInstallation:
@@ -172,7 +178,7 @@ class BuiltinInstallation:
             "server": {"drainSeconds": 0.5},
             "certificates": certificates,
         }
-        kubeconfig = Path(user_with(self.control_plane, *everything_but(*(() if leads else ("leases",)))))
+        kubeconfig = Path(user_with(self.control_plane, *everything_but(self.name, *(() if leads else ("leases",)))))
         server = InjectorServer(
             self.control_plane,
             folder,

@@ -251,7 +251,10 @@ def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:
     server = installation.server(wait=False)
     wait_until_ready(server)
     server.stop()
-    server._env["KUBECONFIG"] = user_with(installation.control_plane, *everything_but("configurations"))
+    configurations = "mutatingwebhookconfigurations"
+    server._env["KUBECONFIG"] = user_with(
+        installation.control_plane, *everything_but(installation.name, configurations)
+    )
     installation.api.delete("Secret", SECRET, installation.name)
     server.start(wait=False)
     eventually(
