@@ -12,7 +12,7 @@ from injector.making import Made, Task, again, make, receipt_of, without_injecti
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.delivery import file_annotation
-from injector.pods.guarantee import protected_differences, skeleton
+from injector.pods.guarantee import Difference, protected_differences, skeleton
 from injector.pods.merge import merge
 from injector.pods.merge_keys import CONTAINER_LISTS, escape, unescape
 from injector.pods.overlay import name_of
@@ -34,15 +34,12 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: Task) -> tuple[Made, 
     if receipt is not None:
         seen = _all_seen(pod, afresh, receipt, task)
         candidates.insert(0, (seen, again(pod, seen, receipt, task)))
-    differences: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
     for made, final in candidates:
         differences = _differences(final, made, task)
         if not differences:
             return made, final
-    raise InjectionError(
-        Reason.NOT_OVERRIDABLE,
-        f"{differences[0]}; take it out of the pod, or have it listed as `overridable` in the template",
-    )
+    raise InjectionError(Reason.NOT_OVERRIDABLE, f"{differences[0].sentence}; {_advice(differences[0], afresh, task)}")
 
 
 def check_guarantee(pod: Object, receipt: Receipt | None, task: Task) -> Made:
@@ -53,7 +50,7 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: Task) -> Made:
     made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, made, task)
     if missing:
-        raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0]}")
+        raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0].sentence}")
     return made
 
 
@@ -65,7 +62,22 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: Task) -> Made:
     return made
 
 
-def _differences(actual: Object, made: Made, task: Task) -> tuple[str, ...]:
+def _advice(difference: Difference, made: Made, task: Task) -> str:
+    """What to do about a difference. `overridable` is for the sidecars' own fields, and opens nothing else."""
+    steps = [*map(unescape, difference.pointer.split("/")[1:]), "", "", ""]
+    contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
+    if contained and name in made.app:
+        label = task.settings.namespace_label
+        return (
+            f"here the template's word counts in the app's containers too: take it out of container {name}, or ask for "
+            f"the namespace to be labelled {label.key}={label.enabled}"
+        )
+    if contained and steps[3]:
+        return "take it out of the pod, or have it listed as `overridable` in the template"
+    return "take it out of the pod"
+
+
+def _differences(actual: Object, made: Made, task: Task) -> tuple[Difference, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
     app = made.app
     expected, placement = skeleton(actual, app), Placement(task.native)

@@ -7,6 +7,7 @@ the pod's author win, and a receipt can be forged.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from injector.pods.context import Object
@@ -16,6 +17,14 @@ from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, step
 
 #: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
 _PLACING = frozenset({"restartPolicy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that the pod lacks, changes or adds: its keyed pointer, and a sentence that says so."""
+
+    pointer: str
+    sentence: str
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:
@@ -40,8 +49,8 @@ def protected_differences(
     *,
     app: Collection[str],
     replaced: Collection[str] = (),
-) -> tuple[str, ...]:
-    """What the pod lacks of its sidecars, or changes or adds in them: a sentence each; empty when all is well.
+) -> tuple[Difference, ...]:
+    """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
     `actual` is the pod as it is to run; `expected` the overlays merged into `skeleton(actual, app)`; `overridable`
     gives, by container name, the fields that the pod may set; `app` names the app's containers; `replaced` are all
@@ -54,12 +63,12 @@ def protected_differences(
     """
     found = list(_everything(actual, expected, overridable, app))
     insisted = frozenset(replaced)
-    sentences = []
+    differences = []
     for pointer, have, wanted, strict in found:
         other_shape = type(wanted) in (dict, list) and type(have) is not type(wanted)
         if strict or have is None or other_shape or lies_in(pointer, insisted):
-            sentences.append(_sentence(pointer, have, wanted))
-    return tuple(dict.fromkeys(sentences))
+            differences.append(Difference(pointer, _sentence(pointer, have, wanted)))
+    return tuple(dict.fromkeys(differences))
 
 
 #: Keyed pointer, actual value (None: absent), expected value (None: must not be there), whether the values must agree.
