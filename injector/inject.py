@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from injector.errors import InjectionError
 from injector.injection import Injection, failed, patch_between, skipped
 from injector.making import Made, Overrides, Task, again, make, receipt_of, without_injection
@@ -17,9 +19,10 @@ from injector.pods.decision import decide
 from injector.pods.delivery import uses_config_map
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
+from injector.pods.seal import Seals, is_sealed, sealed
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.reasons import Effect, Reason
-from injector.required import check_guarantee, guaranteed
+from injector.required import check_guarantee, guaranteed, holds_all_that
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 
@@ -33,19 +36,21 @@ def inject(
     names: Sequence[str] | None = None,
     overrides: Overrides | None = None,
     workload: Workload | None = None,
+    seals: Seals | None = None,
 ) -> Injection:
     """Decide about a pod and inject it.
 
     `names` and `overrides` are the command line's templates and parameters. `workload` names the workload of a pod
-    template in a manifest; None finds it from the pod's ownerReferences. Never raises InjectionError: a pod that
-    cannot be injected is a result too, by the table of reasons.
+    template in a manifest; None finds it from the pod's ownerReferences. `seals` are what replicas know each other's
+    receipts by. Never raises InjectionError: a pod that cannot be injected is a result too, by the table of reasons.
     """
     decision = decide(pod, namespace, snapshot.settings, request or Request())
     if not decision.inject:
         return skipped(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    task = Task(namespace, snapshot, decision, names, overrides or {}, workload)
+    by_peer = _is_of_peer(receipt, snapshot, namespace, seals)
+    task = Task(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
     try:
         check_shape(pod)
         if decision.required:
@@ -53,23 +58,37 @@ def inject(
         else:
             made = make(without_injection(pod, receipt, task), task)
             final = made.pod if receipt is None else again(pod, made, receipt, task)
-        return _done(pod, final, made, task)
+        return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
         return failed(pod, decision, snapshot, error)
 
 
-def guard(pod: Object, namespace: Namespace, snapshot: Snapshot, request: Request | None = None) -> Injection:
-    """What a `required` namespace says about a pod as it will be stored: everything is there, or it is refused."""
+def guard(
+    pod: Object,
+    namespace: Namespace,
+    snapshot: Snapshot,
+    request: Request | None = None,
+    *,
+    seals: Seals | None = None,
+) -> Injection:
+    """What a `required` namespace says about a pod as it will be stored: everything is there, or it is refused.
+
+    Of a pod that another replica injected with a snapshot which is not known here, everything that its receipt claims
+    has to be there; the receipt counts when it is sealed.
+    """
     decision = decide(pod, namespace, snapshot.settings, request or Request())
     if not (decision.required and decision.inject):
         return skipped(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    task = Task(namespace, snapshot, decision, None, {}, None)
+    by_peer = _is_of_peer(receipt, snapshot, namespace, seals)
+    task = Task(namespace, snapshot, decision, None, {}, None, by_peer)
     try:
         check_shape(pod)
         made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
+        if receipt and by_peer and error.reason is not Reason.DENIED and holds_all_that(receipt, pod):
+            return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         return failed(pod, decision, snapshot, error)
     nothing = receipt is None and made.pod is made.base and not made.own
     reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
@@ -98,24 +117,35 @@ def _of_receipt(receipt: Receipt | None, snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _done(pod: Object, final: Object, made: Made, task: Task) -> Injection:
+def _is_of_peer(receipt: Receipt | None, snapshot: Snapshot, namespace: Namespace, seals: Seals | None) -> bool:
+    """Whether another replica wrote the receipt, with a snapshot that is not known here."""
+    if receipt is None or receipt.generation == snapshot.generation:
+        return False
+    return is_sealed(receipt, namespace.name, seals)
+
+
+def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
-    A policy adds nothing: a pod that passes it is not marked as one that has a sidecar.
+    A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace the
+    receipt is sealed for the guard, also that of a pod which has everything.
     """
-    settings, decision = task.settings, task.decision
+    settings, decision, namespace = task.settings, task.decision, task.namespace.name
+    if not decision.required:
+        seals = None
+    unsealed = seals is not None and before is not None and not is_sealed(before, namespace, seals)
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
         reason = Reason.NOTHING_TO_ADD
-    elif not marked or changes(pod, final):
+    elif not marked or unsealed or changes(pod, final):
         reason, effect = Reason.INJECTED, Effect.INJECT
         after = with_annotations(
             final,
             {
                 settings.status_key: "injected",
                 settings.reason_key: None,
-                settings.receipt_key: write_receipt(receipt_of(made, task)),
+                settings.receipt_key: write_receipt(sealed(receipt_of(made, task), namespace, seals)),
             },
         )
         constraints.check(after, made.base, task.namespace, task.snapshot.cluster)

@@ -40,6 +40,8 @@ class Task(msgspec.Struct, frozen=True):
     names: Sequence[str] | None
     overrides: Overrides
     workload: Workload | None
+    #: The pod was injected by another replica, with a snapshot that is not known here: its receipt is that one's word.
+    by_peer: bool = False
 
     @property
     def settings(self) -> Settings:

@@ -29,9 +29,9 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: Task) -> tuple[Made, 
     First what is missing is added; where what is there is not what the templates make, it is made afresh; and where
     the pod's own parts stand in the way of that, it is refused.
     """
-    afresh = _make_unforged(pod, receipt, task)
+    afresh = make(without_injection(pod, receipt, task), task) if task.by_peer else _make_unforged(pod, receipt, task)
     candidates = [(afresh, afresh.pod)]
-    if receipt is not None:
+    if receipt is not None and not task.by_peer:
         seen = _all_seen(pod, afresh, receipt, task)
         candidates.insert(0, (seen, again(pod, seen, receipt, task)))
     differences: tuple[Difference, ...] = ()
@@ -52,6 +52,11 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: Task) -> Made:
     if missing:
         raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0].sentence}")
     return made
+
+
+def holds_all_that(receipt: Receipt, pod: Object) -> bool:
+    """Whether every part that a receipt says was added is still there; what is in them is not looked at."""
+    return all(value_at(pod, pointer) is not None for pointer in receipt.added)
 
 
 def _make_unforged(pod: Object, receipt: Receipt | None, task: Task) -> Made:

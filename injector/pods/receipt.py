@@ -31,7 +31,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was done to a pod.
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
-    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty.
+    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty; `seal`
+    is by which other replicas know it (see `seal`).
     """
 
     version: int
@@ -40,6 +41,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     added: tuple[str, ...] = ()
     replaced: dict[str, Any] = {}
     created: tuple[str, ...] = ()
+    seal: str = ""
 
     @property
     def claims(self) -> frozenset[str]:

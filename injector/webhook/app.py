@@ -30,6 +30,7 @@ from injector.webhook.drain import Drain
 from injector.webhook.limits import limits_of
 from injector.webhook.reload import Keeper
 from injector.webhook.routes import about, review_routes
+from injector.webhook.seals import CertificateSeals
 from injector.webhook.server import Route, Server
 from injector.webhook.troubles import Trouble
 from injector.webhook.upkeep import Upkeep
@@ -87,6 +88,7 @@ class App:
         self._certificate: Source | None = None
         self._server: Server | None = None
         self._admin: HTTPServer | None = None
+        self._seals = CertificateSeals()
         self._listening = False
         self._settings = Settings()
         #: The ports that are listened on: HTTPS and the plain one; another than in the settings where those say 0. The
@@ -148,10 +150,10 @@ class App:
     # -- parts --
 
     def _source(self, settings: Settings) -> Source:
+        common = (settings, self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
         if settings.certificates.source != "builtin":
-            return FileSource(settings, self._use, self.metrics, self.logger, self._own_trouble)
-        namespace = self._options.namespace
-        return BuiltinSource(self._client, namespace, settings, self._use, self.metrics, self.logger, self._own_trouble)
+            return FileSource(*common)
+        return BuiltinSource(self._client, self._options.namespace, *common)
 
     def _own_trouble(self, reason: str, why: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; each such thing for itself."""
@@ -175,6 +177,7 @@ class App:
             self.output,
             self.logger,
             self._tell if self._events is not None else None,
+            self._seals,
         )
         return Server(paths, limits_of(settings.server), self.metrics, self.logger)
 

@@ -8,6 +8,7 @@ that a large pod does not stay in memory.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -34,14 +35,17 @@ _NAMESPACES = 20_000
 
 @dataclass(slots=True)
 class Entry:
-    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it, and what
-    people are told where it is a failure."""
+    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it.
+
+    `trouble` is told where the answer is a failure; the answer is good `until` then (time.perf_counter).
+    """
 
     tail: bytes
     line: bytes
     cells: tuple[Cell, ...]
     files: tuple[GeneratedConfigMap, ...] = ()
     trouble: Trouble | None = None
+    until: float = math.inf
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from injector.webhook.lookup import Lookup
 from injector.webhook.parts import ConfigMaps, Snapshots
 from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
+from injector.webhook.seals import REUSE_SECONDS
 from injector.webhook.troubles import Tell, Trouble, trouble_of
 from injector.webhook.untouched import Untouched, is_pod_creation
 
@@ -85,7 +87,7 @@ class Mutate:
             return self._with_namespace(self._case(review, raw, snapshot, started, seconds))
         key, volatile = key_of(self._cache.token(namespace), raw)
         entry = self._cache.get(key)
-        if entry is not None:
+        if entry is not None and entry.until > started:
             self._hits.value += 1
             if not entry.files or request.dry_run or self._config_maps.known(entry.files):
                 answer = answer_head(review) + entry.tail
@@ -220,7 +222,8 @@ class Mutate:
             self._told(trouble, case.review)
         lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
         if lasting:
-            entry = Entry(tail, line, cells, injection.files, trouble)
+            until = case.started + REUSE_SECONDS if injection.decision.required else math.inf
+            entry = Entry(tail, line, cells, injection.files, trouble, until)
             if may_be_kept(volatile, verdict.patch, entry):
                 self._cache.put(key, entry)
                 self._bytes.value = self._cache.size

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import structlog
 
 from injector.inject import guard, inject
+from injector.pods.seal import Seals
 from injector.settings import Server as ServerSettings
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
@@ -28,6 +31,7 @@ def review_routes(
     output: LogOutput,
     logger: structlog.typing.FilteringBoundLogger,
     tell: Tell,
+    seals: Seals,
 ) -> dict[str, Route]:
     """The route for each path that the API server may post reviews to."""
     server = settings.server
@@ -36,9 +40,9 @@ def review_routes(
     def recorder(path: str) -> Recorder:
         return Recorder(path, metrics, output)
 
-    judge = Judge(inject, logger)
+    judge = Judge(partial(inject, seals=seals), logger)
     mutate = Mutate(judge, snapshots, lookup, config_maps, recorder("mutate"), metrics, server.cache_bytes, tell)
-    validate = Validate(Judge(guard, logger), snapshots, lookup, recorder("validate"), tell)
+    validate = Validate(Judge(partial(guard, seals=seals), logger), snapshots, lookup, recorder("validate"), tell)
     advise = Advise(snapshots, lookup, recorder("advise"), logger)
     return {
         **{path: Route("POST", mutate) for path in server.mutate_paths},

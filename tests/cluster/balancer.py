@@ -1,66 +1,107 @@
-"""What stands between a Service and its pods: passes connections on to the servers that are listed, in turn."""
+"""What kube-proxy and the endpoints controller do for a Service: connections to one address, spread over ready servers.
+
+No bytes are looked at. A server that is not ready gets no new connections; those that it has stay open.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
-import socket
 import threading
 from collections.abc import Sequence
+from types import TracebackType
+
+from tests.cluster.server import InjectorServer
+
+#: Seconds between two looks at readiness; kubelet and the endpoints controller need longer together.
+_LOOK = 0.25
 
 
 class Balancer:
-    """Listens on a Service's ClusterIP and port. `ports` are those of servers on 127.0.0.1, as its endpoints."""
+    """Listens on `address`:`port` in a thread of its own. `servers` may be changed at any time."""
 
-    def __init__(self, address: str, port: int) -> None:
-        self.ports: Sequence[int] = ()
-        self._turns = itertools.count()
-        self._listener = socket.create_server((address, port), backlog=128)
-        self._open: set[socket.socket] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+    def __init__(self, address: str, port: int, servers: Sequence[InjectorServer]) -> None:
+        self.servers = tuple(servers)
+        #: Connections that each server was given, by its port.
+        self.given: dict[int, int] = {}
+        self._ready: tuple[int, ...] = ()
+        self._where = (address, port)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._turn = itertools.count()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listener: asyncio.Server | None = None
 
-    def close(self) -> None:
-        """Listen no more, and cut every connection."""
-        for open_socket in (self._listener, *list(self._open)):
-            with contextlib.suppress(OSError):
-                open_socket.shutdown(socket.SHUT_RDWR)
-            open_socket.close()
+    def __enter__(self) -> Balancer:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
 
-    def _accept(self) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _start(self) -> None:
+        await self._look()
+        self._run(self._look_for_ever())
+        self._listener = await asyncio.start_server(self._accept, *self._where)
+
+    async def _stop(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _look_for_ever(self) -> None:
         while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+            await asyncio.sleep(_LOOK)
+            await self._look()
 
-    def _serve(self, near: socket.socket) -> None:
-        ports, turn = list(self.ports), next(self._turns)
-        for number in range(len(ports)):
-            try:
-                far = socket.create_connection(("127.0.0.1", ports[(turn + number) % len(ports)]), timeout=5)
-                break
-            except OSError:
-                continue
-        else:
-            near.close()
+    async def _look(self) -> None:
+        ready = [server.port for server in self.servers if await asyncio.to_thread(_is_ready, server)]
+        self._ready = tuple(ready)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        ready = self._ready
+        if not ready:
+            writer.transport.abort()
             return
-        for end in (near, far):
-            end.settimeout(None)
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._open.add(end)
-        back = threading.Thread(target=self._pump, args=(far, near), daemon=True)
-        back.start()
-        self._pump(near, far)
-        back.join()
-        for end in (near, far):
-            self._open.discard(end)
-            end.close()
+        port = ready[next(self._turn) % len(ready)]
+        self.given[port] = self.given.get(port, 0) + 1
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            writer.transport.abort()
+            return
+        with contextlib.suppress(asyncio.CancelledError):  # the end of the test
+            await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _run(self, work: object) -> None:
+        task = self._loop.create_task(work)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        for end, how in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
-            with contextlib.suppress(OSError):
-                end.shutdown(how)
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+    finally:
+        writer.close()
+
+
+def _is_ready(server: InjectorServer) -> bool:
+    try:
+        return server.status("/readyz") == 200
+    except OSError:
+        return False

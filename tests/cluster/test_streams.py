@@ -1,0 +1,191 @@
+"""Nobody notices: 2,000 pods come into a `required` namespace with the guard, while each of these things changes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.balancer import Balancer
+from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import service, webhook
+from tests.cluster.processes import eventually, free_port
+from tests.cluster.server import InjectorServer
+from tests.cluster.stream import Seen, Stream
+
+SETTINGS = {"templates": ["proxy"], "server": {"drainSeconds": 3.0}}
+NAME = "streamed"
+
+_MANIFEST = """
+description: A proxy for tests.
+parameters:
+  level: {type: string, default: info, description: What it logs.}
+"""
+_OVERLAYS = {
+    1: """
+metadata: {annotations: {proxied-by: one}}
+spec:
+  volumes: [{name: scratch, emptyDir: {}}]
+  containers:
+  - name: proxy
+    image: registry.example/proxy:1
+    env: [{name: LEVEL, value: "{{ params.level }}"}]
+    volumeMounts: [{name: scratch, mountPath: /scratch}]
+  - name: "*"
+    env: [{name: PROXY, value: "1"}]
+""",
+    # another image, more and less than before
+    2: """
+spec:
+  volumes: [{name: cache, emptyDir: {}}]
+  containers:
+  - name: proxy
+    image: registry.example/proxy:2
+    args: [--new]
+    env: [{name: LEVEL, value: "{{ params.level }}"}]
+    volumeMounts: [{name: cache, mountPath: /cache}]
+  - name: "*"
+    env: [{name: PROXIED, value: "yes"}]
+""",
+}
+
+
+def write_template(folder: Path, version: int) -> None:
+    (folder / "proxy").mkdir(exist_ok=True)
+    (folder / "proxy" / "template.yaml").write_text(_MANIFEST)
+    (folder / "proxy" / "overlay.yaml.j2").write_text(_OVERLAYS[version])
+
+
+Start = Callable[..., InjectorServer]
+
+
+@pytest.fixture
+def start(injector_server: Callable[..., InjectorServer]) -> Start:
+    """Starts a server of a version, with the certificate of another one where given."""
+
+    def make(version: int, like: InjectorServer | None = None, namespace: str = "") -> InjectorServer:
+        server = injector_server(settings=SETTINGS, start=False)
+        write_template(server.templates_dir, version)
+        if like is None:
+            server.write_certificate(f"{NAME}.{namespace}.svc")
+        else:  # replicas mount one Secret
+            server.key_file.write_bytes(like.key_file.read_bytes())
+            server.certificate_file.write_bytes(like.certificate_file.read_bytes())
+        server.start()
+        return server
+
+    return make
+
+
+@pytest.fixture
+def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks) -> Callable[..., Stream]:
+    """Registers the mutating entry and the guard of a `required` namespace, and makes the stream into it."""
+
+    def make(namespace: str, client_config: Callable[[str], Any]) -> Stream:
+        fields = {"failurePolicy": "Fail", "timeoutSeconds": 10}
+        mutate = webhook(f"required.{namespace}.example", client_config("/mutate"), namespace,
+                         reinvocationPolicy="IfNeeded", **fields)  # fmt: skip
+        guard = webhook(f"guard.{namespace}.example", client_config("/validate"), namespace, **fields)
+        configure_webhooks(namespace, mutate)
+        configure_webhooks(namespace, guard, validating=True)
+        return Stream(control_plane, namespace, wanted="proxy")
+
+    return make
+
+
+@pytest.fixture
+def vault(namespace: NamespaceFactory) -> str:
+    return namespace(labels={"injection": "required"})
+
+
+def assert_unnoticed(seen: Seen, *images: str) -> None:
+    assert seen.refused == [], f"{len(seen.refused)} of {seen.created + len(seen.refused)} refused"
+    assert seen.without == []
+    assert seen.created >= 2000
+    assert set(seen.images) == set(images)
+    assert min(seen.images.values()) > 100, "the change came too early or too late to show anything"
+
+
+def test_a_rolling_upgrade_to_other_templates(
+    control_plane: ControlPlane, vault: str, start: Start, stream: Callable[..., Stream]
+) -> None:
+    old = [start(1, namespace=vault)]
+    old.append(start(1, old[0], vault))
+    port = free_port()
+    control_plane.api.create(service(NAME, port), vault)
+    address = control_plane.api.get("Service", NAME, vault)["spec"]["clusterIP"]
+
+    def client_config(path: str) -> Any:
+        bundle = base64.b64encode(old[0].authority.certificate).decode()
+        return {"service": {"name": NAME, "namespace": vault, "port": port, "path": path}, "caBundle": bundle}
+
+    with Balancer(address, port, old) as balancer:
+        new: list[InjectorServer] = []
+
+        def add() -> None:
+            new.append(start(2, old[0], vault))
+            # connections that are open stay where they are, until their server says that it closes them
+            balancer.servers = (*balancer.servers, new[-1])
+
+        def end_one() -> None:
+            server = old.pop()
+            assert server.stop() == 0
+            balancer.servers = tuple(one for one in balancer.servers if one is not server)
+
+        first = old[0]
+        old.append(old.pop(0))  # the first one knows the authority and goes last
+        old.reverse()
+        seen = stream(vault, client_config).during(add, end_one, add, end_one)
+        assert first not in balancer.servers
+        assert all(server.port in balancer.given for server in new)
+        assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
+
+
+def test_a_certificate_that_is_replaced(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
+    server = start(1, namespace=vault)
+
+    def rotate() -> None:
+        swaps = server.log.count("certificate-swapped")
+        server.write_certificate()
+        eventually("it is in use", lambda: server.log.count("certificate-swapped") > swaps)
+
+    seen = stream(vault, server.client_config).during(rotate, rotate, rotate)
+    assert seen.refused == [] == seen.without
+    assert seen.created >= 2000
+    assert server.log.count("certificate-swapped") == 3
+
+
+def test_templates_that_are_reloaded(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
+    server = start(1, namespace=vault)
+
+    def reload(version: int) -> Callable[[], object]:
+        def change() -> None:
+            swaps = server.log.count("snapshot-swapped")
+            write_template(server.templates_dir, version)
+            eventually("it is in use", lambda: server.log.count("snapshot-swapped") > swaps)
+
+        return change
+
+    seen = stream(vault, server.client_config).during(reload(2), reload(1), reload(2))
+    assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
+
+
+def test_settings_that_are_reloaded(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
+    server = start(1, namespace=vault)
+
+    def reload(level: str) -> Callable[[], object]:
+        def change() -> None:
+            swaps = server.log.count("snapshot-swapped")
+            text = f"{{templates: [proxy], parameters: {{proxy: {{level: {level}}}}}, server: {{drainSeconds: 3.0}}}}"
+            server.settings_file.write_text(text)
+            eventually("they are in use", lambda: server.log.count("snapshot-swapped") > swaps)
+
+        return change
+
+    seen = stream(vault, server.client_config).during(reload("debug"), reload("warning"), reload("debug"))
+    assert seen.refused == [] == seen.without
+    assert seen.created >= 2000

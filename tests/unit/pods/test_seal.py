@@ -1,0 +1,159 @@
+"""Seals: what a replica takes another one's word for, and what it does not."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from injector.inject import guard, inject
+from injector.pods.context import Cluster, Namespace
+from injector.pods.receipt import read_receipt, write_receipt
+from injector.reasons import Effect, Reason
+from injector.settings import Settings
+from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.webhook.seals import PERIOD_SECONDS, CertificateSeals
+
+SHOP = Namespace("shop", labels={"injection": "required"})
+SETTINGS = Settings(templates=("proxy",))
+KEY = b"-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n"
+
+
+def snapshot(image: str, more: str = "", denial: str = "") -> Snapshot:
+    overlay = f"{denial}\nspec:\n  containers: [{{name: proxy, image: '{image}'{more}}}]\n"
+    sources = {"template.yaml": "description: A proxy.\n", "overlay.yaml.j2": overlay}
+    return build_snapshot(SETTINGS, {"proxy": sources}, Cluster(), trial=False)
+
+
+OLD = snapshot("registry.example/proxy:1", ", env: [{name: A, value: b}]")
+NEW = snapshot("registry.example/proxy:2")
+
+
+class Clock:
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def seals(*keys: bytes, clock: Clock | None = None) -> CertificateSeals:
+    made = CertificateSeals(clock or Clock())
+    for key in keys or (KEY,):
+        made.use(key)
+    return made
+
+
+def pod() -> dict[str, Any]:
+    return {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "image": "registry.example/web:1"}]}}
+
+
+def sidecar(obj: dict[str, Any]) -> dict[str, Any]:
+    [found] = [c for f in ("initContainers", "containers") for c in obj["spec"].get(f, []) if c["name"] == "proxy"]
+    return found
+
+
+def test_without_the_other_snapshot_and_without_seals_the_guard_refuses() -> None:
+    injected = inject(pod(), SHOP, OLD).pod
+    assert guard(injected, SHOP, NEW).reason is Reason.NOT_INJECTED
+
+
+def test_a_pod_of_a_replica_with_another_snapshot_passes_in_both_directions() -> None:
+    for mine, other in ((OLD, NEW), (NEW, OLD)):
+        injected = inject(pod(), SHOP, mine, seals=seals()).pod
+        seen = guard(injected, SHOP, other, seals=seals())
+        assert (seen.reason, seen.effect) == (Reason.ALREADY_INJECTED, Effect.SKIP)
+
+
+def test_a_reinvocation_by_a_replica_with_another_snapshot_makes_it_that_one_s_whole() -> None:
+    injected = inject(pod(), SHOP, OLD, seals=seals()).pod
+    again = inject(injected, SHOP, NEW, seals=seals())
+    assert sidecar(again.pod) == sidecar(inject(pod(), SHOP, NEW).pod)
+    assert read_receipt(again.pod, SETTINGS).generation == NEW.generation
+    assert guard(again.pod, SHOP, OLD, seals=seals()).allowed
+    assert inject(again.pod, SHOP, NEW, seals=seals()).patch == (), "and then nothing more"
+
+
+def test_a_seal_is_written_in_required_namespaces_alone() -> None:
+    enabled = Namespace("shop", labels={"injection": "enabled"})
+    assert read_receipt(inject(pod(), enabled, OLD, seals=seals()).pod, SETTINGS).seal == ""
+    assert read_receipt(inject(pod(), SHOP, OLD).pod, SETTINGS).seal == ""
+    assert read_receipt(inject(pod(), SHOP, OLD, seals=seals()).pod, SETTINGS).seal != ""
+
+
+def test_a_pod_that_has_everything_is_sealed_anew_when_its_seal_does_not_hold() -> None:
+    clock = Clock()
+    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).pod
+    assert inject(injected, SHOP, OLD, seals=seals(clock=clock)).patch == ()
+    later = Clock()
+    later.now += 3 * PERIOD_SECONDS
+    again = inject(injected, SHOP, OLD, seals=seals(clock=later))
+    assert len(again.patch) == 1
+    assert guard(again.pod, SHOP, NEW, seals=seals(clock=later)).allowed
+
+
+def changed(injected: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The pod with another receipt."""
+    made = copy.deepcopy(injected)
+    receipt = replace(read_receipt(made, SETTINGS), **fields)
+    made["metadata"]["annotations"][SETTINGS.receipt_key] = write_receipt(receipt)
+    return made
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"seal": ""},
+        {"seal": "6000000." + "0" * 32},
+        {"seal": "x.y"},
+        {"seal": "6000000\ud800"},
+        {"generation": "abcdefabcdef"},
+        {"added": ()},
+        {"templates": {}},
+    ],
+)
+def test_a_receipt_that_was_changed_is_nobody_s_word(fields: dict[str, Any]) -> None:
+    injected = changed(inject(pod(), SHOP, OLD, seals=seals()).pod, **fields)
+    assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
+
+
+def test_a_seal_holds_for_its_namespace_its_key_and_some_minutes() -> None:
+    clock = Clock()
+    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).pod
+    other = Namespace("other", labels={"injection": "required"})
+    assert not guard(injected, other, NEW, seals=seals(clock=clock)).allowed
+    assert not guard(injected, SHOP, NEW, seals=seals(b"another", clock=clock)).allowed
+    assert guard(injected, SHOP, NEW, seals=seals(KEY, b"another", clock=clock)).allowed, "the key before still counts"
+    assert not guard(injected, SHOP, NEW, seals=seals(KEY, b"another", b"third", clock=clock)).allowed
+    for seconds, holds in ((-PERIOD_SECONDS, True), (PERIOD_SECONDS, True), (2 * PERIOD_SECONDS, False)):
+        later = Clock()
+        later.now += seconds
+        assert guard(injected, SHOP, NEW, seals=seals(clock=later)).allowed is holds
+
+
+def test_what_was_taken_away_afterwards_is_missed_all_the_same() -> None:
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    for field in ("initContainers", "containers"):
+        items = injected["spec"].get(field, [])
+        injected["spec"][field] = [c for c in items if c["name"] != "proxy"]
+    assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
+
+
+def test_a_seal_is_no_way_around_a_denial() -> None:
+    denying = snapshot("registry.example/proxy:2", denial="{{ deny('not here') }}")
+    injected = inject(pod(), SHOP, OLD, seals=seals()).pod
+    assert guard(injected, SHOP, denying, seals=seals()).reason is Reason.DENIED
+
+
+def test_with_the_snapshot_known_the_pod_is_compared_and_no_seal_helps() -> None:
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    sidecar(injected)["env"] = []
+    assert guard(injected, SHOP, OLD, seals=seals()).reason is Reason.NOT_INJECTED
+
+
+def test_without_a_key_there_are_no_seals() -> None:
+    without = CertificateSeals()
+    receipt = read_receipt(inject(pod(), SHOP, OLD, seals=without).pod, SETTINGS)
+    assert receipt.seal == ""
+    assert not without.verify("shop", "text", without.sign("shop", "text"))
