@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from injector.cli.checks.permissions import SECTION
+from injector.cli.checks.report import look
+from injector.cli.checks.scene import Scene
+from injector.cli.checks.verdict import Mark, Verdict
 from injector.cli.main import cli
+from injector.cluster.live import Live
 from injector.cluster.permissions import Permission, permissions
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
@@ -98,20 +103,25 @@ def test_each_permission_that_is_taken_away_is_named(
     installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": ""}}, where)
 
 
+def _permissions(control_plane: ControlPlane) -> list[Verdict]:
+    """This section alone: the others take seconds, and nothing is changed for them."""
+    with Live(str(control_plane.kubeconfig)) as live:
+        [(_, found)] = look(Scene(live), [SECTION])
+    return found
+
+
 def _all_allowed(control_plane: ControlPlane) -> bool:
-    lines = checked(control_plane)[1]
-    return all(line["result"] == "good" for line in lines if line["check"].startswith("permission "))
+    return all(verdict.mark is Mark.GOOD for verdict in _permissions(control_plane))
 
 
 def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
     """Whether this line alone is said to be missing, why it matters, and where to add it."""
-    found = [one for one in checked(control_plane)[1] if one["check"].startswith("permission ")]
-    wrong = [one for one in found if one["result"] != "good"]
-    if [one["check"] for one in wrong] != [f"permission {line.feature}"]:
+    wrong = [verdict for verdict in _permissions(control_plane) if verdict.mark is not Mark.GOOD]
+    if [verdict.check for verdict in wrong] != [f"permission {line.feature}"]:
         return False
-    [one] = wrong
-    assert one["result"] == ("warning" if line.optional else "failed")
-    assert f"add to its {kind}" in one["toDo"] and line.reason in one["text"]
+    [verdict] = wrong
+    assert verdict.mark is (Mark.WARNING if line.optional else Mark.FAILED)
+    assert f"add to its {kind}" in verdict.to_do and line.reason in verdict.text
     return True
 
 
