@@ -184,12 +184,28 @@ def test_an_upgrade_leaves_alone_what_the_injector_wrote(release: Release) -> No
     assert not release.control_plane.api.exists("Secret", f"{release.name}-certificates", release.name)
 
 
-def test_the_cluster_s_authority_is_looked_up_for_csr(release: Release) -> None:
-    said = release.install({"certificates": {"source": "csr"}}, "--dry-run=server")
+@pytest.mark.parametrize("source", ["csr", "files"])
+def test_whom_to_trust_is_looked_up(release: Release, source: str) -> None:
+    values = {"certificates": {"source": source, "secretName": "given"}}
+    cluster = release.control_plane.authority.certificate
+    if source == "csr":
+        assert bundle(release.install(values, "--dry-run=server"), release.name) == cluster.strip()
+    else:
+        with pytest.raises(HelmError, match=r"make the Secret given with a ca\.crt before"):
+            release.install(values, "--dry-run=server")
+    beside = b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
+    secret = {"metadata": {"name": "given"}, "data": {"ca.crt": base64.b64encode(beside).decode()}}
+    release.control_plane.api.create({"apiVersion": "v1", "kind": "Secret", **secret}, release.name)
+    assert bundle(release.install(values, "--dry-run=server"), release.name) == beside
+
+
+def bundle(said: str, name: str) -> bytes:
+    """The bundle in what a dry run says."""
     manifest = said.partition("MANIFEST:\n")[2].partition("\nNOTES:")[0]
     objects = [found for found in yaml.safe_load_all(manifest) if found]
-    bundle = one(objects, CONFIGURATIONS[0], release.name)["webhooks"][0]["clientConfig"]["caBundle"]
-    assert base64.b64decode(bundle).strip() == release.control_plane.authority.certificate.strip()
+    bundles = {e["clientConfig"]["caBundle"] for kind in CONFIGURATIONS for e in one(objects, kind, name)["webhooks"]}
+    [only] = bundles
+    return base64.b64decode(only).strip()
 
 
 def test_a_wrong_value_changes_nothing(release: Release) -> None:

@@ -119,20 +119,28 @@ matchExpressions:
   expression: {{ join " || " $parts | quote }}
 {{- end }}
 
-{{- /* What the API server trusts, in base64. Empty where others write it: the injector, cert-manager. */}}
+{{- /*
+What the API server trusts, in base64. Empty where others write it: the injector, cert-manager. Else what is given, or
+the ca.crt beside the certificate, or, where the cluster signs, the cluster's own; the last two only with a cluster to ask.
+*/}}
 {{- define "injector.caBundle" -}}
 {{- $certificates := .Values.certificates -}}
 {{- $given := trim $certificates.caBundle -}}
 {{- if has $certificates.source (list "builtin" "cert-manager") -}}
 {{- else if $given -}}
 {{- printf "%s\n" $given | b64enc -}}
-{{- else if eq $certificates.source "files" -}}
-{{- fail "certificates.caBundle: with source files the API server has to be told whom to trust; add --set-file certificates.caBundle=certs/ca.crt" -}}
 {{- else -}}
+{{- $secret := lookup "v1" "Secret" .Release.Namespace (include "injector.tlsSecret" .) -}}
+{{- $beside := dig "data" "ca.crt" "" $secret -}}
 {{- $root := lookup "v1" "ConfigMap" "default" "kube-root-ca.crt" -}}
-{{- if not $root -}}
-{{- fail "certificates.caBundle: with source csr it is the cluster's authority, and no cluster can be asked here; write it to a file (kubectl get configmap kube-root-ca.crt -n default -o jsonpath='{.data.ca\\.crt}') and add --set-file certificates.caBundle=FILE" -}}
-{{- end -}}
+{{- if $beside -}}
+{{- $beside -}}
+{{- else if eq $certificates.source "files" -}}
+{{- fail (printf "certificates.caBundle: with source files the API server has to be told whom to trust; make the Secret %s with a ca.crt before, or add --set-file certificates.caBundle=certs/ca.crt" (include "injector.tlsSecret" .)) -}}
+{{- else if $root -}}
 {{- index $root.data "ca.crt" | b64enc -}}
+{{- else -}}
+{{- fail "certificates.caBundle: with source csr it is the authority that signs, and no cluster can be asked here; write it to a file (injector certs --signer ... --print ca-bundle | base64 -d > ca.crt) and add --set-file certificates.caBundle=ca.crt" -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
