@@ -289,6 +289,31 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
         api.delete("ConfigMap", "broken", where)
 
 
+def test_a_server_that_goes_on_with_what_it_had(
+    control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]
+) -> None:
+    """One broken template keeps out every other change; the dry-run pod shows with which templates it was made."""
+    api, where = control_plane.api, installed.namespace
+    mark = {"sidecar.injector/template": "true"}
+    overlay = "spec: {{ params.nothing }}\n"
+    api.create(
+        config_map("broken", {"template.yaml": "description: x\n", "overlay.yaml.j2": overlay}, labels=mark), where
+    )
+    changed = {
+        "template.yaml": "description: x\n",
+        "overlay.yaml.j2": "spec: {containers: [{name: envoy, image: e}]}\n",
+    }
+    api.create(config_map("envoy", changed, labels=mark), where)
+    try:
+        _, lines = checked(control_plane)
+        behind = [line for line in lines if line["check"] == "template-in-use"]
+        assert len(behind) == 2 and all("snapshot-refused" in line["toDo"] for line in behind)
+        assert any("broken/overlay.yaml.j2:1" in text for text in failing(control_plane))
+    finally:
+        for name in ("broken", "envoy"):
+            api.delete("ConfigMap", name, where)
+
+
 def test_other_webhooks(control_plane: ControlPlane, installed: Installed) -> None:
     api = control_plane.api
     url = {"url": "https://127.0.0.1:1/x", "caBundle": base64.b64encode(installed.authority.certificate).decode()}

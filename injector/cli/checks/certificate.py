@@ -17,7 +17,17 @@ from injector.cluster.issue import is_authority, issued_by, names_of, read_certi
 from injector.cluster.live import ClusterError
 from injector.pods.context import Object
 
-_RENEW = "renew it: docs/serving.md, part 3 (built in and by cert-manager it renews itself: look at the logs)"
+_RENEW = "renew it: docs/serving.md, part 3, or docs/csr.md; built in or by cert-manager it renews itself, see the logs"
+#: Who writes caBundle, but where a person does.
+_WRITTEN = {
+    "builtin": "the injector writes it as soon as it runs: see the sections server and permissions, and its log",
+    "cert-manager": "cert-manager's cainjector writes it: look at its log, and at the Certificate",
+}
+_MADE = {
+    "builtin": "the injector makes it as soon as it runs: see the sections server and permissions, and its log",
+    "cert-manager": "cert-manager makes it: kubectl describe certificate -n NAMESPACE",
+    "csr": "make one: injector certs --signer (docs/csr.md)",
+}
 _SOON = 21.0  # days
 #: A certificate that lives for less than three weeks is not late all its life: this share of it has to be over.
 _SHARE = 0.75
@@ -27,9 +37,12 @@ def bundles(scene: Scene) -> Iterator[Verdict]:
     """Every entry's caBundle: there, readable, of authorities, not ended."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in scene.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
-    for name, fault in faults.items():
-        to_do = "put the authority's certificate there (docs/serving.md, part 4); the built-in one does it by itself"
-        yield failed("ca-bundle", f"entry {name}: {fault}", to_do)
+    by_hand = "put the authority's certificate there (docs/serving.md, part 4)"
+    to_do = _WRITTEN.get(scene.settings.certificates.source, by_hand)
+    for fault in dict.fromkeys(faults.values()):
+        names = [name for name, found in faults.items() if found == fault]
+        whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(scene.entries)} entries"
+        yield failed("ca-bundle", f"{whose}: {fault}", to_do)
     if scene.entries and not faults:
         yield good("ca-bundle", f"each of {len(scene.entries)} entries has a caBundle")
 
@@ -64,7 +77,7 @@ def served(scene: Scene) -> Iterator[Verdict]:
     chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
     if not chain:
         what = "has no certificate" if secret else "does not exist"
-        to_do = "make one: docs/serving.md, part 3; the built-in one is made when the injector starts"
+        to_do = _MADE.get(scene.settings.certificates.source, "make one: docs/serving.md, part 3")
         yield failed("certificate", f"secret {scene.namespace}/{name} {what} (key {key})", to_do)
         return
     yield from lasting(chain[0], datetime.now(UTC))

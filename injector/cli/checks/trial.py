@@ -19,6 +19,7 @@ from injector.pods.receipt import read_receipt
 from injector.pods.shape import string_map
 from injector.reasons import Effect
 from injector.settings import Settings
+from injector.templates.snapshot import Snapshot
 
 _RUNS = 5
 
@@ -76,6 +77,7 @@ def _try(scene: Scene, namespace: Object) -> Iterator[Verdict]:
             namespace=name,
             milliseconds=milliseconds,
         )
+        yield from _behind(scene, receipt.templates)
     elif mark == "failed":
         reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
         to_do = "docs/reasons.md says what to do about that reason"
@@ -84,11 +86,26 @@ def _try(scene: Scene, namespace: Object) -> Iterator[Verdict]:
         yield _untouched(scene, namespace, pod)
 
 
+def _behind(scene: Scene, used: dict[str, str]) -> Iterator[Verdict]:
+    """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
+    now = {template.name: template.digest for template in _snapshot(scene).catalog}
+    for name, digest in used.items():
+        if now.get(name) != digest:
+            yield warning(
+                "template-in-use",
+                f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
+                "it takes a second or two; else its log says why: snapshot-refused, and injector_reload_failing is 1",
+            )
+
+
+def _snapshot(scene: Scene) -> Snapshot:
+    return live_snapshot(scene.live, scene.namespace, scene.settings)[0]
+
+
 def _untouched(scene: Scene, namespace: Object, pod: Object) -> Verdict:
     """Whether that was to be expected: by a replay with the settings and templates of now."""
     name = namespace["metadata"]["name"]
-    snapshot, _ = live_snapshot(scene.live, scene.namespace, scene.settings)
-    replay = inject(pod, namespace_of(namespace, (), ()), snapshot)
+    replay = inject(pod, namespace_of(namespace), _snapshot(scene))
     if replay.effect is Effect.SKIP:
         to_do = "nothing, if it is meant so; injector explain -f POD.yaml has every step"
         return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)
