@@ -136,21 +136,28 @@ class Lease:
         except ApiError as error:
             if error.status != 404:
                 raise
-            await self._create(began)
+            if not self._somebody_elses():  # one that was deleted still has its leader
+                await self._create(began)
             return
         self._observe(found)
-        spec = found.get("spec") or {}
-        holder = spec.get("holderIdentity") or ""
+        holder = (found.get("spec") or {}).get("holderIdentity")
         if holder and holder != self.identity:
             self._until = 0.0  # somebody else has it: taken from us, or never ours
-            lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
-            if time.monotonic() < self._seen_at + lasts:
-                return
+        if self._somebody_elses():
+            return
         try:
             await self._take(found, began)
         except ApiError as error:
-            if error.status != 409:
-                raise  # somebody else was quicker: the next look shows who
+            if error.status != 409:  # that is somebody who was quicker: the next look shows who
+                raise
+
+    def _somebody_elses(self) -> bool:
+        """Whether the Lease, as last seen, is somebody else's whose time is not over."""
+        spec = (self._seen or {}).get("spec") or {}
+        if not spec.get("holderIdentity") or spec["holderIdentity"] == self.identity:
+            return False
+        lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
+        return time.monotonic() < self._seen_at + lasts
 
     async def _create(self, began: float) -> None:
         metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
