@@ -165,6 +165,13 @@ def test_what_is_misspelt_is_named(given: dict[str, Any], words: list[str], majo
 
 
 @pytest.mark.parametrize("major", [3, 4])
+def test_an_older_kubernetes_is_refused(major: int) -> None:
+    with pytest.raises(HelmError, match=r"chart requires kubeVersion: >=1\.30\.0-0"):
+        Helm(major).run("template", "sidecar-injector", CHART, "--kube-version", "1.29.9")
+    Helm(major).run("template", "sidecar-injector", CHART, "--kube-version", "1.30.1-gke.100")
+
+
+@pytest.mark.parametrize("major", [3, 4])
 def test_lint_finds_nothing(major: int) -> None:
     said = Helm(major).run("lint", "--strict", CHART, "--kube-version", KUBERNETES)
     assert "0 chart(s) failed" in said and "WARNING" not in said and "ERROR" not in said
