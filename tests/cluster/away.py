@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import yaml
 
@@ -30,10 +32,35 @@ class ApiServerAlone(ControlPlane):
 
     def start_api_server_again(self) -> None:
         """Start it as it was, and wait until it answers. In the main thread: the kernel ends it with its thread."""
-        old = self._processes["kube-apiserver"]
-        process = Process(list(old.popen.args), old.log_file, folder=self.folder)
-        self._processes["kube-apiserver"] = process
-        process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=90)
+        self._again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=90)
+
+    def restart_etcd(self) -> None:
+        """End etcd in the middle of whatever it does, and start it again with what it has on disk."""
+        self._processes["etcd"].kill()
+        self._again("etcd").wait_until_ready(lambda: urlopen(f"{self._etcd}/health", timeout=2).status == 200)
+
+    def compact(self) -> None:
+        """Have etcd forget all history."""
+        revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._ask_etcd("compaction", {"revision": revision, "physical": True})
+
+    def _ask_etcd(self, what: str, body: Object) -> Object:
+        request = Request(f"{self._etcd}/v3/kv/{what}", json.dumps(body).encode())
+        with urlopen(request, timeout=10) as response:
+            answer: Object = json.load(response)
+        return answer
+
+    @property
+    def _etcd(self) -> str:
+        flag = "--listen-client-urls="
+        words = map(str, self._processes["etcd"].popen.args)
+        return next(word.removeprefix(flag) for word in words if word.startswith(flag))
+
+    def _again(self, name: str) -> Process:
+        """The program as it was started before."""
+        old = self._processes[name]
+        process = self._processes[name] = Process(list(old.popen.args), old.log_file, folder=self.folder)
+        return process
 
 
 class Relay:
