@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from injector.templates.spelling import nearest
 from injector.templates.template import MANIFEST, OVERLAY
+
+#: How many levels below a folder templates are looked for.
+_DEPTH = 3
 
 
 def has_manifest(folder: Path) -> bool:
@@ -24,11 +29,24 @@ def is_template(folder: Path) -> bool:
 def templates_of(folder: Path) -> list[Path]:
     """The folder itself where it is a template; otherwise the templates in it, sorted, without hidden ones.
 
-    Raises OSError where it cannot be read.
+    Also those in folders within, such as `policies/labels`, down to `_DEPTH`. Raises OSError where the folder itself
+    cannot be read.
     """
     if is_template(folder):
         return [folder]
-    return sorted(inner for inner in folder.iterdir() if is_template(inner) and not inner.name.startswith("."))
+    return sorted(_within(list(folder.iterdir()), _DEPTH - 1))
+
+
+def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
+    """The templates among some files and folders, and in these so many levels deeper."""
+    for entry in entries:
+        if entry.name.startswith(".") or not entry.is_dir():
+            continue
+        if is_template(entry):
+            yield entry
+        elif deeper:
+            with suppress(OSError):  # a folder of somebody else's is not what was asked for
+                yield from _within(list(entry.iterdir()), deeper - 1)
 
 
 def no_manifest(folder: Path) -> str:

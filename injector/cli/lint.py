@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -17,6 +18,7 @@ from injector.cli.counts import Progress, counted
 from injector.cli.problems import words_of_problems
 from injector.cli.sources import VERSION_OPTION
 from injector.pods.context import Cluster
+from injector.templates.problem import Problem
 from injector.templates.spelling import hint
 
 _OUTPUTS = {"json": as_json, "sarif": as_sarif, "github": as_github}
@@ -62,12 +64,10 @@ def lint(
         click.echo(_explained(explained), nl=False)
         return 0
     options = Options(_names(only), _names(disabled), version or Cluster().version)
+    if not options.rules:
+        raise click.UsageError("--only and --disable name the same rules, so that none is left to look for")
     if _NEEDS_SCHEMAS in options.rules:
-        versions()
-        try:
-            check_version(options.kubernetes)
-        except SchemasMissingError as error:
-            raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
+        options = replace(options, kubernetes=_with_schema(options.kubernetes))
     templates, problems = find_templates(paths or (".",))
     progress = Progress(len(templates))
     try:
@@ -76,12 +76,31 @@ def lint(
     finally:
         progress.clear()
     if output == "text":
-        click.echo(words_of_problems(problems), nl=False)
+        click.echo(words_of_problems(sorted(problems, key=_urgency)), nl=False)
     else:
         click.echo(_OUTPUTS[output](problems, templates), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)
     return 1 if counts["error"] or (strict and problems) else 0
+
+
+def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
+    """A version of which there is a schema: the newest one for those to come. Raises click.BadParameter for others."""
+    newest = max(versions())
+    if version > newest:
+        shown, known = (".".join(map(str, pair)) for pair in (version, newest))
+        click.echo(f"no schema of Kubernetes {shown} here; that of {known} is looked at", err=True)
+        return newest
+    try:
+        check_version(version)
+    except SchemasMissingError as error:
+        raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
+    return version
+
+
+def _urgency(problem: Problem) -> int:
+    """What people read first: errors; what is wrong with a README last."""
+    return 0 if problem.severity == "error" else 2 if problem.place.file.endswith(".md") else 1
 
 
 def _summary(templates: int, counts: Counter[str]) -> str:

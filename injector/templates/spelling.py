@@ -43,7 +43,7 @@ def _spelled(value: object) -> str:
     """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; as Python does where they have no word for it."""
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return repr(value)
 
 

@@ -143,6 +143,28 @@ def test_resources(control_plane: ControlPlane, namespace: NamespaceFactory) -> 
     stored(control_plane, Example("resources", "good").inject(base).pod, ns)
 
 
+@proves("request-above-limit")
+def test_request_above_limit(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns, asked = namespace(), {"requests": {"cpu": "10m", "memory": "128Mi"}, "limits": {"memory": "64Mi"}}
+    assert "must be less than or equal to memory limit" in refused(control_plane, app(resources=asked), ns)
+    bad = Example("request-above-limit", "bad").inject(app()).pod
+    made = container(stored(control_plane, bad, ns), "tool")
+    assert made["resources"]["requests"]["memory"] == "64Mi", "not what the template says"
+    good = Example("request-above-limit", "good").inject(app("other")).pod
+    made = container(stored(control_plane, good, ns), "tool")
+    assert made["resources"] == {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
+
+
+@proves("pod-name")
+def test_pod_name(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns, replica = namespace(), app()
+    replica = {**replica, "metadata": {"generateName": "web-", "labels": {"app": "web"}}}
+    bad, good = (Example("pod-name", which).merged(replica) for which in ("bad", "good"))
+    assert stored(control_plane, bad, ns)["metadata"]["name"] == "tool"
+    assert 'pods "tool" already exists' in refused(control_plane, bad, ns)
+    assert len({stored(control_plane, good, ns)["metadata"]["name"] for _ in range(2)}) == 2
+
+
 @proves("schema")
 def test_schema(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()

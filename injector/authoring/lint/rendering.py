@@ -152,6 +152,7 @@ class _Renders:
         if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
             self.answered = self.answered or injection.reason is not Reason.HOST_NETWORK
             return None
+        overlay = None
         try:
             context = _context(sample, template, task)
             overlay = RenderedSource(template, context)
@@ -168,7 +169,7 @@ class _Renders:
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
-            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=edge.free)
+            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=edge.free, overlay=overlay)
         return Rendering(
             title=title,
             context=context,

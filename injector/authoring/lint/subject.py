@@ -77,6 +77,7 @@ class Failure:
     broken: str = ""  #: the kind of mistake, where it is one for an ordinary pod and the defaults too
     free: bool = False  #: as in a Rendering
     hopeless: bool = False  #: it took too much time or memory: nobody should wait for that again
+    overlay: RenderedSource | None = None  #: the overlay, where that was rendered and could not be merged
 
 
 @dataclass(frozen=True)

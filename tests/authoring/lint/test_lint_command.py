@@ -78,18 +78,43 @@ def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
     done = lint("tool", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == (
+        "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
+        "    7 |     - {name: PORT, value: {{ params.port }}}\n"
+        "      |                           ^\n"
+        "      = seen for a Deployment with port 8080\n"
+        "\n"
         "tool/overlay.yaml.j2:3:5: warning: container tool has no startupProbe, so the app does not wait for it"
         " [startup-probe]\n"
         "    3 |   - name: tool\n"
         "      |     ^\n"
         "      = add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds\n"
-        "\n"
-        "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
-        "    7 |     - {name: PORT, value: {{ params.port }}}\n"
-        "      |                           ^\n"
-        "      = seen for a Deployment with port 8080\n"
     )
     assert done.stderr == "1 template, 1 error, 1 warning\n"
+
+
+def test_errors_are_told_first_and_the_readme_last(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        readme = "tool.sidecar.injector/prt\n"
+        write(tmp_path / name, {"overlay.yaml.j2": BROKEN, "README.md": readme})
+    done = lint("a", "b", cwd=tmp_path)
+    told = re.findall(r"^(.)/.*\[([a-z-]+)\]$", done.stdout, re.MULTILINE)
+    kinds = ("schema", "startup-probe", "readme-parameters")
+    assert told == [(name, kind) for kind in kinds for name in ("a", "b")]
+
+
+def test_templates_are_found_within_folders_too(tmp_path: Path) -> None:
+    write(tmp_path / "policies" / "labels", {})
+    write(tmp_path / "policies" / ".hidden", {})
+    (tmp_path / "policies" / "notes").mkdir()
+    assert lint(tmp_path).stderr == lint(tmp_path / "policies").stderr == "1 template, no problems\n"
+    write(tmp_path / "a" / "b" / "c", {})
+    assert lint(tmp_path / "a").stderr == "1 template, no problems\n"
+    assert lint(tmp_path).stderr == "1 template, no problems\n", "there is an end to it"
+
+
+def test_a_version_that_is_still_to_come_is_looked_at_as_the_newest(tmp_path: Path) -> None:
+    done = lint(write(tmp_path, {"overlay.yaml.j2": BROKEN}), "--only", "schema", "--kubernetes-version", "1.99")
+    assert done.returncode == 1 and done.stderr.startswith("no schema of Kubernetes 1.99 here; that of 1.")
 
 
 def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
@@ -139,6 +164,7 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
     [
         (["--explain", "shcema"], "there is no rule shcema; did you mean schema?"),
         (["--disable", "startup_prob"], "did you mean startup-probe?"),
+        (["--only", "schema", "--disable", "schema"], "so that none is left to look for"),
         (["--only", "xyz"], "there is no rule xyz; there are: added-capabilities,"),
         (["--kubernetes-version", "1.4"], "no schema of Kubernetes 1.4 here; there are 1.25 to 1."),
         (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),

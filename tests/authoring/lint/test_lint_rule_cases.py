@@ -74,6 +74,13 @@ def _envoy(**parts: str) -> dict[str, str]:
 
 _PROBED = "    ports: [{name: tool-http, containerPort: 19901}]\n    startupProbe: {tcpSocket: {port: tool-http}}\n"
 
+_VOLUME = "  volumes:\n  - {name: a-conf, configMap: {name: '{{ files.configmap }}'}}\n"
+
+
+def _mounted(more: str) -> str:
+    return f"    volumeMounts: [{{name: a-conf, {more}mountPath: /etc/a, readOnly: true}}]\n{_VOLUME}"
+
+
 CASES = [
     Case(
         "mount-without-volume",
@@ -276,6 +283,62 @@ CASES = [
     Case("variable-reference", "a Service's", "    args: [$(KUBERNETES_SERVICE_HOST)]\n", []),
     Case(
         "variable-reference", "names from elsewhere", "    args: [$(B)]\n    envFrom: [{configMapRef: {name: a}}]\n", []
+    ),
+    *(
+        Case("renders", what, text, lines)
+        for what, text, lines in [
+            ("a blank is missing", "    env:\n    - {name:A, value:b}\n", [6, 6]),
+            ("a blank is missing, and nothing fails", "    securityContext: {runAsNonRoot:true}\n", [5]),
+            (
+                "a blank is missing, on a later line",
+                "    resources:\n      {limits: {cpu: 1},\n       requests:a}\n",
+                [7],
+            ),
+            ("no blank is needed", "    resources: {limits:{cpu: 1}}\n", []),
+            (
+                "colons in values",
+                "    args: [a:b, 'c:{d:e}', \"{f:g}\"] # {h:i}\n    command: ['{{ {'a': 1}.a }}']\n",
+                [],
+            ),
+            ("an item without its name", "    env:\n    - {name: A, value: b}\n    - {value: c}\n", [7]),
+            ("an item without its port", "    ports:\n    - {name: a}\n", [6]),
+            ("a mapping for a list, which schema tells", "  - {name: '*', env: {A: b}}\n", []),
+            ("a mount without a volume", "    volumeMounts: [{name: a, mountPath: /a}]\n", []),
+        ]
+    ),
+    Case("image-name", "capital letters", "spec:\n  containers:\n  - {name: tool, image: 'Redis Cache:1:x'}\n", [3]),
+    Case("image-name", "a dollar", "spec:\n  initContainers:\n  - {name: tool, image: $redis:7}\n", [3]),
+    Case("image-name", "somebody's value", "    command: [a]\n", []),
+    Case("request-above-limit", "in other units", "    resources: {requests: {cpu: 1}, limits: {cpu: 999m}}\n", [5]),
+    Case("request-above-limit", "no quantity", "    resources: {requests: {cpu: a}, limits: {cpu: 1}}\n", []),
+    Case("app-container", "a program's name", "  - {name: redis, image: a:1}\n", [5]),
+    Case("app-container", "a proxy's name", "  - {name: envoy, image: a:1}\n", []),
+    Case("atomic-list", "no list of Kubernetes", "  tolerationss: [{key: a}]\n", []),
+    Case("pod-name", "a label", "metadata:\n  labels: {name: a}\n" + _HEAD, []),
+    Case("pod-name", "a namespace", "metadata:\n  namespace: a\n" + _HEAD, [2]),
+    Case(
+        "set-in-loop",
+        "in a condition",
+        "{% set n = 0 %}\n{% for a in containers %}{% if a %}{% set n = n + 1 %}{% endif %}{% endfor %}\n",
+        [6],
+    ),
+    Case("set-in-loop", "of the loop's own name", "{% for a in containers %}{% set a = a.name %}{% endfor %}\n", []),
+    Case(
+        "set-in-loop", "of this round", "{% for a in containers %}{% set b = a %}{% set b = b.name %}{% endfor %}\n", []
+    ),
+    *(
+        Case(rule, what, text, lines, _files("a.conf", "a\n"))
+        for rule, what, text, lines in [
+            ("unmounted-files", "a volume that nobody mounts", _VOLUME, [6]),
+            ("unused-volume", "a volume that nobody mounts, told elsewhere", _VOLUME, []),
+            ("unmounted-files", "a part that is not there", _mounted("subPath: b.conf, "), [7]),
+            ("unmounted-files", "a part", _mounted("subPath: a.conf, "), []),
+            ("unmounted-files", "mounted", _mounted(""), []),
+            ("file-path", "elsewhere", "    command: [a, -c, /b/a.conf]\n" + _mounted(""), [5]),
+            ("file-path", "copied", "    command: [cp, /b/a.conf, /etc/a/]\n" + _mounted(""), []),
+            ("file-path", "a URL", "    command: [a, 'http://b/a.conf']\n" + _mounted(""), []),
+            ("file-path", "another's", "    command: [a, /b/a.conf]\n" + _VOLUME, []),
+        ]
     ),
     *(
         Case("shell-injection", what, f"    command: {command}\n", lines, {"template.yaml": _string("x", schema)})

@@ -277,6 +277,6 @@ def test_a_policy_that_only_refuses_is_fine(tmp_path: Path) -> None:
 def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_path: Path) -> None:
     overlay = 'spec:\n  containers:\n  - name: web\n    image: "tool:1"\n'
     folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
-    [problem] = found(folder, only=frozenset({"renders"}))
-    assert (problem.place.line, problem.place.column) == (3, 5)
-    assert problem.message.startswith("container web has the name of the sidecar")
+    [problem] = found(folder, only=frozenset({"renders", "app-container"}))
+    assert (problem.rule, problem.place.line, problem.place.column) == ("app-container", 3, 11)
+    assert problem.help == "call it tool"

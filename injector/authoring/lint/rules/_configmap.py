@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Rendering, Steps, plain_mapping
+from injector.authoring.lint.subject import Rendering, Steps, Subject, plain_mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,52 @@ def references(rendering: Rendering) -> Iterator[Reference]:
             taken = volumes.get(str(mount.get("name")))
             if taken is not None and not taken.get("items") and isinstance(mount.get("subPath"), str):
                 yield Reference((*path, "volumeMounts", n, "subPath"), mount["subPath"])
+
+
+def holdings(rendering: Rendering, files: Collection[str]) -> dict[Steps, dict[str, str]]:
+    """The volumes of an overlay that hold files of the template: each file's path within, by the volume's place."""
+    found: dict[Steps, dict[str, str]] = {}
+    for path, volume in rendering.volumes():
+        sources = [volume, *(s for _, s in numbered(plain_mapping(volume.get("projected")).get("sources")))]
+        held: dict[str, str] = {}
+        for source in sources:
+            config_map = plain_mapping(source.get("configMap"))
+            if config_map.get("name") != rendering.context.configmap:
+                continue
+            items = [(str(i.get("key")), str(i.get("path"))) for _, i in numbered(config_map.get("items"))]
+            held |= dict(items) if items else {file: file for file in files}
+        if held:
+            found[path] = {file: held[file] for file in held if file in files}
+    return found
+
+
+def seen(rendering: Rendering, container: Mapping[str, Any], files: Collection[str]) -> dict[str, list[str]]:
+    """The paths at which a container sees files of the template, by file."""
+    volumes = {str(volume.get("name")): path for path, volume in rendering.volumes()}
+    held = holdings(rendering, files)
+    found: dict[str, list[str]] = {}
+    for _, mount in numbered(container.get("volumeMounts")):
+        within = held.get(volumes.get(str(mount.get("name")), ()), {})
+        part = PurePosixPath(str(mount.get("subPath") or "."))
+        for file, path in within.items():
+            if mount.get("subPathExpr") or PurePosixPath(path).is_relative_to(part):
+                rest = PurePosixPath(path).relative_to(part) if not mount.get("subPathExpr") else PurePosixPath(path)
+                found.setdefault(file, []).append(str(PurePosixPath(str(mount.get("mountPath"))) / rest))
+    return found
+
+
+def unseen(subject: Subject) -> set[str]:
+    """The files of the template that no container sees in any rendering, neither as files nor as variables."""
+    left = set(subject.template.files)
+    for rendering in subject.renderings:
+        for reference in references(rendering):
+            if "volumes" not in reference.path and "volumeMounts" not in reference.path:
+                left -= set(subject.template.files) if reference.file is None else {reference.file}
+        for _, container in (*rendering.containers(), *rendering.everywhere()):
+            left -= seen(rendering, container, subject.template.files).keys()
+        if not left:
+            break
+    return left
 
 
 def _items(path: Steps, config_map: Any) -> Iterator[Reference]:

@@ -1,9 +1,10 @@
 """The overlay reaches into the app's containers further than it seems.
 
-Three accidents. A container called `app` or `web`: a pod that has one of that name gets no sidecar, its own container
-is patched. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own, and
-its image's command is no longer run. `"*"` with a variable such as PATH or HOME: what the image says itself is not in
-the pod, so it is overwritten.
+Three accidents. A container called `app` or `web`, or as a program that is an app elsewhere, such as `redis`: a pod
+that has one of that name gets no sidecar, its own container is patched; where it is the only one, the pod is not
+injected at all. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own,
+and its image's command is no longer run. `"*"` with a variable such as PATH or HOME: what the image says itself is not
+in the pod, so it is overwritten.
 
 Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": what the pod
 says takes the place of the image's.
@@ -32,27 +33,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._names import APPS, PROGRAMS
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 
 SEVERITY = "warning"
 
-_NAMES = frozenset(
-    {
-        "api",
-        "app",
-        "application",
-        "backend",
-        "container",
-        "frontend",
-        "job",
-        "main",
-        "server",
-        "service",
-        "web",
-        "worker",
-    }
-)
 _FIELDS = (
     "image",
     "command",
@@ -76,13 +62,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each name, field and variable."""
     for rendering in subject.renderings:
         for path, container in rendering.containers():
-            if container.get("name") in _NAMES:
+            name = str(container.get("name"))
+            if name in APPS or name in PROGRAMS:
                 yield Finding(
-                    f"apps have containers called {container['name']} too: a pod's own would be taken for this one",
+                    f"apps have containers called {name} too: a pod's own would be taken for this one",
                     rendering.overlay.place((*path, "name")),
-                    f"call it {subject.template.name}",
+                    f"call it {_better(name, subject.template.name)}",
                 )
         yield from _everywhere(rendering)
+
+
+def _better(name: str, template: str) -> str:
+    """A name that no app's container has."""
+    if name == template:
+        return f"{name}-sidecar"
+    return f"{template}-{name}" if name in PROGRAMS else template
 
 
 def _everywhere(rendering: Rendering) -> Iterator[Finding]:

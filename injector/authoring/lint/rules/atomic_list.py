@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.lint.kubernetes import SchemasMissingError, schema_errors
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
 from injector.pods.constraints.parts import sequence
 from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned
@@ -42,13 +43,30 @@ SEVERITY = "warning"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each list."""
     for rendering in subject.renderings:
+        unknown = _unknown(subject, rendering)
         for path, replaced in _shared(rendering):
+            if unknown.intersection(path):
+                continue  # no list at all: the rule schema tells what it may be
             loser = "a pod's own is lost" if replaced else "a pod that has its own keeps it, and gets none of this"
             yield Finding(
-                f"{path[-2]}.{path[-1]} does not merge: {loser}",
+                f"{_written(path)} does not merge: {loser}",
                 rendering.overlay.place(path, key=True),
                 "leave it to the pod's author, or disable this rule with the reason why no pod has its own",
             )
+
+
+def _unknown(subject: Subject, rendering: Rendering) -> set[str | int]:
+    """The fields of a pod that Kubernetes does not have; none where nobody knows them."""
+    try:
+        return {error.field for error in schema_errors(rendering.after, subject.kubernetes) if error.field}
+    except SchemasMissingError:
+        return set()
+
+
+def _written(path: Steps) -> str:
+    """The end of a path, as people write it."""
+    fields = [str(step) for step in path[-2:] if isinstance(step, str)]
+    return ".".join(fields if len(fields) > 1 else ['"*"', *fields])
 
 
 def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:

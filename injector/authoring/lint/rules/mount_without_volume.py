@@ -34,35 +34,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.authoring.lint.rules._volumes import missing_volumes
+from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.spelling import hint
 
 SEVERITY = "error"
-
-_FIELDS = ("volumeMounts", "volumeDevices")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each mount, unless its volume's name is a value: whose value, its giver knows."""
     for rendering in subject.renderings:
-        own = [text(volume.get("name")) for _, volume in rendering.volumes()]
-        apps = [text(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
-        for path, name in _mounts(rendering):
-            if name not in (*own, *apps):
-                place = rendering.overlay.place(path)
-                if is_written(place):
-                    yield Finding(
-                        f"there is no volume {name} to mount{hint(name, own, 'the volumes are')}",
-                        place,
-                        "add it to spec.volumes, or correct the name",
-                    )
-
-
-def _mounts(rendering: Rendering) -> Iterator[tuple[Steps, str]]:
-    for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for field in _FIELDS:
-            for index, mount in numbered(container.get(field)):
-                if isinstance(mount.get("name"), str):
-                    yield (*path, field, index, "name"), mount["name"]
+        for missing in missing_volumes(rendering):
+            yield Finding(
+                f"there is no volume {missing.name} to mount{hint(missing.name, missing.volumes, 'the volumes are')}",
+                missing.place,
+                "add it to spec.volumes, or correct the name",
+            )

@@ -48,37 +48,43 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, parameter in subject.template.parameters.items():
         for path, missing in _open(parameter.schema, ()):
             where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"
-            yield Finding(f"{where} takes anything: {missing}", subject.manifest(("parameters", name, *path)))
+            yield Finding(f"{where} takes {missing}", subject.manifest(("parameters", name, *path)))
 
 
 def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
-    """The parts of a schema without bounds, by path, each with what is missing."""
+    """The parts of a schema without bounds, by path, each with what it takes and what is missing."""
     if any(key in schema for key in (*_EXACT, *_COMBINED)):
         return
     kind = schema.get("type")
     if kind == "string" and not any(key in schema for key in ("format", "pattern", "maxLength")):
-        yield path, "give it a format, a pattern, an enum or a maxLength"
+        yield path, "anything: give it a format, a pattern, an enum or a maxLength"
     elif kind in ("integer", "number") and schema.get("format") is None:
         lower = any(key in schema for key in ("minimum", "exclusiveMinimum"))
         upper = any(key in schema for key in ("maximum", "exclusiveMaximum"))
         if not (lower and upper):
-            yield path, f"give it a {'maximum' if lower else 'minimum' if upper else 'minimum and a maximum'}"
+            yield path, _open_end(lower, upper)
     elif kind == "array":
         items = schema.get("items")
         if "maxItems" not in schema:
-            yield path, "give it maxItems"
+            yield path, "any number of items: give it maxItems"
         if not isinstance(items, Mapping):
-            yield path, "give it items"
+            yield path, "items of any kind: give it items"
         else:
             yield from _open(items, (*path, "items"))
     elif kind == "object":
         yield from _of_object(schema, path)
 
 
+def _open_end(lower: bool, upper: bool) -> str:
+    if lower:
+        return "any number above its minimum: give it a maximum"
+    return "any number below its maximum: give it a minimum" if upper else "any number: give it a minimum and a maximum"
+
+
 def _of_object(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not properties and not isinstance(others, Mapping) and "propertyNames" not in schema:
-        yield path, "give it properties, or a schema for additionalProperties"
+        yield path, "any keys with any values: give it properties, or a schema for additionalProperties"
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
             if isinstance(inner, Mapping):

@@ -39,11 +39,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile, zip_longest
 
 from injector.authoring.lint.subject import Finding, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.settings import Settings
-from injector.templates.spelling import hint
+from injector.templates.spelling import hint, shortened
 
 SEVERITY = "warning"
 
@@ -52,14 +53,18 @@ _OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*)=")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Names in the README that are none, and a section that is out of date."""
+    """Names in the README that are none, and, once, a section that is out of date."""
     text = subject.sources.get(_FILE)
-    if text is None:
-        return
+    if text is None or any(failure.broken for failure in subject.failures):
+        return  # what it adds to a pod is not known while it does not render
     template = subject.template
     prefix = re.escape(Settings().prefix)
     annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*)")
-    for number, line in enumerate(text.split("\n"), 1):
+    lines = text.split("\n")
+    kept = _kept(lines)
+    for number, line in enumerate(lines, 1):
+        if number in kept:
+            continue  # nobody corrects that by hand
         for found in [*annotation.finditer(line), *_OPTION.finditer(line)]:
             if (found[1] or template.name).rstrip(".") == template.name and found[2] not in template.parameters:
                 yield Finding(
@@ -77,15 +82,31 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     except SectionError as error:
         yield Finding(str(error).partition("\n")[0], subject.search(_FILE, BEGIN if BEGIN in text else END))
         return
-    if wanted == text:
+    written, made = text.split("\n"), wanted.split("\n")
+    number = next((n for n, pair in enumerate(zip_longest(written, made)) if pair[0] != pair[1]), None)
+    if number is None:
         return
+    # past the end of one of them is past the end mark, which both have
+    found, expected = written[number], made[number]
+    column = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(found, expected, strict=False)))
     path = subject.path.rstrip("/")
-    lines = wanted.split("\n")
-    number = next(
-        (n for n, line in enumerate(text.split("\n"), 1) if n > len(lines) or line != lines[n - 1]), len(lines)
-    )
     yield Finding(
-        "the parameters' reference is not that of template.yaml any more",
-        subject.line_place(_FILE, number),
+        "the parameters' reference is not that of template.yaml any more: "
+        f"expected {_shown(expected, column)}, found {_shown(found, column)}",
+        subject.line_place(_FILE, number + 1, min(column, max(len(found) - 1, 0)) + 1),
         f"injector docs {path} --write {path}/{_FILE}",
     )
+
+
+def _kept(lines: list[str]) -> range:
+    """The numbers of the lines that `injector docs` keeps; none where there is no section."""
+    begin = next((n for n, line in enumerate(lines, 1) if BEGIN in line), 0)
+    end = next((n for n, line in enumerate(lines, 1) if END in line), 0)
+    return range(begin, end) if begin else range(0)
+
+
+def _shown(line: str, column: int) -> str:
+    """A line from the word on at which it differs, or the word for an empty one."""
+    start = max(line.rfind(" ", 0, column) + 1, 0)
+    rest = line[start:].strip()
+    return shortened(f"...{rest}" if start else rest, 60) if rest else "nothing"

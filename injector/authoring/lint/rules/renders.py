@@ -35,10 +35,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from injector.authoring.lint.kubernetes import SchemasMissingError, schema_errors
-from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject
+from injector.authoring.lint.rules._names import APPS
+from injector.authoring.lint.rules._slips import run_together, slips
+from injector.authoring.lint.rules._values import numbered
+from injector.authoring.lint.rules._volumes import missing_volumes
+from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject, plain_mapping
 from injector.errors import Place
+from injector.pods.overlay import bare_value
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
@@ -48,6 +54,10 @@ SEVERITY = "error"
 _PART = re.compile(r'(containers|initContainers|volumes)\[([^\]]+)\]|(container|volume) "?([\w.-]+)"? ')
 #: What a pod that gets its files by annotation says of a file that there is not.
 _UNKNOWN_FILE = "which the template does not make"
+#: What the injection says of a mount for which there is no volume.
+_MOUNT = "there is no volume"
+#: What it says of a pod all of whose containers are called as sidecars are.
+_TAKEN = re.compile(r"container \S+ has the name of the sidecar")
 #: Refusals that a template alone brings about.
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
@@ -61,29 +71,53 @@ def check(subject: Subject) -> Iterator[Finding]:
             "give parameters `examples` with which it is",
         )
     told: set[object] = set()
+    swallowed = list(run_together(subject))
+    yield from swallowed
     broken = {failure.place for failure in subject.failures if failure.broken}
     for failure in subject.failures:
-        finding = None if failure.place in broken else _failed(subject, failure)
-        if finding is not None and (failure.message, failure.place) not in told:
-            told.add((failure.message, failure.place))
-            yield finding
+        if failure.place in broken or (failure.message, failure.place) in told:
+            continue
+        told.add((failure.message, failure.place))
+        yield from _failed(subject, failure, explained=bool(swallowed))
     for rendering in subject.renderings:
-        if rendering.injection.reason in _REFUSALS and not rendering.free and not _of_schema(subject, rendering):
+        if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
             message = rendering.injection.message.partition(": ")[2]
             if message not in told:
                 told.add(message)
                 yield Finding(message, _place(rendering, message), f"seen for {rendering.title}")
 
 
-def _failed(subject: Subject, failure: Failure) -> Finding | None:
+def _failed(subject: Subject, failure: Failure, explained: bool) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
-        return Finding(failure.message, subject.manifest(("parameters", failure.parameter)))
+        yield Finding(failure.message, subject.manifest(("parameters", failure.parameter)))
+        return
     if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
-        return None
+        return
     if _UNKNOWN_FILE in failure.message:
-        return None  # the rule unknown-file tells it at its place
-    place = failure.place if failure.place.line else _written(subject, failure.message)
-    return Finding(failure.message, place, f"seen for {failure.title}")
+        return  # the rule unknown-file tells it at its place
+    found = slips(failure.overlay) if failure.overlay is not None else []
+    if found:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
+        if not explained and not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+            yield from found
+        return
+    if _TAKEN.match(failure.message) and _part(failure.message) in APPS and subject.renderings:
+        return  # the rule app-container tells it, and what to do
+    place = failure.place if failure.place.line else _merged_place(subject, failure)
+    yield Finding(failure.message, place, f"seen for {failure.title}")
+
+
+def _merged_place(subject: Subject, failure: Failure) -> Place:
+    """The place of the part that a merge did not take; the overlay's first line where it is about none."""
+    place = _written(subject, failure.message)
+    if place.line or failure.overlay is None:
+        return place
+    spec: Any = plain_mapping(plain_mapping(failure.overlay.value).get("spec"))
+    name = _part(failure.message)
+    for list_ in ("containers", "initContainers", "volumes"):
+        for index, item in numbered(bare_value(spec.get(list_))):
+            if name and item.get("name") == name:
+                return failure.overlay.place(("spec", list_, index, "name"))
+    return failure.overlay.place(("spec",), key=True)
 
 
 def _written(subject: Subject, message: str) -> Place:
@@ -99,8 +133,15 @@ def _part(message: str) -> str:
     return (found[2] or found[4]) if found else ""
 
 
-def _of_schema(subject: Subject, rendering: Rendering) -> bool:
-    """Whether the rule `schema` tells of it, at a better place."""
+def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
+    """Whether another rule tells why the injection refuses the pod, at a better place."""
+    if _schema_errors(subject, rendering):
+        return True
+    return _MOUNT in rendering.injection.message and any(missing_volumes(rendering))
+
+
+def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
+    """Whether the rule `schema` has something against a pod."""
     try:
         return bool(schema_errors(rendering.after, subject.kubernetes))
     except SchemasMissingError:

@@ -1,10 +1,11 @@
 """A config file of the template is mounted nowhere.
 
 The generated ConfigMap, `{{ files.configmap }}`, has to be a volume (or a source of a projected volume, or of
-variables) in what the template renders; where the volume lists `items`, each file has to be among them.
+variables) in what the template renders, and a container has to mount that volume; where the volume lists `items`, or
+mounts have a `subPath`, each file has to be among them.
 
-Why: a ConfigMap that the overlay does not use is not created at all, and the program runs with the configuration that
-is in its image, without an error.
+Why: the program runs with the configuration that is in its image, without an error. A ConfigMap that the overlay does
+not use is not even created.
 
 Bad:
     # template.yaml
@@ -41,21 +42,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._configmap import references
+from injector.authoring.lint.rules._configmap import holdings, unseen
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "error"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Config files that no rendering takes anywhere."""
+    """Config files that no container sees in any rendering."""
     if not subject.renderings:
         return
-    left = set(subject.template.files)
-    for rendering in subject.renderings:
-        for reference in references(rendering):
-            left -= set(subject.template.files) if reference.file is None else {reference.file}
-    for name in sorted(left):
+    left = unseen(subject)
+    told: set[str] = set()
+    for rendering in subject.renderings if left else ():
+        for path, files in holdings(rendering, left).items():
+            missing = sorted(files.keys() - told)
+            told |= files.keys()
+            if missing:
+                volume = dict(rendering.volumes())[path].get("name")
+                yield Finding(
+                    f"no container mounts {', '.join(missing)} of the volume {volume}",
+                    rendering.overlay.place((*path, "name")),
+                    f"add volumeMounts: [{{name: {volume}, mountPath: ..., readOnly: true}}] to the container that "
+                    "reads it",
+                )
+    for name in sorted(left - told):
         yield Finding(
             f"no container sees the file {name}: nothing of the overlay takes it from the generated ConfigMap",
             subject.manifest(("files", name)),

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._configmap import holdings, unseen
 from injector.authoring.lint.subject import Finding, Subject
 from injector.pods.constraints.parts import mappings, text
 
@@ -42,12 +43,14 @@ _FIELDS = ("volumeMounts", "volumeDevices")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each volume."""
+    left = unseen(subject)
     for rendering in subject.renderings:
+        told = holdings(rendering, left)  # the rule unmounted-files tells of these
         containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
         mounts = [m for c in containers for field in _FIELDS for m in mappings(c.get(field))]
         mounted = {text(mount.get("name")) for mount in mounts}
         for path, volume in rendering.volumes():
             name = volume.get("name")
-            if name not in mounted:
+            if name not in mounted and path not in told:
                 place = rendering.overlay.place((*path, "name"))
                 yield Finding(f"volume {name} is mounted nowhere", place, "mount it, or leave it out")

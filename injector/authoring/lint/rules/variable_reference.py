@@ -30,8 +30,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
+from injector.authoring.lint.rules._scripts import interpreter
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
 from injector.pods.constraints.parts import mappings, sequence, text
@@ -44,7 +44,6 @@ SEVERITY = "error"
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
-_SHELLS = frozenset({"ash", "bash", "busybox", "dash", "ksh", "sh", "zsh"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -71,7 +70,7 @@ def _references(container: Object, names: list[str]) -> Iterator[tuple[Steps, st
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
     words = [(field, i, text(w)) for field in ("command", "args") for i, w in enumerate(sequence(container.get(field)))]
-    if any(PurePosixPath(word).name in _SHELLS for _, _, word in words):
+    if any(interpreter(word) == "sh" for _, _, word in words):
         return  # there it runs a command
     for field, index, word in words:
         for name in _REFERENCE.findall(word):

@@ -1,0 +1,93 @@
+"""Slips of the pen in an overlay that keep it from being merged: what they are and where, in its author's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.rules._reading import sources_used
+from injector.authoring.lint.rules._values import numbered
+from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
+from injector.pods.one_of import has_key
+from injector.pods.overlay import bare_value, plain
+from injector.templates.program import is_document
+
+#: What is no YAML of its author's: holes, statements and comments of Jinja, texts in quotes, comments.
+_OPAQUE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\"(?:\\.|[^\"\\])*\"|(?<!\w)'[^']*'|(?<!\S)#[^\n]*", re.DOTALL)
+#: `name:web` within braces: to YAML a key without a value.
+_RUN_TOGETHER = re.compile(r"\s*([A-Za-z][\w.-]*):([^\s:]\S*)\s*\Z")
+
+
+def run_together(subject: Subject) -> Iterator[Finding]:
+    """Keys that are a key and its value without the blank between them; YAML takes these for keys without a value."""
+    for file in sorted(sources_used(subject)):
+        text = subject.sources.get(file, "")
+        for offset, key, rest in _run_together(text) if is_document(file) else ():
+            line = text.count("\n", 0, offset) + 1
+            yield Finding(
+                f"a blank is missing after the colon: {key}:{rest} is a key without a value",
+                subject.line_place(file, line, offset - text.rfind("\n", 0, offset)),
+                f"write {key}: {rest}",
+            )
+
+
+def _run_together(text: str) -> Iterator[tuple[int, str, str]]:
+    """Offset, key and value of each entry within braces that lacks its blank."""
+    bare = _OPAQUE.sub(lambda found: re.sub(r"[^\n]", "x" if found[0][0] != "#" else " ", found[0]), text)
+    open_: list[str] = []
+    start = 0
+    for at, character in enumerate(bare):
+        if character in "{[" and (open_ or bare[start:at].rstrip(" ")[-1:] in ("", ":", "-", "\n")):
+            open_.append(character)
+        elif character == "\n" and not open_:
+            pass
+        elif not (open_ and character in "}],"):
+            continue
+        elif open_[-1] == "{" and (found := _RUN_TOGETHER.match(bare, start, at)) and text[found.start(1)] not in "'\"":
+            yield found.start(1), text[slice(*found.span(1))], text[slice(*found.span(2))]
+        if character in "}]" and open_:
+            open_.pop()
+        start = at + 1
+
+
+def slips(overlay: RenderedSource) -> list[Finding]:
+    """Where the overlay has no list in the place of one, and items without what they are merged by."""
+    return [*_no_lists(overlay), *_nameless(overlay)]
+
+
+def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
+    """Mappings and single values where Kubernetes has a list."""
+    for path, field, value in _merged(overlay.value, ()):
+        if value is not None and not isinstance(value, list):
+            kind = "a mapping" if isinstance(value, dict) else "one value"
+            yield Finding(
+                f"{field} is {kind}; it has to be a list", overlay.place(path, key=True), "begin each item with `- `"
+            )
+
+
+def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
+    """Items without what they are merged by."""
+    for path, field, value in _merged(overlay.value, ()):
+        for index, item in numbered(plain(value)):
+            if field in KEYS and not has_key(item, field):
+                missing = [key for key in KEYS[field] if key not in KEY_DEFAULTS]
+                yield Finding(
+                    f"an item of {field} has no {' and '.join(missing)}, by which it is merged",
+                    overlay.place((*path, index)),
+                )
+
+
+def _merged(value: Any, path: Steps) -> Iterator[tuple[Steps, str, Any]]:
+    """Path, field and value of what Kubernetes merges as lists, at any depth of a pod."""
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, part in bare.items():
+            if path[:1] == ("spec",) and (key in KEYS or key in UNIONS):
+                yield (*path, key), str(key), bare_value(part)
+            yield from _merged(part, (*path, key))
+    elif isinstance(bare, list):
+        for index, part in enumerate(bare):
+            yield from _merged(part, (*path, index))

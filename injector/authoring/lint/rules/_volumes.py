@@ -1,0 +1,41 @@
+"""Mounts of volumes that there are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from injector.authoring.lint.rules._values import is_written, numbered
+from injector.authoring.lint.subject import Rendering, Steps
+from injector.errors import Place
+from injector.pods.constraints.parts import mapping, mappings, text
+
+_FIELDS = ("volumeMounts", "volumeDevices")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A volume that is mounted and not there, where its name stands, and the overlay's own volumes."""
+
+    name: str
+    place: Place
+    volumes: list[str]
+
+
+def missing_volumes(rendering: Rendering) -> Iterator[Missing]:
+    """One for each mount, unless its volume's name is a value: whose value, its giver knows."""
+    own = [text(volume.get("name")) for _, volume in rendering.volumes()]
+    apps = [text(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
+    for path, name in _mounts(rendering):
+        if name not in (*own, *apps):
+            place = rendering.overlay.place(path)
+            if is_written(place):
+                yield Missing(name, place, own)
+
+
+def _mounts(rendering: Rendering) -> Iterator[tuple[Steps, str]]:
+    for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for field in _FIELDS:
+            for index, mount in numbered(container.get(field)):
+                if isinstance(mount.get("name"), str):
+                    yield (*path, field, index, "name"), mount["name"]

@@ -1,0 +1,98 @@
+"""A command names a config file of the template where it is not.
+
+Looked at are absolute paths in commands and arguments whose last part is the name of a file of the template, in
+containers that see this file. A path below no mount of the container is one of its image's, and that it means another
+file of the same name is unlikely; where the command names the right path as well, it may be copying one to the other.
+
+Why: the program does not find the file and ends, or takes the image's own without a word.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    files:
+      tool.yaml: {}
+    # tool.yaml.j2
+    level: info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        args: [--config=/etc/tool.yaml]
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    files:
+      tool.yaml: {}
+    # tool.yaml.j2
+    level: info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        args: [--config=/etc/tool/tool.yaml]
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Proof: what is in the image nobody knows before it runs; the API server does not look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from injector.authoring.lint.rules._configmap import seen
+from injector.authoring.lint.rules._values import numbered, usual
+from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.pods.constraints.parts import sequence
+from injector.pods.context import Object
+
+SEVERITY = "warning"
+
+#: An absolute path, within an argument too: `--config=/etc/a.yaml`; no part of a URL.
+_PATH = re.compile(r"(?<![\w.:/~*}$-])/[\w.@+-]+(?:/[\w.@+-]+)*")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each path."""
+    for rendering in usual(subject) if subject.template.files else ():
+        for path, container in rendering.containers():
+            places = seen(rendering, container, subject.template.files)
+            for where, named in _paths(container) if places else ():
+                right = places.get(PurePosixPath(named).name)
+                if right and not _is_mounted(container, named) and not _names(container, right):
+                    yield Finding(
+                        f"{named} is below no mount of container {container.get('name')}",
+                        rendering.overlay.place((*path, *where)),
+                        f"the file is at {right[0]}",
+                    )
+
+
+def _paths(container: Object) -> Iterator[tuple[Steps, str]]:
+    for field in ("command", "args"):
+        for index, word in enumerate(sequence(container.get(field))):
+            for found in _PATH.findall(word) if isinstance(word, str) else ():
+                yield (field, index), found
+
+
+def _is_mounted(container: Object, path: str) -> bool:
+    mounts = [str(mount.get("mountPath")) for _, mount in numbered(container.get("volumeMounts"))]
+    return any(PurePosixPath(path).is_relative_to(mount) for mount in mounts)
+
+
+def _names(container: Object, right: list[str]) -> bool:
+    """Whether the container is told one of the right paths, or a folder that holds it, beside the other."""
+    folders = {str(folder) for path in right for folder in (PurePosixPath(path), PurePosixPath(path).parent)}
+    return any(named in folders for _, named in _paths(container))

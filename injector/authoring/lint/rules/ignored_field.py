@@ -1,0 +1,49 @@
+"""The overlay says something beside `metadata` and `spec`.
+
+An overlay is a part of a pod; only its metadata and its spec are merged. `apiVersion`, `kind`, `status`, and whatever
+else stands beside them, go nowhere.
+
+Why: who writes it expects something of it, a Deployment's replicas perhaps, and nobody says that nothing comes of it.
+
+Bad:
+    # overlay.yaml.j2
+    apiVersion: v1
+    kind: Pod
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+
+Proof: what is not merged reaches no API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.templates.spelling import nearest
+
+SEVERITY = "warning"
+
+_MERGED = ("metadata", "spec")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each field."""
+    for rendering in subject.renderings:
+        for field in plain_mapping(rendering.overlay.value):
+            if field not in _MERGED:
+                near = nearest(str(field), _MERGED)
+                yield Finding(
+                    f"{field} is ignored: only metadata and spec are merged into a pod",
+                    rendering.overlay.place((field,), key=True),
+                    f"did you mean {near}?" if near else "leave it out",
+                )

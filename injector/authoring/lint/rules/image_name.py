@@ -1,0 +1,50 @@
+"""An image's name is none.
+
+What the defaults render is held against the grammar of image references, as `format: image` holds a parameter's value
+against it: `[host[:port]/]name[:tag][@digest]`, where name is in small letters.
+
+Why: the API server takes any text. kubelet does not: the sidecar stays in InvalidImageName, and the app, which waits
+for it, never starts.
+https://github.com/distribution/reference/blob/main/reference.go
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: $registry/tool:1.2.3
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: registry.example:5000/tool:1.2.3
+
+Proof: it is kubelet that reads the name, and that needs a machine of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.formats import FORMATS
+from injector.templates.spelling import shortened
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each image."""
+    form = FORMATS["image"]
+    for rendering in usual(subject):
+        for path, container in (*rendering.containers(), *rendering.everywhere()):
+            image = container.get("image")
+            if isinstance(image, str) and image and not form.allows(image):
+                yield Finding(
+                    f"image {shortened(image, 80)} is none",
+                    rendering.overlay.place((*path, "image")),
+                    f"it has to be {form.words}; of a parameter, `format: image` asks for that",
+                )

@@ -1,0 +1,50 @@
+"""The overlay names the pod, or says whose it is: `metadata.name`, `namespace`, `ownerReferences`.
+
+The pods of a Deployment have no name of their own when they are created, only the beginning of one. So the overlay's
+is taken, for each of them.
+
+Why: the second replica is refused with "already exists", a namespace that is not the request's with "does not match",
+and a pod that has another owner is left alone by its controller, which makes the next.
+https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+
+Bad:
+    # overlay.yaml.j2
+    metadata:
+      name: tool
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+
+Good:
+    # overlay.yaml.j2
+    metadata:
+      labels: {example.com/tool: "yes"}
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+
+SEVERITY = "error"
+
+_FIELDS = ("name", "generateName", "namespace", "ownerReferences", "uid", "resourceVersion")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each field."""
+    for rendering in subject.renderings:
+        metadata = plain_mapping(plain_mapping(rendering.overlay.value).get("metadata"))
+        for field in _FIELDS:
+            if field in metadata:
+                yield Finding(
+                    f"metadata.{field} would be that of every pod that gets this template",
+                    rendering.overlay.place(("metadata", field), key=True),
+                    "leave it out: that is for the pod's author, or its controller, to say",
+                )

@@ -1,0 +1,64 @@
+"""A container requests more than its limit.
+
+Looked at are the template's own containers with the defaults.
+
+Why: the API server refuses a container whose request is above its limit. So that no pod is lost over it the injector
+brings the request down to the limit: the sidecar gets less than its template says, and each injection says so.
+https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        resources:
+          requests: {cpu: 10m, memory: 128Mi}
+          limits: {memory: 64Mi}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: {{ params.image }}
+        resources:
+          requests: {cpu: 10m, memory: 64Mi}
+          limits: {memory: 128Mi}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.pods.quantity import parse_quantity
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each request."""
+    for rendering in usual(subject):
+        for path, container in rendering.containers():
+            resources = plain_mapping(container.get("resources"))
+            limits = plain_mapping(resources.get("limits"))
+            for name, request in plain_mapping(resources.get("requests")).items():
+                asked, most = _amount(request), _amount(limits.get(name))
+                if asked is not None and most is not None and asked > most:
+                    yield Finding(
+                        f"container {container.get('name')} requests {request} of {name}, and its limit is "
+                        f"{limits[name]}",
+                        rendering.overlay.place((*path, "resources", "requests", name)),
+                        "raise the limit, or request less",
+                    )
+
+
+def _amount(value: Any) -> Decimal | None:
+    try:
+        return parse_quantity(value)
+    except ValueError:
+        return None
