@@ -94,7 +94,8 @@ def test_a_wrong_template_is_noted_and_no_end_of_the_explanation(
     control_plane.api.create(config_map("broken", broken, labels=labels), installed)
     found = explained(control_plane, "deployment.apps/web", "-n", ns)
     assert found["reason"] == "injected"
-    assert any("a template is wrong: broken/overlay.yaml.j2:1: params.nothing" in note for note in found["notes"])
+    broken_at = f"a template is wrong: configmap/{installed}/broken/overlay.yaml.j2:1:17: error: params.nothing"
+    assert any(broken_at in note for note in found["notes"]), found["notes"]
 
 
 def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
