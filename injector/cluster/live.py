@@ -198,7 +198,12 @@ class Live:
                 async with turns:
                     return await self._client.create(path, body)
 
-            return await asyncio.gather(*map(one, bodies))
+            # all are waited for: one that went on after the others failed would be heard of at the very end
+            found = await asyncio.gather(*map(one, bodies), return_exceptions=True)
+            for answer in found:
+                if isinstance(answer, BaseException):
+                    raise answer
+            return [answer for answer in found if not isinstance(answer, BaseException)]
 
         return self._run(what or path, ask())
 

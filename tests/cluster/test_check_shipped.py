@@ -1,0 +1,56 @@
+"""`injector check` of what is shipped: the manifest's roles and webhooks are what the code says they should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from injector.cli.main import cli
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.server import PROJECT
+
+MANIFEST = PROJECT / "deploy" / "install.yaml"
+
+
+def checked(control_plane: ControlPlane, *args: str) -> dict[str, list[dict[str, Any]]]:
+    """The lines by section."""
+    command = ["check", "--kubeconfig", str(control_plane.kubeconfig), "--output", "json", *args]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return {section["section"]: section["checks"] for section in json.loads(result.stdout)["sections"]}
+
+
+@pytest.fixture
+def before(control_plane: ControlPlane) -> list[dict[str, Any]]:
+    """What is said before the installation."""
+    return checked(control_plane, "--pre")["before-installation"]
+
+
+@pytest.fixture
+def shipped(control_plane: ControlPlane, before: list[dict[str, Any]]) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """What is said after it. No pod of it runs: its image is nowhere, and nobody schedules."""
+    control_plane.kubectl("apply", "-f", str(MANIFEST))
+    try:
+        yield checked(control_plane)
+    finally:
+        control_plane.kubectl("delete", "--ignore-not-found", "--timeout=50s", "-f", str(MANIFEST))
+
+
+def test_the_cluster_takes_it_and_its_parts_are_as_they_should_be(
+    before: list[dict[str, Any]], shipped: dict[str, list[dict[str, Any]]]
+) -> None:
+    assert [line for line in before if line["result"] == "failed"] == []
+    for section in ("settings-and-templates", "permissions", "webhooks"):
+        assert [line for line in shipped[section] if line["result"] != "good"] == [], section
+    features = {line["check"] for line in shipped["permissions"]}
+    assert {"permission injection", "permission caBundle", "permission built-in certificates"} <= features
+    # nobody has made a certificate yet, and nobody answers
+    wrong = {line["check"] for lines in shipped.values() for line in lines if line["result"] == "failed"}
+    assert wrong >= {"ca-bundle", "certificate", "endpoints", "replicas"}
+    [bundle] = [line for line in shipped["certificate"] if line["check"] == "ca-bundle"]
+    assert bundle["text"] == "5 of 5 entries: caBundle is empty" and "the injector writes it" in bundle["toDo"]
