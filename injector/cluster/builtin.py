@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -29,6 +30,8 @@ _log = structlog.get_logger(__name__)
 _TICK = 1.0
 #: Seconds between two tries of the leader when the API server refuses or is away.
 _PAUSES = (0.5, 60.0)
+#: Seconds for which a Secret that was deleted stays away: if that is an uninstallation, this server ends meanwhile.
+_GONE_SECONDS = 5.0
 
 
 class BuiltinCertificates:
@@ -80,13 +83,18 @@ class BuiltinCertificates:
             part.start()
         self._task = asyncio.create_task(self._run(), name="built-in certificates")
 
-    async def stop(self) -> None:
-        """End, and let another replica lead."""
+    async def hand_over(self) -> None:
+        """Write nothing any more, and let another replica lead; what the Secret holds is served as before."""
         if self._task:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        for part in (self._lease, self._bundles, self._store):
+        await self._lease.stop()
+
+    async def stop(self) -> None:
+        """End, and let another replica lead."""
+        await self.hand_over()
+        for part in (self._bundles, self._store):
             await part.stop()
 
     @property
@@ -150,7 +158,13 @@ class BuiltinCertificates:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), _TICK)
             self._news.clear()
-            if not (self._lease.leading and self._store.synced and self._bundles.synced):
+            if not self._lease.leading:
+                continue
+            if error := self._store.last_error or self._bundles.last_error:
+                self._custodian.not_kept(error)
+            gone = self._store.gone_since
+            stays_away = gone is not None and time.monotonic() < gone + _GONE_SECONDS
+            if stays_away or not (self._store.synced and self._bundles.synced):
                 continue
             try:
                 if await self._custodian.work(self._held):

@@ -76,10 +76,14 @@ class Custodian:
             done = await self._work(held)
         except ApiError as error:
             if error.status != 409:  # that is somebody who was quicker
-                self._tell("certificates-not-kept", f"{error}; tries again")
+                self.not_kept(error)
             raise
         self.troubles.pop("certificates-not-kept", None)
         return done
+
+    def not_kept(self, error: ApiError) -> None:
+        """Tell that the certificates cannot be kept, each reason once while it lasts."""
+        self._tell("certificates-not-kept", f"{error}; tries again")
 
     async def _work(self, held: Held) -> bool:
         seen = self._bundles.seen

@@ -5,6 +5,8 @@ others never compare that time with their own clock. They watch whether the Leas
 for as long as it says it lasts, by their own monotonic clock. Each write names the resource version that was read, so
 of two that write at the same time one is refused.
 https://kubernetes.io/docs/concepts/architecture/leases/
+
+One that was deleted is made again only when its time is over: if that is an uninstallation, nobody is left by then.
 """
 
 from __future__ import annotations
@@ -136,14 +138,14 @@ class Lease:
         except ApiError as error:
             if error.status != 404:
                 raise
-            if not self._somebody_elses():  # one that was deleted still has its leader
+            if not self._in_force:  # else it was deleted just now, and still has its leader
                 await self._create(began)
             return
         self._observe(found)
         holder = (found.get("spec") or {}).get("holderIdentity")
         if holder and holder != self.identity:
             self._until = 0.0  # somebody else has it: taken from us, or never ours
-        if self._somebody_elses():
+        if holder not in (None, "", self.identity) and self._in_force:
             return
         try:
             await self._take(found, began)
@@ -151,10 +153,11 @@ class Lease:
             if error.status != 409:  # that is somebody who was quicker: the next look shows who
                 raise
 
-    def _somebody_elses(self) -> bool:
-        """Whether the Lease, as last seen, is somebody else's whose time is not over."""
+    @property
+    def _in_force(self) -> bool:
+        """Whether the Lease, as last seen, is somebody's (also one's own) whose time is not over."""
         spec = (self._seen or {}).get("spec") or {}
-        if not spec.get("holderIdentity") or spec["holderIdentity"] == self.identity:
+        if not spec.get("holderIdentity"):
             return False
         lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
         return time.monotonic() < self._seen_at + lasts

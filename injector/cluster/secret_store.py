@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -43,7 +44,10 @@ class SecretStore:
         on_change: Callable[[Held], None],
         timing: Timing | None = None,
     ) -> None:
+        #: Since when (time.monotonic) the Secret is gone that was there before; None while there is one.
+        self.gone_since: float | None = None
         self._client = client
+        self._on_change = on_change
         self._collection = f"/api/v1/namespaces/{namespace}/secrets"
         self._name = name
         self._reflector = Reflector(
@@ -51,9 +55,13 @@ class SecretStore:
             self._collection,
             lambda obj: _Seen(obj["metadata"]["resourceVersion"], data_of(obj)),
             query={"fieldSelector": f"metadata.name={name}"},
-            on_change=lambda _key, seen: on_change(read_held(seen.data if seen else {})),
+            on_change=self._changed,
             timing=timing,
         )
+
+    def _changed(self, _key: str, seen: _Seen | None) -> None:
+        self.gone_since = None if seen else time.monotonic()
+        self._on_change(read_held(seen.data if seen else {}))
 
     def start(self) -> None:
         """Begin to watch."""

@@ -118,6 +118,7 @@ class App:
         self._admin = start_admin(admin_sockets, self.metrics, self.readiness, self.notes)
         await certificate.start()
         self._run(certificate.run())
+        self._run(self._hand_over(certificate))
         self._run(self._get_ready())
 
     async def wait(self) -> None:
@@ -146,6 +147,10 @@ class App:
             *(refused if self.keeper.ready and self.keeper.why_not else ()),
             *(self._upkeep.notes() if self._upkeep is not None else ()),
         )
+
+    async def _hand_over(self, certificate: Source) -> None:
+        await self.drain.begun()
+        await certificate.hand_over()
 
     # -- parts --
 

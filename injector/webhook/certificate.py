@@ -45,6 +45,9 @@ class Source(Protocol):
     async def run(self) -> None:
         """Hand over new certificates for ever, or until cancelled."""
 
+    async def hand_over(self) -> None:
+        """The server is about to end: leave to others what only one may do, and go on serving."""
+
     async def stop(self) -> None:
         """End."""
 
@@ -85,6 +88,9 @@ class FileSource:
     async def run(self) -> None:
         """Look for ever."""
         await self._watcher.watch()
+
+    async def hand_over(self) -> None:
+        """Nothing is to be left to others."""
 
     async def stop(self) -> None:
         """Nothing is to be ended."""
@@ -159,6 +165,10 @@ class BuiltinSource:
         self._logger.error("certificate-refused", why=why, in_use="the old one" if serving else "none")
         if self._on_trouble is not None:
             self._on_trouble("certificate-refused", why)
+
+    async def hand_over(self) -> None:
+        """Let another replica lead."""
+        await self._certificates.hand_over()
 
     async def stop(self) -> None:
         """End, and let another replica lead."""

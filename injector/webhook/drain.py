@@ -37,6 +37,10 @@ class Drain:
         """Ask for the end; again is no harm."""
         self._asked.set()
 
+    async def begun(self) -> None:
+        """Wait until the end is asked for."""
+        await self._asked.wait()
+
     def on_signals(self) -> None:
         """Let SIGTERM and SIGINT ask for the end. A second one ends the process at once, as people expect."""
         loop = asyncio.get_running_loop()
@@ -49,7 +53,7 @@ class Drain:
 
     async def run(self, server: Server, seconds: float) -> None:
         """Wait until the end is asked for, drain for `seconds`, stop the server."""
-        await self._asked.wait()
+        await self.begun()
         self._metrics.draining.cell().value = 1
         self._logger.info("draining", seconds=seconds)
         server.close_after_answers()

@@ -163,8 +163,19 @@ class BuiltinInstallation:
 
     # ------------------------------------------------------------ servers
 
-    def server(self, *, leads: bool = True, wait: bool = True, behind: bool = True, **more: Any) -> InjectorServer:
-        """Start a server; without `leads` it may not touch Leases. `behind` puts it behind the Service."""
+    def server(
+        self,
+        *,
+        leads: bool = True,
+        wait: bool = True,
+        behind: bool = True,
+        drainSeconds: float = 0.5,
+        **more: Any,
+    ) -> InjectorServer:
+        """Start a server; without `leads` it may not touch Leases. `behind` puts it behind the Service.
+
+        `more` are settings of certificates for this server alone.
+        """
         folder = self.folder / f"server-{next(self._folders)}"
         folder.mkdir()
         templates = folder / "own"
@@ -175,7 +186,7 @@ class BuiltinInstallation:
         settings = {
             "templates": ["logger"],
             "namespaceLabel": {"key": self.name},
-            "server": {"drainSeconds": 0.5},
+            "server": {"drainSeconds": drainSeconds},
             "certificates": certificates,
         }
         kubeconfig = Path(user_with(self.control_plane, *everything_but(self.name, *(() if leads else ("leases",)))))
@@ -190,8 +201,14 @@ class BuiltinInstallation:
         self.servers.append(server)
         server.start(wait=wait, timeout=90)
         if behind and wait:
-            self.balancer.servers = (*self.balancer.servers, server)
+            self.put_behind(*self.balancer.servers, server)
         return server
+
+    def put_behind(self, *servers: InjectorServer) -> None:
+        """These are behind the Service from now on; wait until they are seen to be ready."""
+        self.balancer.servers = servers
+        ports = {server.port for server in servers}
+        eventually("they are seen to be ready", lambda: ports <= set(self.balancer._ready))
 
     def leaders(self) -> list[InjectorServer]:
         """The servers that say they lead."""

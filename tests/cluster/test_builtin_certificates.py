@@ -57,7 +57,7 @@ def test_from_nothing_to_injecting(install: Install) -> None:
     one, two = installation.server(wait=False), installation.server(wait=False)
     for server in (one, two):
         wait_until_ready(server)
-    installation.balancer.servers = (one, two)
+    installation.put_behind(one, two)
     held = wait_in_order(installation)
     assert held.serving
     made = eventually("pods are injected", lambda: installation.api.create(pod("first"), installation.shop))
@@ -243,6 +243,38 @@ def test_a_damaged_secret_is_told_and_mended(install: Install, damage: dict[str,
         eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order(), 30)
         time.sleep(1)
     assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+
+
+def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(install: Install) -> None:
+    installation = install(leaseSeconds=15)
+    installation.configure()
+    first = installation.server(drainSeconds=8)
+    second = installation.server()
+    wait_in_order(installation)
+    assert installation.leaders() == [first]
+    assert first.process
+    first.process.popen.terminate()
+    eventually("the other leads", lambda: second in installation.leaders(), 6)
+    assert first.process.popen.poll() is None, "it still drains"
+    assert number(first, "injector_leader") == 0
+    assert first.process.popen.wait(30) == 0
+
+
+def test_what_an_uninstallation_deletes_does_not_come_back(install: Install) -> None:
+    installation = install()
+    installation.configure()
+    servers = [installation.server() for _ in range(2)]
+    wait_in_order(installation)
+    for kind in KINDS:
+        installation.api.delete(kind, installation.name)
+    installation.api.delete("Secret", SECRET, installation.name)
+    installation.api.delete("Lease", "sidecar-injector", installation.name)
+    time.sleep(1)  # until the pods are told
+    for server in servers:
+        assert server.stop() == 0
+    for kind, name in (("Secret", SECRET), ("Lease", "sidecar-injector")):
+        assert not installation.api.exists(kind, name, installation.name)
+    assert not any(installation.api.exists(kind, installation.name) for kind in KINDS)
 
 
 def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:

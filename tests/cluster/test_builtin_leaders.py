@@ -44,7 +44,7 @@ def installed(control_plane: ControlPlane, folder: Path, **certificates: float) 
     leader = made.server(behind=False)
     for server in servers:
         wait_until_ready(server)
-    made.balancer.servers = tuple(servers)
+    made.put_behind(*servers)
     wait_in_order(made)
     leader.stop()
     return made

@@ -118,13 +118,15 @@ def test_the_next_one_waits_for_one_that_died(control_plane: ControlPlane, space
     asyncio.run(test())
 
 
-def test_a_lease_that_is_deleted_is_made_again(control_plane: ControlPlane, space: str) -> None:
+def test_a_lease_that_is_deleted_is_made_again_when_its_time_is_over(control_plane: ControlPlane, space: str) -> None:
     async def test() -> None:
         async with candidates(control_plane.kubeconfig, space, 2) as leases:
             await until(lambda: leading(leases), "somebody leads")
-            for _ in range(3):
-                control_plane.api.delete("Lease", NAME, space)
-                await watched(leases, 1)
+            await watched(leases, 1)  # both have seen it
+            control_plane.api.delete("Lease", NAME, space)
+            await watched(leases, TIMING.deadline)
+            assert not control_plane.api.exists("Lease", NAME, space)
+            assert await watched(leases, TIMING.lasts)
             await until(lambda: leading(leases), "somebody leads")
             assert stored(control_plane, space)["spec"]["holderIdentity"] == leading(leases)[0].identity
 
