@@ -60,8 +60,9 @@ class Advise:
             return self._nothing(review, {}, started)
         obj = read_object(bytes(request.object))
         pod = pod_template(obj)
-        # A pod is warned about when it is created; a template that stays was talked about when it came.
-        if pod is None or pod is obj or pod == _template_before(review):
+        # A pod is warned about when it is created; what stays was talked about when it came.
+        before, settings = _before(review), self._snapshots.current.settings
+        if pod is None or pod is obj or (before is not None and _told(obj, settings) == _told(before, settings)):
             return self._nothing(review, obj, started)
         namespace = self._lookup.get(request.namespace or "")
         if namespace is None:
@@ -108,12 +109,17 @@ def warnings_about(obj: Object, pod: Object, injection: Injection, settings: Set
     return tuple(dict.fromkeys((*refusal, *injection.warnings, *labels, *misplaced(obj, settings))))
 
 
-def _template_before(review: Review) -> Object | None:
-    """The pod template before an update; None where there was none, or it cannot be read."""
+def _before(review: Review) -> Object | None:
+    """The workload before an update; None where there was none, or it cannot be read."""
     raw = bytes(review.request.old_object)
     if review.request.operation != "UPDATE" or not raw:
         return None
     try:
-        return pod_template(read_object(raw))
+        return read_object(raw)
     except ReviewError:
         return None
+
+
+def _told(obj: Object, settings: Settings) -> tuple[object, ...]:
+    """What warnings are about: the pod template, and what stands beside it by mistake."""
+    return pod_template(obj), *misplaced(obj, settings)

@@ -109,6 +109,12 @@ def test_an_update_is_talked_about_only_when_the_template_changed(app: Served) -
     changed["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example/web:2"
     assert len(ask(app, changed, operation="UPDATE", oldObject=before)["warnings"]) == 1
     assert len(ask(app, changed, operation="UPDATE", oldObject={"kind": "Deployment", "spec": 1})["warnings"]) == 1
+    noted = copy.deepcopy(before)
+    noted["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "2"}
+    assert "warnings" not in ask(app, noted, operation="UPDATE", oldObject=before)
+    noted["metadata"]["annotations"] = {"sidecar.injector/templates": "proxy"}
+    warnings = ask(app, noted, operation="UPDATE", oldObject=before)["warnings"]
+    assert "put it into its pod template" in " | ".join(warnings)
 
 
 def test_it_is_logged_and_counted_under_the_reason_that_the_pods_would_meet(app: Served) -> None:
