@@ -17,9 +17,10 @@ from injector.reasons import Reason
 from injector.templates import python_words
 from injector.templates.faults import FaultError, LimitError
 from injector.templates.limits import TOO_LARGE
-from injector.templates.program import Root
+from injector.templates.program import Root, in_comment
 from injector.templates.tagging import Tagged
 from injector.templates.template import Template
+from injector.templates.text import UnquotedError
 from injector.templates.yaml import TooMuchError
 from injector.templates.yaml_words import explained
 
@@ -99,11 +100,33 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         elif isinstance(error, UndefinedError):
             named = _NAMED.search(message)
             word, rule = named[1] if named else "", "name"
+            message = _not_yet(program.expression(found[0], found[1]), word) or message
+        elif isinstance(error, UnquotedError):
+            message = error.told(found[0] or root.source)
     file, offset = found or (job.root.source, None)
     place = program.place(file or job.root.source, offset, word)
     undefined = isinstance(error, UndefinedError)
     params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
-    return RenderError(template, message[:300], place, rule=rule, undefined=undefined, params=params)
+    message = message[:300] + in_comment(place)
+    return RenderError(template, message, place, rule=rule, undefined=undefined, params=params)
+
+
+#: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
+_LATER = {
+    "name": ("metadata.name", "a pod of a Deployment or the like has no name yet when it is injected"),
+    "uid": ("metadata.uid", "a pod has no uid yet when it is injected"),
+    "nodeName": ("spec.nodeName", "a pod has no node yet when it is injected"),
+    "podIP": ("status.podIP", "a pod has no address yet when it is injected"),
+    "hostIP": ("status.hostIP", "a pod has no node yet when it is injected"),
+}
+
+
+def _not_yet(expression: str, word: str) -> str:
+    """What to say about a value that a pod does not have yet; empty for any other."""
+    path, why = _LATER.get(word) or ("", "")
+    if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
+        return ""
+    return f"{why}; let a container have it from a variable with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
 
 
 _NAMED = re.compile(r"named '([^']+)'")

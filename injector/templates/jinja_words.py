@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from injector.templates import go_words
 from injector.templates.spelling import hint, nearest
 
 #: The tags that templates may use.
@@ -37,7 +38,6 @@ _CHARACTERS = {
     "}": "a hole ends with }}",
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
-_GO = ("{{.", "{{-.", "{{$", "{{-$", "{%.", "{%-.", "{{include", "{{-include", "{{template", "{{-template")
 _CHARACTER = re.compile(r"unexpected '([?&!$`}])'\Z")
 _BRACKET = re.compile(r"unexpected '[\])}]', expected '([\])}])'\Z")
 _EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
@@ -46,8 +46,11 @@ _EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
 def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     """What is wrong with a file and where, of the parser's message and the offset where it gave up."""
     line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
-    if any(start in line.replace(" ", "") for start in _GO):
-        return "this looks like a Go template: here write {{ params.x }}", offset
+    if message.startswith("Unexpected end of template"):
+        return _unclosed(text, offset)
+    go = go_words.instead(line)
+    if go is not None:
+        return go, offset
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
     if message.startswith(("the string that begins here", "unexpected end of template")) and begin >= 0:
         closing = "}}" if text[begin + 1] == "{" else "%}"
@@ -57,8 +60,6 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
         return "the comment that begins here does not end; #} is missing", offset
     if message.startswith("Missing end of raw"):
         return "{% raw %} begins here and does not end; {% endraw %} is missing", offset
-    if message.startswith("Unexpected end of template"):
-        return _unclosed(text, offset)
     if message.startswith("Encountered unknown tag"):
         return _unknown_tag(message, text), offset
     if message.startswith("Unexpected end of"):
@@ -138,4 +139,7 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
     if not open_tags:
         return "the file ends within a block", offset
     name, at = open_tags[-1]
+    go = go_words.end_of(blanked, name, at)
+    if go is not None:
+        return go
     return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at

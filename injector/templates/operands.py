@@ -79,8 +79,10 @@ def spend(units: int) -> Text:
     return Text("")
 
 
-def each(value: Any, units: int = 1) -> Any:
-    """What a loop goes over; `units` are charged for each round."""
+def each(value: Any, units: int = 1, names: int = 1) -> Any:
+    """What a loop goes over; `units` are charged for each round, which gives `names` names a value."""
+    if names > 1 and type(value) is dict:
+        raise FaultError("a loop over a mapping gives its keys; for keys and values write x.items() or x | dictsort")
     if type(value) in (list, tuple, range, dict):
         current.get().charge(units * len(value))
         return value

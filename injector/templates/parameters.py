@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from injector.errors import InjectionError
 from injector.pods.remembered import Remembered
 from injector.reasons import Reason
@@ -94,7 +96,7 @@ def resolve(
         elif parameter.required:
             raise InjectionError(
                 Reason.BAD_PARAMETER,
-                f"template {template.name} needs {name} ({allowed(parameter)}): {_where_to_set(parameter, suffix)}",
+                f"template {template.name} needs {name} ({_wanted(parameter)}): {_where_to_set(parameter, suffix)}",
             )
         else:
             origin, value = "", None
@@ -107,6 +109,15 @@ def resolve(
 def only(parameter: Parameter) -> str:
     """Who may set a parameter that not everybody may, to stand before "may set it"."""
     return f"only {' and '.join(f'the {who}' for who in parameter.setters)}"
+
+
+def _wanted(parameter: Parameter) -> str:
+    """What to give a parameter: an example says more than a regular expression."""
+    examples = parameter.schema.get("examples")
+    if not examples:
+        return allowed(parameter)
+    first = examples[0]
+    return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"
 
 
 def _where_to_set(parameter: Parameter, suffix: str) -> str:

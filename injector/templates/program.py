@@ -12,7 +12,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.errors import Place, TemplateError
-from injector.templates import jinja_words, syntax
+from injector.templates import go_words, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.limits import limited
 from injector.templates.memo import Memo
@@ -23,10 +23,6 @@ from injector.templates.tagging import Tagged, Tags
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
-#: How Go templates, which Helm uses, look where Jinja cannot read them.
-_GO = re.compile(r"\{\{-?\s*(?:[.$]|include\b|template\b|toYaml\b|if\b|range\b|end\b|with\b)")
-#: Its statements that Jinja reads as names, with what to write.
-_GO_STATEMENTS = {"if": "if ...", "else": "else", "end": "endif", "range": "for ... in ...", "with": "with ..."}
 #: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
 _PARAMS_ONE_BY_ONE = 3
 _STRUCTURES = 2 * 1024 * 1024
@@ -102,11 +98,13 @@ class Program:
         text = self._sources[file]
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
+    def expression(self, file: str, offset: int | None) -> str:
+        """The text of the expression that begins at an offset of a file."""
+        return "" if offset is None else expression_at(self._sources.get(file, ""), offset)
+
     def parameters_at(self, file: str, offset: int | None) -> tuple[str, ...]:
         """The parameters, by their names in templates, in the expression that begins at an offset of a file."""
-        if offset is None:
-            return ()
-        named = re.findall(r"\bparams\.(\w+)", expression_at(self._sources.get(file, ""), offset))
+        named = re.findall(r"\bparams\.(\w+)", self.expression(file, offset))
         return tuple(name for name in dict.fromkeys(named) if name in self._parameters)
 
     # ------------------------------------------------------------------------------------------- compiling
@@ -178,8 +176,11 @@ class Program:
         return tree
 
     def _undefined(self, name: str, known: Set[str], text: str) -> tuple[str, str]:
-        if name in _GO_STATEMENTS and _GO.search(text):
-            return f"this looks like a Go template: here write {{% {_GO_STATEMENTS[name]} %}}", "syntax"
+        go = go_words.instead(text, name)
+        if go is not None:
+            return go, "syntax"
+        if name in self._parameters:
+            return f"{name} is not defined; did you mean params.{name}?", "name"
         for parameter in self._parameters:
             dashed = parameter.replace("_", "-")
             if f"-{name}" in dashed and f"params.{dashed}" in text:
@@ -187,9 +188,15 @@ class Program:
         return f"{name[:60]} is not defined{hint(name, known)}", "name"
 
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
-        raise TemplateError(
-            self._name, cut(message), self.place(file, code - 1 if code else None, word), rule=rule, origin=self._origin
-        ) from None
+        place = self.place(file, code - 1 if code else None, word)
+        message = cut(message) + in_comment(place)
+        raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
+
+
+def in_comment(place: Place) -> str:
+    """What to add to a message about a hole in a comment of YAML's, or of most other files."""
+    commented = place.text.lstrip().startswith("#") and not place.text.lstrip().startswith("#}")
+    return "; a hole in a # comment counts as well, one within {# ... #} does not" if commented else ""
 
 
 class _Loader(BaseLoader):

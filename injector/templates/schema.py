@@ -26,6 +26,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     """
     if declaration.get("type") not in TYPES:
         raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}")
+    required = declaration.get("required")
+    if required is not None and not isinstance(required, bool | list):
+        raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")
     setters = _setters(declaration.get("from"))
     schema = {k: v for k, v in declaration.items() if k != "from" and (k != "required" or not isinstance(v, bool))}
     for path, found in keyword_values(schema, "format"):
@@ -54,8 +57,17 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
             raise ValueError(("required",), "a parameter that is required needs no default")
         wrong = _wrong(made, default)
         if wrong is not None:
-            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}")
+            rest = _in_quotes(made, default)
+            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{rest}")
     return made
+
+
+def _in_quotes(parameter: Parameter, default: Any) -> str:
+    """What to add about a default of another type that differs by its quotes alone."""
+    if isinstance(default, str) and parameter.type in ("integer", "number", "boolean"):
+        return "; write it without quotes" if _read(default, parameter.schema) is not UNSET else ""
+    scalar = isinstance(default, bool | int | float)
+    return "; put it in quotes" if scalar and parameter.type == "string" else ""
 
 
 def _setters(value: Any) -> tuple[str, ...]:
@@ -161,11 +173,21 @@ def _wrong(parameter: Parameter, value: Any) -> str | None:
 
 
 def _words(parameter: Parameter, error: ValidationError) -> str:
+    if error.validator == "not":
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
+        return f"{where} must not be {_ruled_out(error.validator_value)}".strip()
     if not error.absolute_path:
         return f"must be {allowed(parameter)}"
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
     inner = error.schema if isinstance(error.schema, Mapping) and "type" in error.schema else None
     return f"{where} must be {_allowed(inner)}" if inner else f"{where}: {error.message[:120]}"
+
+
+def _ruled_out(schema: Any) -> str:
+    """What a schema under `not` takes, to follow "must not be"."""
+    if isinstance(schema, Mapping) and {"enum", "pattern", "format", "type"} & schema.keys() and "const" not in schema:
+        return _allowed({"type": "string", **schema}) if isinstance(schema.get("type", ""), str) else "of these types"
+    return shortened(schema["const"]) if isinstance(schema, Mapping) and "const" in schema else "what `not` rules out"
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:

@@ -240,7 +240,8 @@ class _Checker(NodeTransformer):
             self.generic_visit(node)
             node.iter = over
             self._noted(base, reads, first_offset(over))
-        node.iter = self._checked("each", [node.iter, nodes.Const(units)], node.lineno)
+        names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
+        node.iter = self._checked("each", [node.iter, nodes.Const(units), nodes.Const(names)], node.lineno)
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:

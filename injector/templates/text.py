@@ -35,6 +35,16 @@ class Quoted(str):
     __slots__ = ()
 
 
+class UnquotedError(FaultError):
+    """A value that a text file cannot hold as it is."""
+
+    def told(self, source: str) -> str:
+        """The message, with the filters that fit a file of this name: all where that does not tell."""
+        fitting = [name for ending, name in _FITTING if re.search(ending, source)] or list(QUOTING)
+        json = ", or use `| json_quote`" if "json_quote" in fitting else ""
+        return str(self).replace("{filters}", ", ".join(f"| {name}" for name in fitting)).replace("{json}", json)
+
+
 def check_harmless(value: Any) -> str:
     """A value as a text file may hold it without quotes. Raises FaultError naming what to do instead."""
     kind = type(value)
@@ -43,7 +53,7 @@ def check_harmless(value: Any) -> str:
     if kind is str:
         if _HARMLESS.match(value):
             return value  # type: ignore[no-any-return]
-        raise FaultError(f"{shortened(value)} could change the file's syntax here; quote it: {_filters()}")
+        raise UnquotedError(f"{shortened(value)} could change the file's syntax here; quote it: {{filters}}")
     if kind is bool:
         word = "true" if value else "false"
         raise FaultError(
@@ -51,7 +61,7 @@ def check_harmless(value: Any) -> str:
         )
     if value is None:
         raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
-    raise FaultError("a list or mapping in a text; loop over it with {% for %}, or use `| json_quote`")
+    raise UnquotedError("a list or mapping in a text; loop over it with {% for %}{json}")
 
 
 def nginx_quote(value: Any) -> Quoted:
@@ -94,10 +104,13 @@ QUOTING: dict[str, Callable[[Any], Quoted]] = {
 
 #: Those for a language that stands within a string of a YAML document: a script, a text that is JSON.
 EMBEDDED: dict[str, Callable[[Any], Quoted]] = {"json_quote": json_quote, "shell_quote": shell_quote}
-
-
-def _filters() -> str:
-    return ", ".join(f"| {name}" for name in QUOTING)
+#: By a source's name, the filter that fits it.
+_FITTING = (
+    (r"nginx.*\.conf\.j2\Z", "nginx_quote"),
+    (r"\.(?:json5?|js|toml|hcl)\.j2\Z", "json_quote"),
+    (r"\.(?:ini|cfg|properties)\.j2\Z", "ini_value"),
+    (r"\.(?:sh|bash)\.j2\Z", "shell_quote"),
+)
 
 
 def _string(value: Any) -> str:

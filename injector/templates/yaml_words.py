@@ -38,8 +38,7 @@ def explained(error: yaml.YAMLError, text: str) -> Explained:
     if problem.startswith("did not find expected ',' or"):
         closing = problem[-2]
         if text[at : at + 1] == ":":  # a key began before
-            line = text[text.rfind("\n", 0, at) + 1 : at]
-            at += len(line) - len(line.rstrip()) - len(line.strip()) if line.strip().isprintable() else 0
+            at = text.rfind("\n", 0, at) + 1 + _last_word(text[text.rfind("\n", 0, at) + 1 : at])
         return Explained(
             f"a comma or the {closing} of the bracket that opens on line {{line}} is missing here", at, start
         )
@@ -84,6 +83,12 @@ _WORDS = {
     "block mapping entries are not allowed": "a key cannot begin here; it stands on a line of its own",
     "mapping keys are not allowed": "a ? cannot begin a value; put the text in quotes",
 }
+
+
+def _last_word(line: str) -> int:
+    """Where the last word of a line begins: the key, of which libyaml tells the colon."""
+    found = re.search(r"[^\s,{\[]*\s*\Z", line)
+    return found.start() if found else len(line)
 
 
 def _no_key(text: str, at: int, start: int | None) -> Explained:

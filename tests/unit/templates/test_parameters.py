@@ -66,6 +66,30 @@ def test_a_parameter_without_a_value_is_null_unless_required() -> None:
         resolve(made(v={"type": "integer", "format": "port", "required": True}), {}, {}, Settings())
 
 
+def test_a_missing_one_is_asked_for_by_its_example() -> None:
+    one = made(
+        v={"type": "string", "pattern": "^[a-z.]+:[0-9]+$", "required": True, "examples": ["logs.example:24224"]}
+    )
+    with pytest.raises(InjectionError, match=r"needs v \(such as logs\.example:24224\): set annotation"):
+        resolve(one, {}, {}, Settings())
+
+
+@pytest.mark.parametrize(
+    ("excluded", "words"),
+    [
+        ({"pattern": "^a"}, "must not be a string that matches ^a"),
+        ({"enum": ["a", "b"]}, "must not be one of a, b"),
+        ({"const": "a"}, 'must not be "a"'),
+        ({"format": "cidr"}, "must not be an address range"),
+        ({"minLength": 1}, "must not be what `not` rules out"),
+    ],
+)
+def test_what_not_rules_out_is_said(excluded: dict[str, Any], words: str) -> None:
+    raw = "10.0.0.0/8" if "format" in excluded else "a"
+    assert words in refused({"type": "string", "not": excluded}, raw)
+    assert f"[0] {words}" in refused({"type": "array", "items": {"type": "string", "not": excluded}}, raw)
+
+
 def test_an_unknown_one_is_a_warning_with_the_nearest_spelling() -> None:
     annotations = {f"{_KEY}app_prt": "1", f"{_KEY}zzz": "1", "other/app-port": "1", f"{_KEY}file.x.conf": "text"}
     found = resolve(made(app_port=PORT), annotations, {}, Settings())

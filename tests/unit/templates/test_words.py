@@ -41,7 +41,7 @@ def test_expressions(expression: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{% for k, v in object %}{% endfor %}", "loop with `x.items()`"),
+        ("{% for k, v in object %}{% endfor %}", "for keys and values write x.items() or x | dictsort"),
         ("{% for k, v in ports %}{% endfor %}", "there are several names here, and only one value: a number"),
         ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: these are too many arguments"),
         ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: no argument b"),

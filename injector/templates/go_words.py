@@ -1,0 +1,64 @@
+"""What people know from Go templates, which Helm uses, and what to write here instead."""
+
+from __future__ import annotations
+
+import re
+
+_LOOP = "{% for item in list %} ... {% endfor %}"
+#: By the word that a hole of a Go template begins with.
+_WORDS = {
+    "if": "{% if ... %} ... {% endif %}",
+    "else": "{% else %}, or {% elif ... %}",
+    "end": "{% endif %}, {% endfor %} or {% endmacro %}",
+    "range": _LOOP,
+    "with": "{% if ... %}, or {% set x = ... %}",
+    "define": "{% macro name() %} ... {% endmacro %}",
+    "block": "{% macro name() %} ... {% endmacro %}",
+    "template": '{% include "_file.j2" %}',
+    "include": '{% include "_file.j2" %}, or {{ name() }} for a macro',
+    "printf": '{{ "port-" ~ params.x }}',
+    "print": '{{ "port-" ~ params.x }}',
+    "default": "{{ params.x | default(80) }}, or a default in template.yaml",
+    "required": "`required: true` at the parameter in template.yaml",
+    "quote": '"{{ params.x }}", in quotes',
+    "toYaml": "{{ params.x }}, which keeps its type",
+    "not": "{{ not x }} within {% if %}",
+    "and": "`a and b`",
+    "or": "`a or b`",
+    "eq": "`a == b`",
+    "ne": "`a != b`",
+    "tpl": "{{ params.x }}",
+    "/*": "{# ... #}",
+    ".": "{{ params.x }}",
+    "$": "{{ params.x }}",
+}
+#: Objects of Helm's.
+_OBJECTS = dict.fromkeys(("Values", "Release", "Chart", "Capabilities", "Files", "Template"), "{{ params.x }}")
+_HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
+_TAG = re.compile(r"\{%-?\s*[.$]")
+_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
+
+
+def instead(line: str, word: str = "") -> str | None:
+    """What to say about a line that looks like a Go template (about one word in it, where that is given), or None."""
+    if word:
+        known = _OBJECTS | _WORDS
+        found = any(hole[1] == word for hole in _HOLE.finditer(line))
+        return _said(known[word]) if found and word in known else None
+    for hole in _HOLE.finditer(line):
+        name, then = hole[1], hole[2]
+        if name in _OBJECTS and then == ".":
+            return _said(_OBJECTS[name])
+        if name in _WORDS and "." not in then:
+            return _said(_WORDS[name])
+    return _said("{{ params.x }}") if _TAG.search(line) else None
+
+
+def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:
+    """What to say about a `{{ end }}` behind a block that Jinja finds open, and its offset, or None."""
+    found = _END.search(text, after)
+    return None if found is None else (_said(f"{{% end{block} %}}"), found.start())
+
+
+def _said(words: str) -> str:
+    return f"this looks like a Go template: here write {words}"
