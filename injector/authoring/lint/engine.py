@@ -68,7 +68,7 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         try:
             inner = templates_of(path)
             if not inner:
-                problems.append(Problem("file", no_templates(path), given, Place("")))
+                problems.append(Problem("file", no_templates(path), _named(path), Place("")))
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
             problems.append(Problem("file", message, given, Place("")))
@@ -76,6 +76,11 @@ def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
         for folder in inner:
             found.setdefault(folder.resolve(), str(folder))
     return list(found.values()), problems
+
+
+def _named(folder: Path) -> str:
+    """A folder as people gave it, or its whole path where they gave none: `.` says nothing."""
+    return str(folder) if folder.name else str(folder.resolve())
 
 
 def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
