@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -25,7 +26,7 @@ _numbers = itertools.count(1)
 
 
 class Installed:
-    """An installation in a namespace of its own, with certificates from files.
+    """An installation in a namespace of its own, with certificates from files or built in (`source`).
 
     The process listens at the Service's address, which is one of this machine. `put_right()` restores every object.
     """
@@ -36,6 +37,8 @@ class Installed:
         self.folder = folder
         self.namespace = f"injector-{next(_numbers)}"
         self.at = Installation(namespace=self.namespace, port=free_port())
+        self.source = source
+        self.settings = json.dumps({"certificates": {"source": source}})
         self.lines = permissions(self.at, source)
         self.authority = Authority("installed")
         self.metrics_port = free_port()
@@ -53,9 +56,9 @@ class Installed:
         self.control_plane.wait_for_default_account(self.namespace)
         for obj in self.objects():
             self.api.create(obj)
-        self.start()
         for obj in self.webhooks():
             self.api.create(obj)
+        self.start()
         eventually(
             "the injector's pods are ready",
             lambda: (
@@ -78,13 +81,14 @@ class Installed:
             self.api.delete(kind, self.at.name)
         self.api.delete("Namespace", self.namespace)
 
-    def start(self, settings: str = "") -> None:
+    def start(self) -> None:
         """Run what the pods would run, as their service account."""
-        pair = self.authority.for_server(f"{self.at.name}.{self.namespace}.svc")
-        (self.folder / "tls.crt").write_bytes(pair.certificate)
-        (self.folder / "tls.key").write_bytes(pair.key)
-        self._store(pair.certificate, pair.key)
-        (self.folder / "settings.yaml").write_text(settings)
+        if self.source == "files":
+            pair = self.authority.for_server(f"{self.at.name}.{self.namespace}.svc")
+            (self.folder / "tls.crt").write_bytes(pair.certificate)
+            (self.folder / "tls.key").write_bytes(pair.key)
+            self._store(pair.certificate, pair.key)
+        (self.folder / "settings.yaml").write_text(self.settings)
         address = self.api.get("Service", self.at.name, self.namespace)["spec"]["clusterIP"]
         kubeconfig = self.control_plane.kubeconfig_for_service_account(self.namespace, self.at.name)
         command = [
@@ -116,7 +120,8 @@ class Installed:
         for kind, found in (("Mutating", expected.mutating), ("Validating", expected.validating)):
             configured = copy.deepcopy(list(found))
             for entry in configured:
-                entry["clientConfig"]["caBundle"] = bundle
+                if self.source == "files":
+                    entry["clientConfig"]["caBundle"] = bundle
             made.append(
                 {
                     "apiVersion": "admissionregistration.k8s.io/v1",
@@ -153,7 +158,7 @@ class Installed:
                 }
                 for kind in ("ClusterRole", "Role")
             ),
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": own, "data": {"settings.yaml": ""}},
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": own, "data": {"settings.yaml": self.settings}},
             {
                 "apiVersion": "v1",
                 "kind": "Service",

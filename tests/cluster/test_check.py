@@ -100,7 +100,7 @@ def test_each_permission_that_is_taken_away_is_named(
         eventually(f"{line.feature} is told", partial(_told, control_plane, line, role["kind"]), every=0.2)
         installed.api.replace(installed.role(role["kind"]))
     eventually("all is well again", partial(_all_allowed, control_plane), every=0.2)
-    installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": ""}}, where)
+    installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
 
 
 def _permissions(control_plane: ControlPlane) -> list[Verdict]:
@@ -278,7 +278,7 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
         [text] = [text for text in failing(control_plane) if "settings of the injector" in text]
         assert "unknown key podDefalt; did you mean podDefault?" in text
     finally:
-        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": ""}}, where)
+        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
     files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
     api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
     try:

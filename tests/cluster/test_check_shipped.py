@@ -1,16 +1,19 @@
-"""`injector check` of what is shipped: the manifest's roles and webhooks are what the code says they should be."""
+"""`injector check` of what is shipped: the manifest as it is, and an injector that makes its own certificates."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from injector.cli.main import cli
+from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
+from tests.cluster.installed import Installed
 from tests.cluster.server import PROJECT
 
 MANIFEST = PROJECT / "deploy" / "install.yaml"
@@ -54,3 +57,20 @@ def test_the_cluster_takes_it_and_its_parts_are_as_they_should_be(
     assert wrong >= {"ca-bundle", "certificate", "endpoints", "replicas"}
     [bundle] = [line for line in shipped["certificate"] if line["check"] == "ca-bundle"]
     assert bundle["text"] == "5 of 5 entries: caBundle is empty" and "the injector writes it" in bundle["toDo"]
+
+
+def test_an_injector_with_built_in_certificates_is_well(
+    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
+) -> None:
+    """From an installation without any certificate to all good: what `--wait` is for."""
+    for value in ("enabled", "required"):
+        namespace(labels={"injection": value})
+    installed = Installed(control_plane, tmp_path, source="builtin")
+    try:
+        installed.install()
+        lines = [line for found in checked(control_plane, "--wait", "60").values() for line in found]
+        assert [line for line in lines if line["result"] != "good"] == []
+        trusted = "every caBundle trusts the certificate in secret sidecar-injector-certificates"
+        assert trusted in [line["text"] for line in lines]
+    finally:
+        installed.remove()

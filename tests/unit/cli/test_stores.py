@@ -1,0 +1,26 @@
+"""A folder as the place of a certificate and its key."""
+
+from __future__ import annotations
+
+import pytest
+
+from injector.cli.stores import FolderStore
+from injector.errors import SettingsError
+
+
+def test_files_are_put_there_and_taken_away(tmp_path):
+    store = FolderStore(tmp_path / "certs")
+    assert store.read() == {}
+    store.write({"server.crt": b"c", "server.key": b"k", "pending.key": b"p"})
+    store.write({"pending.key": None, "server.crt": b"d", "never-there": None})
+    assert store.read() == {"server.crt": b"d", "server.key": b"k"}
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "certs").iterdir()}
+    assert modes["server.key"] == 0o600 and modes["server.crt"] & 0o077 == 0o044
+
+
+def test_a_file_in_its_place(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="Not a directory"):
+        FolderStore(tmp_path / "file").read()
+    with pytest.raises(SettingsError, match="file"):
+        FolderStore(tmp_path / "file" / "below").write({"a.crt": b""})
