@@ -74,7 +74,7 @@ def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, 
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName([alternative_of(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
+        .add_extension(_key_identifier(issuer), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
     return Pair(certificate, key)
@@ -172,6 +172,18 @@ def _builder(
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(until)
     )
+
+
+def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """The issuer's key as the issuer itself names it, which verifiers compare (RFC 5280, 4.2.1.1)."""
+    try:
+        named = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        key = issuer.public_key()
+        if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
+            raise ValueError("the authority's key is neither P-256 nor RSA") from None
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(named)
 
 
 def _usage(*, sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:

@@ -212,9 +212,29 @@ def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
         eventually("there is another authority", lambda: another(installation, second), 30)
         third = wait_in_order(installation)
         assert set(second.bundle) < set(third.bundle)
+        # the way of docs/certificates.md to take old authorities out
+        patch = [{"op": "remove", "path": "/data/ca-old.crt"}]
+        installation.api.patch("Secret", SECRET, patch, installation.name, patch_type="json")
+        eventually("they are out", lambda: not installation.held().old and installation.bundles_fit(), 10)
         time.sleep(1)
     assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert len(prober.served) == 3
+
+
+def test_an_authority_of_one_s_own(install: Install) -> None:
+    """As docs/certificates.md has it: put where the next one is."""
+    installation = install()
+    installation.configure()
+    installation.server()
+    first = wait_in_order(installation)
+    mine = Authority("mine")
+    with Stream(installation) as stream, Prober(installation) as prober:
+        installation.store({**first.data, "ca-next.crt": mine.certificate, "ca-next.key": mine.key})
+        eventually("it is used", lambda: another(installation, first) and installation.in_order(), 30)
+        time.sleep(1)
+    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    held = installation.held()
+    assert held.authority and held.authority.certificate_pem == mine.certificate
 
 
 def another(installation: BuiltinInstallation, before: Held) -> bool:
