@@ -1,1 +1,1 @@
-"""The Kubernetes API: client, reflector, namespaces, config maps. Everything here does I/O."""
+"""The Kubernetes API and what is done by it: reading the cluster, its config maps, Events, the built-in certificates."""
