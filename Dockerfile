@@ -10,8 +10,8 @@ COPY requirements.lock ./
 # Wheels only: nothing of a dependency is run or compiled here. Each has to have the hash that the lock says.
 RUN ["python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore", \
      "--no-compile", "--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement=requirements.lock", "--target=/app"]
-RUN ["rm", "-rf", "/app/bin"]
 COPY injector /app/injector
+RUN ["rm", "-rf", "/app/bin"]
 COPY templates /app/injector/gallery
 # The root is read-only later, so bytecode is made now; not of the Kubernetes client's typed models, which nobody imports.
 RUN ["python", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", \

@@ -10,7 +10,7 @@ import os
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC
 from pathlib import Path
 from typing import Protocol
@@ -82,7 +82,8 @@ class FileSource:
 
     def _use(self, context: ssl.SSLContext) -> None:
         if self._on_key is not None:
-            self._on_key(self._key.read_bytes())
+            with suppress(OSError):  # gone since it was loaded: the next look finds what came after it
+                self._on_key(self._key.read_bytes())
         self._then(context)
 
     async def run(self) -> None:

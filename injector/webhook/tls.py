@@ -13,6 +13,7 @@ import hashlib
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISREG
 
 import structlog
 from cryptography import x509
@@ -35,7 +36,11 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     certificate that has expired.
     """
     for file in (certificate, key):
-        if file.exists() and not file.is_file():  # a pipe would block for ever
+        try:
+            regular = S_ISREG(file.stat().st_mode)
+        except OSError as error:
+            raise CertificateError(f"{file}: {error.strerror}") from None
+        if not regular:  # a pipe would block for ever
             raise CertificateError(f"{file}: not a regular file")
     try:
         parsed = x509.load_pem_x509_certificate(certificate.read_bytes())

