@@ -1,1 +1,1 @@
-"""The Kubernetes API and what is done by it: reading the cluster, its config maps, Events, the built-in certificates."""
+"""The Kubernetes API and what is done by it: reading the cluster, config maps, Events, the built-in certificates."""
