@@ -30,7 +30,14 @@ class SettingsError(InjectorError):
 
 
 class DocumentError(InjectorError):
-    """A manifest cannot be read or written: not YAML, not JSON, or not an object."""
+    """A manifest cannot be read or written: not YAML, not JSON, or not an object.
+
+    `excerpt` is the line that it is about with a mark below the column, where that is known.
+    """
+
+    def __init__(self, message: str, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.excerpt = excerpt
 
 
 #: The HTTP status of a refusal, where a template names no other.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from injector.authoring.problems import as_text
-from injector.errors import TemplateError
+from injector.errors import DocumentError, TemplateError
 from injector.templates.problem import Problem
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
@@ -21,8 +21,9 @@ def words_of(error: Exception) -> str:
         return words_of(error.as_template_error())
     if isinstance(error, TemplateError):
         return words_of_problems([Problem.of(error)]).rstrip("\n")
+    excerpt = f"\n{error.excerpt}" if isinstance(error, DocumentError) and error.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    return f"{click.style('Error', fg='red', bold=True)}: {message}"
+    return f"{click.style('Error', fg='red', bold=True)}: {message}{excerpt}"
 
 
 def words_of_problems(problems: Sequence[Problem]) -> str:

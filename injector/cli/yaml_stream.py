@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
 from injector.errors import DocumentError
+from injector.templates.places import place_at
+from injector.templates.problem import Problem
 from injector.templates.yaml import DEPTH, load_manifest
+from injector.templates.yaml_words import told
 
 _BOM = "\ufeff"
 
@@ -51,10 +54,11 @@ def split_yaml(text: str, source: str) -> Iterator[Piece]:
         before, body = text[piece.start : piece.body], text[piece.body : piece.end]
         line += text.count("\n", counted, piece.start)
         counted = piece.start
+        own = text[piece.start : stop].removeprefix(_BOM)
         try:
-            value = load_manifest(text[piece.start : stop].removeprefix(_BOM))
+            value = load_manifest(own)
         except yaml.YAMLError as error:
-            raise _unreadable(error, source, number, line) from None
+            raise _unreadable(error, source, number, own, line) from None
         yield Piece(line, before, body, text[piece.end : stop], _head(before), value)
 
 
@@ -110,20 +114,13 @@ def _outlines(text: str, source: str) -> list[_Outline]:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError as error:
-        if isinstance(error, yaml.reader.ReaderError):
-            line = text.encode().count(b"\n", 0, error.position) + 1  # libyaml counts bytes
-            what = f"the character #x{error.character:04x} is not allowed in YAML; write it escaped, in double quotes"
-            raise DocumentError(f"{source}, line {line}: {what}") from None
-        raise _unreadable(error, source, max(1, len(found)), 1) from None
+        raise _unreadable(error, source, max(1, len(found)), text[shift:]) from None
     return found or [_Outline(0, len(text), len(text))]
 
 
-def _unreadable(error: yaml.YAMLError, source: str, number: int, first_line: int) -> DocumentError:
-    """The parser's complaint with the place in the file; `first_line` is the line of the text that it read."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        line = first_line + (mark.line if mark else 0)
-        what = error.problem or error.context or "not YAML"
-    else:
-        line, what = first_line, str(error)
-    return DocumentError(f"{source}, document {number}, line {line}: {what}")
+def _unreadable(error: yaml.YAMLError, source: str, number: int, text: str, first_line: int = 1) -> DocumentError:
+    """What is wrong with a part of a file that begins on `first_line`, with its place in the file."""
+    message, offset = told(error, text, first_line)
+    place = place_at(source, text, offset or 0)
+    place = replace(place, line=place.line + first_line - 1, text=place.text.rstrip("\r"))
+    return DocumentError(f"{place}: {message} (document {number})", Problem("yaml", message, "", place).excerpt)

@@ -49,7 +49,7 @@ def instead(line: str, word: str = "") -> str | None:
         name, then = hole[1], hole[2]
         if name in _OBJECTS and then == ".":
             return _said(_OBJECTS[name])
-        if name in _WORDS and "." not in then:
+        if name in _WORDS and then != ".":
             return _said(_WORDS[name])
     return _said("{{ params.x }}") if _TAG.search(line) else None
 

@@ -11,7 +11,10 @@ from typing import Any
 
 import yaml
 
+from injector.templates import go_words
 from injector.templates.yaml import index
+
+_HELM = re.compile(r"\{\{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,21 @@ class Explained:
     message: str
     offset: int | None
     other: int | None = None
+
+
+def told(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
+    """What is wrong with a YAML text, in one sentence, and the offset of it; `first` is the number of its first line.
+
+    What looks like the template of a Helm chart is told to be one: it can hardly be YAML.
+    """
+    for found in _HELM.finditer(text):
+        line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+        if go_words.instead(line) is not None:
+            message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
+            return message, found.start()
+    words = explained(error, text)
+    number = first + text.count("\n", 0, words.other or 0)
+    return words.message.replace("{line}", str(number)), words.offset
 
 
 def explained(error: yaml.YAMLError, text: str) -> Explained:

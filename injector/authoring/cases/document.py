@@ -9,8 +9,10 @@ from typing import Any
 import yaml
 
 from injector.errors import Place
+from injector.templates.places import place_at
 from injector.templates.problem import Problem
 from injector.templates.yaml import Builder, Node, YAMLError, compose
+from injector.templates.yaml_words import told
 
 #: Keys and list indices that lead to a value.
 Steps = tuple[str | int, ...]
@@ -43,15 +45,15 @@ class Document:
         self.problem: Problem | None = None  #: what keeps it from being read at all
         self.value: Any = None
         self._lines = text.split("\n")
+        self._text = text  # with a blank behind each `!absent`
         self._node: Node | None = None
         self._blanks: dict[int, list[int]] = {}
         try:
             self._node = self._composed(text)
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
-            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            message = f"not YAML: {getattr(error, 'problem', None) or error}"
-            self.problem = Problem("case", message, path, self._at(mark))
+            message, offset = told(error, self._text)
+            self.problem = Problem("case", f"not YAML: {message}", path, self._at_offset(offset or 0))
 
     @property
     def file(self) -> str:
@@ -78,8 +80,9 @@ class Document:
         """The nodes of a text. `{key: !absent}` is YAML, but libyaml wants a blank behind the tag: it gets one."""
         lines = text.split("\n")
         while True:
+            self._text = "\n".join(lines)
             try:
-                return compose("\n".join(lines))
+                return compose(self._text)
             except YAMLError as error:
                 mark = getattr(error, "problem_mark", None)
                 line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
@@ -89,11 +92,17 @@ class Document:
                 self._blanks.setdefault(mark.line, []).append(mark.column)
 
     def _at(self, mark: Any) -> Place:
-        if mark is None:
-            return Place(self.name, 1, 1, self._lines[0])
-        text = self._lines[mark.line] if mark.line < len(self._lines) else ""
-        column = mark.column - sum(blank < mark.column for blank in self._blanks.get(mark.line, ()))
-        return Place(self.name, mark.line + 1, column + 1, text.rstrip("\r"))
+        return Place(self.name, 1, 1, self._lines[0]) if mark is None else self._placed(mark.line, mark.column)
+
+    def _at_offset(self, offset: int) -> Place:
+        place = place_at(self.name, self._text, offset)
+        return self._placed(place.line - 1, place.column - 1)
+
+    def _placed(self, line: int, column: int) -> Place:
+        """A line and column of what was parsed, both from 0, as a place of the file."""
+        text = self._lines[line] if line < len(self._lines) else ""
+        column -= sum(blank < column for blank in self._blanks.get(line, ()))
+        return Place(self.name, line + 1, column + 1, text.rstrip("\r"))
 
 
 def read_document(folder: Path, path: str, name: str) -> Document:

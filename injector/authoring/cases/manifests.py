@@ -13,7 +13,9 @@ from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import pod_template
 from injector.settings import Settings
+from injector.templates.places import place_at
 from injector.templates.yaml import YAMLError, load_manifest
+from injector.templates.yaml_words import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,19 @@ def read_objects(file: Path) -> list[Object]:
             try:
                 value = load_manifest(part)
             except YAMLError as error:
-                mark = getattr(error, "problem_mark", None)
-                line = f"line {first + mark.line + 1}: " if mark is not None else ""
-                raise ValueError(f"{line}{getattr(error, 'problem', None) or error}") from None
+                raise ValueError(_told(error, part, first + 1)) from None
             items = value.get("items") if isinstance(value, dict) and str(value.get("kind")).endswith("List") else None
             objects += [o for o in (items if isinstance(items, list) else [value]) if isinstance(o, dict)]
     except YAMLError as error:  # met while looking for the documents' ends
-        mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"{f'line {mark.line + 1}: ' if mark else ''}{getattr(error, 'problem', None)}") from None
+        raise ValueError(_told(error, text, 1)) from None
     return objects
+
+
+def _told(error: YAMLError, text: str, first: int) -> str:
+    """What is wrong with a text that begins on the line `first` of its file, and where."""
+    message, offset = told(error, text, first)
+    place = place_at("", text, offset or 0)
+    return f"line {first + place.line - 1}, column {place.column}: {message}"
 
 
 def _documents(text: str) -> list[tuple[int, str]]:

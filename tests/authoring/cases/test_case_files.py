@@ -24,7 +24,22 @@ MISTAKES = [
     ("- a\n", "tests/cases.yaml:1:1", "there is no `cases:` in it, and no case names it as its `file:`"),
     ("cases: []\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
     ("cases: {a: 1}\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
-    ("cases:\n- name: [\n", "tests/cases.yaml:3:1", "not YAML: did not find expected node content"),
+    ("cases:\n- name: [\n", "tests/cases.yaml:2:10", "not YAML: a value is missing here"),
+    (
+        "cases:\n- name: a\n   pod: {}\n",
+        "tests/cases.yaml:3:4",
+        "not YAML: this key is indented further than the line above it, which has a value of its own already",
+    ),
+    (
+        "cases:\n- {name: a, pod: !absent, x y: 1 z: 2}\n",
+        "tests/cases.yaml:2:34",
+        "not YAML: a comma or the } of the bracket that opens on line 2 is missing here",
+    ),
+    (
+        "cases:\n- name: {{ .Values.name }}\n",
+        "tests/cases.yaml:2:9",
+        "not YAML: this is the template of a Helm chart, not a manifest; render the chart first: helm template",
+    ),
     ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name is there twice"),
     ("cases:\n- !mine {}\n", "tests/cases.yaml:2:3", "not YAML: unknown tag !mine"),
     (f"extra: 1\ncases:\n- name: a\n  {EXPECT}\n", "tests/cases.yaml:1:1", 'unknown key "extra"; the keys are: cases'),
@@ -227,8 +242,8 @@ def test_a_manifest_that_no_case_names_is_told_of(suite: Callable[..., Suite]) -
     [
         ("kind: Service\n", f"web.yaml: {NO_POD}"),
         ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; one is what a case is about"),
-        ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 5: did not find expected node content"),
-        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3: the key a is there twice"),
+        ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 4, column 5: a value is missing here"),
+        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3, column 1: the key a is there twice"),
     ],
 )
 def test_a_manifest_that_is_none(suite: Callable[..., Suite], manifest: str, message: str) -> None:

@@ -119,7 +119,7 @@ def test_a_broken_case_file_fails_beside_good_cases(write: Write, run: Run) -> N
     folder = write(GOOD, **{"tests/broken.yaml": "cases:\n- name: [\n"})
     done = run(folder)
     assert done.code == 1
-    assert f"{folder}/tests/broken.yaml:3:1: error: not YAML: did not find expected node content [case]" in done.out
+    assert f"{folder}/tests/broken.yaml:2:10: error: not YAML: a value is missing here [case]" in done.out
     assert done.err.startswith("1 case passed, 1 other problem; ")
 
 

@@ -185,4 +185,6 @@ def test_wrong_usage_is_told_from_refusal(program, args):
 def test_unreadable_input_is_one_sentence(program):
     result = program("inject", "-", input="a: 1\na: 2\n")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "Error: standard input, document 1, line 2: the key a is there twice\n"
+    assert result.stderr == (
+        "Error: standard input:2:1: the key a is there twice (document 1)\n    2 | a: 2\n      | ^\n"
+    )
