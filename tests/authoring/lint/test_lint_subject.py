@@ -274,6 +274,12 @@ def test_a_policy_that_only_refuses_is_fine(tmp_path: Path) -> None:
     assert found(folder, disabled=frozenset({"readme-parameters"})) == ()
 
 
+def test_a_template_that_builds_on_another_is_fine(tmp_path: Path) -> None:
+    overlay = "{% if containers[0].name != 'nginx' %}{{ fail('put nginx before') }}{% endif %}\n"
+    folder = write(tmp_path, {"template.yaml": "description: A part.\n", "overlay.yaml.j2": overlay})
+    assert found(folder, only=frozenset({"renders"})) == ()
+
+
 def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_path: Path) -> None:
     overlay = 'spec:\n  containers:\n  - name: web\n    image: "tool:1"\n'
     folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})

@@ -64,7 +64,7 @@ _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTER
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Renders that fail, and pods that the injection refuses."""
-    if subject.not_served:
+    if subject.not_served and subject.template.parameters:  # without any, it builds on another template
         yield Finding(
             f"no pod that was tried is served, so nothing was looked at: {subject.not_served}",
             subject.search(OVERLAY, "fail("),
