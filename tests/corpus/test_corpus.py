@@ -49,7 +49,7 @@ def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, tem
     if expected and expected[0].startswith("Error: "):
         found = f"Error: {first.error}"
         wanted = expected[0].removeprefix("Error: ")
-        assert found in (f"Error: {path}, {wanted}", f"Error: {path}: {wanted}")
+        assert found in (f"Error: {path}, {wanted}", f"Error: {path}: {wanted}", f"Error: {path}:{wanted}")
         assert (first.status, first.out) == (1, b"")
         return
     assert first.error == ""
