@@ -1,21 +1,14 @@
-"""An installation with built-in certificates: namespace, Service, webhook configurations, and processes as its pods.
-
-While it is in use, `Stream` creates pods that must not come into being without their sidecar, and `Prober` holds the
-certificate that each server serves against the bundle of each entry.
-"""
+"""An installation with built-in certificates: namespace, Service, webhook configurations, and processes as its pods."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import itertools
-import socket
-import ssl
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from injector.cluster.bundles import FIELD_MANAGER
 from injector.cluster.held import Held, read_held
@@ -24,7 +17,7 @@ from tests.cluster.api import ApiError, Object
 from tests.cluster.away import user_with
 from tests.cluster.balancer import Balancer
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import ANY_PODS_CREATION, pod, service, webhook_configuration
+from tests.cluster.objects import ANY_PODS_CREATION, service, webhook_configuration
 from tests.cluster.processes import eventually, free_port
 from tests.cluster.server import InjectorServer
 
@@ -52,6 +45,12 @@ def everything_but(installation: str, *resources: str) -> list[Object]:
         },
     ]
     return [rule for rule in rules if not set(rule["resources"]) & set(resources)]
+
+
+class Install(Protocol):
+    """`install(leaseSeconds=3)` makes an installation with these settings of certificates, until the test's end."""
+
+    def __call__(self, **certificates: Any) -> BuiltinInstallation: ...
 
 
 class BuiltinInstallation:
@@ -247,94 +246,15 @@ def number(server: InjectorServer, series: str) -> float:
     return next((float(value) for name, _, value in values if name == series), 0.0)
 
 
+def repairs(server: InjectorServer) -> float:
+    """How often a server has put right what somebody had overwritten."""
+    return number(server, 'injector_bundle_writes_total{why="repaired"}')
+
+
 def wait_until_ready(server: InjectorServer, timeout: float = 60) -> None:
     """Wait for a server that was started without waiting."""
     assert server.process
     server.process.wait_until_ready(lambda: server.status("/readyz") == 200, timeout)
-
-
-class Stream:
-    """Creates pods in the `required` namespace while the block lasts; each must come into being with its sidecar."""
-
-    def __init__(self, installation: BuiltinInstallation, per_second: float = 25) -> None:
-        self._installation = installation
-        self._pause = 1 / per_second
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.created = 0
-        self.wrong: list[str] = []
-
-    def __enter__(self) -> Stream:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        for number in _numbers:
-            if self._end.wait(self._pause):
-                return
-            try:
-                made = self._installation.api.create(pod(f"p-{number}"), self._installation.shop)
-            except Exception as error:
-                self.wrong.append(f"{time.strftime('%X')} {error}")
-                continue
-            parts = [c["name"] for f in ("initContainers", "containers") for c in made["spec"].get(f, [])]
-            if "logger" not in parts:
-                self.wrong.append(f"{time.strftime('%X')} without its sidecar: {parts}")
-            self.created += 1
-
-
-class Prober:
-    """Shakes hands with every server again and again, trusting what each entry's bundle has."""
-
-    def __init__(self, installation: BuiltinInstallation) -> None:
-        self._installation = installation
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.looks = 0
-        self.served: set[bytes] = set()
-        self.wrong: list[str] = []
-
-    def __enter__(self) -> Prober:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        while not self._end.wait(0.05):
-            for server in list(self._installation.servers):
-                if server.process is None or server.process.popen.poll() is not None:
-                    continue
-                try:
-                    self._look(server.port)
-                except ssl.SSLCertVerificationError:
-                    # The bundles may have changed since they were read: once more, with those of now.
-                    try:
-                        self._look(server.port)
-                    except ssl.SSLCertVerificationError as error:
-                        self.wrong.append(f"{time.strftime('%X')} {server.folder.name}: {error}")
-                    except OSError:
-                        continue
-                except OSError:
-                    continue
-
-    def _look(self, port: int) -> None:
-        for bundle in set(self._installation.bundles().values()):
-            context = ssl.create_default_context(cadata=bundle.decode())
-            name = f"injector.{self._installation.name}.svc"
-            with (
-                socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
-                context.wrap_socket(plain, server_hostname=name) as tls,
-            ):
-                certificate = tls.getpeercert(binary_form=True)
-                self.looks += 1
-                self.served |= {certificate} if certificate else set()
 
 
 def wait_in_order(installation: BuiltinInstallation, timeout: float = 40) -> Held:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
 from tests import parts
 from tests.cluster.api import Object
+from tests.cluster.builtin import BuiltinInstallation, Install
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import (
     pod,
@@ -117,3 +119,18 @@ def injector_server(
     processes: list[Process] = [server.process for server in servers if server.process]
     for process in processes:
         process.stop()
+
+
+@pytest.fixture
+def install(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Install]:
+    """Makes installations with built-in certificates, a short Lease and little time to settle."""
+    made: list[BuiltinInstallation] = []
+
+    def create(**certificates: Any) -> BuiltinInstallation:
+        settings = {"leaseSeconds": 3, "settleSeconds": 1, **certificates}
+        made.append(BuiltinInstallation(control_plane, tmp_path, **settings))
+        return made[-1]
+
+    yield create
+    for installation in made:
+        installation.close()

@@ -1,54 +1,33 @@
-"""Built-in certificates against a real API server: from nothing to injecting, renewal, rotation, repair."""
+"""Built-in certificates against a real API server: from nothing to injecting, renewal, rotation, handing over."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
-from injector.cluster.held import Held
-from injector.cluster.issue import pem_of
 from tests.cluster.api import ApiError
 from tests.cluster.away import user_with
 from tests.cluster.builtin import (
     KINDS,
     SECRET,
-    BuiltinInstallation,
-    Prober,
-    Stream,
+    Install,
     everything_but,
     number,
     our_fields,
+    repairs,
     settles,
     wait_in_order,
     wait_until_ready,
 )
-from tests.cluster.certificates import Authority
+from tests.cluster.builtin_watch import Prober, Stream
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
-
-Install = Callable[..., BuiltinInstallation]
-SHORT = {"leaseSeconds": 3, "settleSeconds": 1}
-
-
-@pytest.fixture
-def install(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Install]:
-    made: list[BuiltinInstallation] = []
-
-    def create(**certificates: object) -> BuiltinInstallation:
-        made.append(BuiltinInstallation(control_plane, tmp_path, **{**SHORT, **certificates}))
-        return made[-1]
-
-    yield create
-    for installation in made:
-        installation.close()
 
 
 def test_from_nothing_to_injecting(install: Install) -> None:
@@ -110,10 +89,6 @@ def not_ready(server: InjectorServer) -> str:
         return error.read().decode()
 
 
-def repairs(server: InjectorServer) -> float:
-    return number(server, 'injector_bundle_writes_total{why="repaired"}')
-
-
 def test_certificates_and_authorities_are_replaced_under_load(install: Install) -> None:
     installation = install(lifeSeconds=9, authorityLifeSeconds=27)
     installation.configure()
@@ -121,44 +96,21 @@ def test_certificates_and_authorities_are_replaced_under_load(install: Install) 
         installation.server()
     wait_in_order(installation)
     authorities = set()
-    with Stream(installation) as stream, Prober(installation) as prober:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
+    with Stream(installation, per_second=60) as stream, Prober(installation) as prober:
+        end = time.monotonic() + 180
+        while time.monotonic() < end and (stream.created < 2000 or len(authorities) < 3 or len(prober.served) < 8):
             held = installation.held()
             authorities |= {held.authority.certificate} if held.authority else set()
             time.sleep(0.2)
     assert stream.wrong == []
     assert prober.wrong == []
     assert installation.failed_calls() == []
-    assert stream.created > 500
+    assert stream.created >= 2000
     assert len(authorities) >= 3
     assert len(prober.served) >= 8
     for server in installation.servers:
         assert server.log.count('"listening"') == 1
         assert "certificate-swapped" in server.log
-
-
-def test_a_bundle_that_somebody_overwrites_is_right_again_after_one_write(install: Install) -> None:
-    installation = install()
-    installation.configure()
-    for _ in range(2):
-        installation.server()
-    held = wait_in_order(installation)
-    kind = KINDS[0]
-    stranger = Authority("stranger").certificate
-
-    def generation() -> int:
-        count: int = installation.configuration(kind)["metadata"]["generation"]
-        return count
-
-    for times, overwritten in enumerate((stranger, stranger + pem_of(held.bundle)), 1):
-        before = generation()
-        installation.set_bundle(kind, overwritten)
-        eventually("it is right again", installation.bundles_fit, 10)
-        assert settles(generation, 2)
-        assert generation() == before + 2, "theirs, and one of ours"
-        assert sum(repairs(server) for server in installation.servers) == times
-    assert installation.api.create(pod("after"), installation.shop)["spec"]
 
 
 def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
@@ -178,93 +130,6 @@ def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     assert installation.configuration(KINDS[0])["metadata"]["generation"] < 12
 
 
-def test_who_overwrites_again_and_again_is_named_and_given_way_to(install: Install) -> None:
-    installation = install()
-    installation.configure()
-    server = installation.server()
-    wait_in_order(installation)
-    stranger = Authority("stranger").certificate
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if installation.bundles_fit():
-            installation.set_bundle(KINDS[0], stranger, manager="flux")
-        time.sleep(0.1)
-    eventually("it is told", lambda: "bundle-overwritten" in server.log)
-    assert server.log.count("bundle-overwritten") == 1
-    assert "overwritten again and again by flux" in server.log
-    assert 'injector_bundle_fights_total{manager="flux"}' in server.metrics()
-    assert 3 <= repairs(server) <= 7  # at once, at once, then after 1, 2, 4, 8 seconds
-    eventually("the last word is ours", installation.bundles_fit, 30)
-
-
-def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
-    installation = install()
-    installation.configure()
-    for _ in range(2):
-        installation.server()
-    first = wait_in_order(installation)
-    with Stream(installation) as stream, Prober(installation) as prober:
-        installation.api.delete("Secret", SECRET, installation.name)
-        eventually("there is another authority", lambda: another(installation, first), 30)
-        second = wait_in_order(installation)
-        assert first.authority and first.authority.certificate in second.old
-        installation.store({})
-        eventually("there is another authority", lambda: another(installation, second), 30)
-        third = wait_in_order(installation)
-        assert set(second.bundle) < set(third.bundle)
-        # the way of docs/certificates.md to take old authorities out
-        patch = [{"op": "remove", "path": "/data/ca-old.crt"}]
-        installation.api.patch("Secret", SECRET, patch, installation.name, patch_type="json")
-        eventually("they are out", lambda: not installation.held().old and installation.bundles_fit(), 10)
-        time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
-    assert len(prober.served) == 3
-
-
-def test_an_authority_of_one_s_own(install: Install) -> None:
-    """As docs/certificates.md has it: put where the next one is."""
-    installation = install()
-    installation.configure()
-    installation.server()
-    first = wait_in_order(installation)
-    mine = Authority("mine")
-    with Stream(installation) as stream, Prober(installation) as prober:
-        installation.store({**first.data, "ca-next.crt": mine.certificate, "ca-next.key": mine.key})
-        eventually("it is used", lambda: another(installation, first) and installation.in_order(), 30)
-        time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
-    held = installation.held()
-    assert held.authority and held.authority.certificate_pem == mine.certificate
-
-
-def another(installation: BuiltinInstallation, before: Held) -> bool:
-    held = installation.held()
-    return bool(held.serving and held.authority and held.authority.certificate not in before.bundle)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"tls.crt": b"no PEM"},
-        {"tls.key": b""},
-        {"ca.key": b"no PEM"},
-        {"ca.crt": b"no PEM", "ca.key": b""},
-    ],
-    ids=lambda damage: "+".join(damage),
-)
-def test_a_damaged_secret_is_told_and_mended(install: Install, damage: dict[str, bytes]) -> None:
-    installation = install()
-    installation.configure()
-    server = installation.server()
-    first = wait_in_order(installation)
-    with Stream(installation) as stream, Prober(installation) as prober:
-        installation.store({k: v for k, v in {**first.data, **damage}.items() if v})
-        eventually("it is told", lambda: "certificate-secret-damaged" in server.log)
-        eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order(), 30)
-        time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
-
-
 def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(install: Install) -> None:
     installation = install(leaseSeconds=15)
     installation.configure()
@@ -278,23 +143,6 @@ def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(insta
     assert first.process.popen.poll() is None, "it still drains"
     assert number(first, "injector_leader") == 0
     assert first.process.popen.wait(30) == 0
-
-
-def test_what_an_uninstallation_deletes_does_not_come_back(install: Install) -> None:
-    installation = install()
-    installation.configure()
-    servers = [installation.server() for _ in range(2)]
-    wait_in_order(installation)
-    for kind in KINDS:
-        installation.api.delete(kind, installation.name)
-    installation.api.delete("Secret", SECRET, installation.name)
-    installation.api.delete("Lease", "sidecar-injector", installation.name)
-    time.sleep(1)  # until the pods are told
-    for server in servers:
-        assert server.stop() == 0
-    for kind, name in (("Secret", SECRET), ("Lease", "sidecar-injector")):
-        assert not installation.api.exists(kind, name, installation.name)
-    assert not any(installation.api.exists(kind, installation.name) for kind in KINDS)
 
 
 def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:

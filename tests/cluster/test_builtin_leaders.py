@@ -18,16 +18,8 @@ from cryptography.x509 import Certificate
 
 from injector.cluster.held import Held
 from injector.cluster.issue import new_authority, pem_of, service_names, sign
-from tests.cluster.builtin import (
-    KINDS,
-    SECRET,
-    BuiltinInstallation,
-    Prober,
-    Stream,
-    number,
-    wait_in_order,
-    wait_until_ready,
-)
+from tests.cluster.builtin import KINDS, SECRET, BuiltinInstallation, number, wait_in_order, wait_until_ready
+from tests.cluster.builtin_watch import Prober, Stream
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
