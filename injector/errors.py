@@ -91,7 +91,16 @@ class TemplateError(InjectorError):
     | `value` | a value cannot stand where it stands, or cannot be worked on like that |
     | `file` | a file is missing, cannot be read, or includes itself |
     | `limit` | too much time, memory, output, or too deep |
+
+    Where more than one thing is wrong, `others` are the rest, and `all` is everything in the order of the file.
     """
+
+    others: tuple[TemplateError, ...] = ()
+
+    @property
+    def all(self) -> tuple[TemplateError, ...]:
+        """This and the others."""
+        return (self, *self.others)
 
     def __init__(
         self, template: str, message: str, place: Place | None = None, *, rule: str = "value", origin: str = ""

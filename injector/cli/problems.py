@@ -20,7 +20,7 @@ def words_of(error: Exception) -> str:
     if isinstance(error, RenderError):
         return words_of(error.as_template_error())
     if isinstance(error, TemplateError):
-        return words_of_problems([Problem.of(error)]).rstrip("\n")
+        return words_of_problems(Problem.all_of(error)).rstrip("\n")
     excerpt = f"\n{error.excerpt}" if isinstance(error, DocumentError) and error.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{click.style('Error', fg='red', bold=True)}: {message}{excerpt}"

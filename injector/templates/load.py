@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from injector.errors import Place, TemplateError
 from injector.templates.limits import limited
@@ -49,25 +50,24 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
 
 def _loaded(name: str, kept: dict[str, str], origin: str) -> Template:
     manifest = Manifest(name, kept, origin)
-    parameters = manifest.parameters()
-    files = manifest.files()
-    roots = [OVERLAY, *dict.fromkeys(spec.template for spec in files.values())]
-    return Template(
-        name=name,
-        sources=kept,
-        digest=_digest(kept),
-        description=manifest.text("description"),
-        parameters=parameters,
-        files=files,
-        delivery=manifest.choice("delivery", ("configmap", "annotation")),
-        host_network=manifest.choice("hostNetwork", ("skip", "inject")),
-        selector=manifest.selector("selector"),
-        namespaces=manifest.selector("namespaces"),
-        overridable=frozenset(manifest.strings(("overridable",), ())),
-        applies_to=manifest.applies_to(),
-        origin=origin,
-        program=Program(name, kept, roots, [p.variable for p in parameters.values()], origin),
-    )
+    fields: dict[str, Any] = {}
+    for field, read in (
+        ("description", lambda: manifest.text("description")),
+        ("parameters", manifest.parameters),
+        ("files", manifest.files),
+        ("delivery", lambda: manifest.choice("delivery", ("configmap", "annotation"))),
+        ("host_network", lambda: manifest.choice("hostNetwork", ("skip", "inject"))),
+        ("selector", lambda: manifest.selector("selector")),
+        ("namespaces", lambda: manifest.selector("namespaces")),
+        ("overridable", lambda: frozenset(manifest.strings(("overridable",), ()))),
+        ("applies_to", manifest.applies_to),
+    ):
+        with manifest.collecting():
+            fields[field] = read()
+    manifest.finish()
+    roots = [OVERLAY, *dict.fromkeys(spec.template for spec in fields["files"].values())]
+    program = Program(name, kept, roots, [p.variable for p in fields["parameters"].values()], origin)
+    return Template(name=name, sources=kept, digest=_digest(kept), origin=origin, program=program, **fields)
 
 
 def read_folder(path: Path, origin: str = "") -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import yaml
@@ -26,7 +27,10 @@ _KEYS = (
 
 
 class Manifest:
-    """template.yaml, read with the places of everything in it."""
+    """template.yaml, read with the places of everything in it.
+
+    Mistakes that do not depend on one another are collected; `finish` raises them.
+    """
 
     def __init__(self, name: str, sources: Mapping[str, str], origin: str = "") -> None:
         self._name = name
@@ -46,9 +50,26 @@ class Manifest:
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
         self._data: dict[str, Any] = data
+        self._wrong: list[TemplateError] = []
         for key in data:
             if key not in _KEYS:
-                self.refuse((key,), f"unknown key {shortened(key)}{hint(key, _KEYS)}")
+                with self.collecting():
+                    self.refuse((key,), f"unknown key {shortened(key)}{hint(key, _KEYS)}")
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """What is wrong with what is read within is kept for `finish`, and reading goes on behind it."""
+        try:
+            yield
+        except TemplateError as error:
+            self._wrong.append(error)
+
+    def finish(self) -> None:
+        """Raise TemplateError where anything was wrong: the first of it in the file, with the others."""
+        if self._wrong:
+            first, *others = sorted(self._wrong, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+            first.others = tuple(others)
+            raise first
 
     def refuse(self, path: tuple[Any, ...], message: str, *, rule: str = "") -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
@@ -103,52 +124,59 @@ class Manifest:
             self.refuse((key,), f"{key} has to be a mapping")
         for name, item in value.items():
             if not isinstance(item, dict):
-                self.refuse((key, name), f"{key}.{name} has to be a mapping, such as {example}")
-        return value
+                with self.collecting():
+                    self.refuse((key, name), f"{key}.{name} has to be a mapping, such as {example}")
+        return {name: item for name, item in value.items() if isinstance(item, dict)}
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
         made: dict[str, Parameter] = {}
         for name, declaration in self.mapping("parameters", "{type: string}").items():
-            if not _PARAMETER.match(name):
-                self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like app-port")
-            try:
-                made[name] = make_parameter(name, declaration)
-            except ValueError as error:
-                path, message, *rule = error.args
-                self.refuse(("parameters", name, *path), f"parameter {name}: {message}", rule="".join(rule))
-            except (RecursionError, OverflowError):
-                self.refuse(
-                    ("parameters", name), f"parameter {name}: its schema is too deep or too large", rule="limit"
-                )
-            except LimitError:
-                text = f"parameter {name}: checking its default takes too much time; write a simpler schema"
-                self.refuse(("parameters", name), text, rule="limit")
+            with self.collecting():
+                made[name] = self._parameter(name, declaration)
         return made
+
+    def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
+        if not _PARAMETER.match(name):
+            self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like app-port")
+        try:
+            return make_parameter(name, declaration)
+        except ValueError as error:
+            path, message, *rule = error.args
+            self.refuse(("parameters", name, *path), f"parameter {name}: {message}", rule="".join(rule))
+        except (RecursionError, OverflowError):
+            self.refuse(("parameters", name), f"parameter {name}: its schema is too deep or too large", rule="limit")
+        except LimitError:
+            text = f"parameter {name}: checking its default takes too much time; write a simpler schema"
+            self.refuse(("parameters", name), text, rule="limit")
 
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
         made: dict[str, FileSpec] = {}
         for name, item in self.mapping("files", "{} or {template: app.conf.j2}").items():
-            at = ("files", name)
-            if not FILE.match(name) or name in (".", ".."):
-                self.refuse(at, f"{shortened(name)} is no file's name: letters, digits, - _ and . only")
-            for key in item:
-                if key not in ("template", "validate"):
-                    self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, ('template', 'validate'))}")
-            source = item.get("template", f"{name}.j2")
-            if not isinstance(source, str) or source not in self._sources:
-                shown = source if isinstance(source, str) else "template"
-                known = [f for f in self._sources if f.endswith(".j2")]
-                words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
-                self.refuse((*at, "template"), words, rule="file")
-            validate = self.strings(("files", name, "validate"), ())
-            if validate and not any("{path}" in word for word in validate):
-                self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')
-            if source == OVERLAY:
-                self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
-            made[name] = FileSpec(name, source, validate)
+            with self.collecting():
+                made[name] = self._file(name, item)
         return made
+
+    def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
+        at = ("files", name)
+        if not FILE.match(name) or name in (".", ".."):
+            self.refuse(at, f"{shortened(name)} is no file's name: letters, digits, - _ and . only")
+        for key in item:
+            if key not in ("template", "validate"):
+                self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, ('template', 'validate'))}")
+        source = item.get("template", f"{name}.j2")
+        if not isinstance(source, str) or source not in self._sources:
+            shown = source if isinstance(source, str) else "template"
+            known = [f for f in self._sources if f.endswith(".j2")]
+            words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
+            self.refuse((*at, "template"), words, rule="file")
+        validate = self.strings(("files", name, "validate"), ())
+        if validate and not any("{path}" in word for word in validate):
+            self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')
+        if source == OVERLAY:
+            self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
+        return FileSpec(name, source, validate)
 
     def applies_to(self) -> AppliesTo:
         """What `for` says."""

@@ -26,6 +26,11 @@ class Problem:
         """The problem that an error tells of."""
         return cls(error.rule, error.message, error.origin, error.place or Place(""))
 
+    @classmethod
+    def all_of(cls, error: TemplateError) -> tuple[Problem, ...]:
+        """The problems that an error tells of, its others among them."""
+        return tuple(map(cls.of, error.all))
+
     @property
     def where(self) -> str:
         """`PATH/FILE:LINE:COLUMN`, as far as known."""

@@ -70,13 +70,13 @@ def build_snapshot(
     if trial and fresh:
         # before anything of it is compiled here
         failed = trials.try_templates(fresh, origins)
-        errors += failed.values()
+        errors += [one for error in failed.values() for one in error.all]
         fresh = {name: files for name, files in fresh.items() if name not in failed}
     for name, files in fresh.items():
         try:
             known.append(load_template(name, files, (origins or {}).get(name, "")))
         except TemplateError as error:
-            errors.append(error)
+            errors += error.all
     catalog = Catalog(known)
     problems, warnings = _check_settings(settings, catalog, sources)
     errors += problems

@@ -47,11 +47,14 @@ class Verdict(msgspec.Struct):
     line: int = 0
     column: int = 0
     text: str = ""
+    others: list[Verdict] = []  #: what else is wrong with the same template
 
     def error(self, origin: str) -> TemplateError:
         """The verdict as an error; `origin` is where the template came from, for people."""
         place = Place(self.file, self.line, self.column, self.text) if self.file else None
-        return TemplateError(self.name, self.message, place, rule=self.rule, origin=origin)
+        error = TemplateError(self.name, self.message, place, rule=self.rule, origin=origin)
+        error.others = tuple(other.error(origin) for other in self.others)
+        return error
 
 
 def try_templates(
@@ -148,7 +151,8 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
 
 def _verdict(name: str, error: TemplateError) -> Verdict:
     place = error.place or Place("")
-    return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text)
+    others = [_verdict(name, other) for other in error.others]
+    return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text, others)
 
 
 def _refused(name: str, error: RenderError) -> Verdict:

@@ -141,7 +141,7 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Bench | None:
     try:
         bench = Bench(run.suite.folder, run.path)
     except TemplateError as error:
-        run.problems.append(Problem.of(error))
+        run.problems += Problem.all_of(error)
         return None
     for checked in cases:
         bench.prepare(checked)

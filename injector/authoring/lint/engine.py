@@ -126,7 +126,7 @@ def lint_template(path: str, options: Options) -> Linted:
         sources = read_folder(folder)
         template = load_template(name, sources, path)
     except TemplateError as error:
-        return Linted(path, (replace(Problem.of(error), path=path),))
+        return Linted(path, tuple(replace(problem, path=path) for problem in Problem.all_of(error)))
     subject = make_subject(path, template, sources, rules(), options.kubernetes)
     return Linted(path, tuple(lint_subject(subject, options)))
 

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from injector.errors import TemplateError
+from injector.pods.context import Cluster
+from injector.settings import Settings
 from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
+from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.template import AppliesTo, FileSpec
 
 GOOD = {
@@ -204,3 +207,40 @@ def test_the_gallery_loads() -> None:
     assert gallery
     for name, sources in gallery.items():
         assert load_template(name, sources).description
+
+
+SEVERAL = """\
+description: [1]
+parameters:
+  a: {type: integer, default: "1"}
+  b: text
+  C: {type: string}
+  fine: {type: string}
+file: {}
+files:
+  x.conf: {}
+  y.conf: {templat: x}
+delivery: mail
+selector: {matchLabel: {}}
+overridable: a
+for: {resource: []}
+"""
+
+
+def test_everything_that_is_wrong_with_a_manifest_is_told_at_once() -> None:
+    files = {"template.yaml": SEVERAL, "overlay.yaml.j2": "a: {{ params.nothing }}"}
+    with pytest.raises(TemplateError) as caught:
+        load_template("mine", files)
+    assert [error.place.line for error in caught.value.all if error.place] == [1, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14]
+    assert {error.place.file for error in caught.value.all if error.place} == {"template.yaml"}
+    with pytest.raises(SnapshotError) as built:
+        build_snapshot(Settings(), {"mine": files, "other": {}}, Cluster(), origins={"mine": "./mine"})
+    said = [str(error) for error in built.value.errors]
+    assert [one.removeprefix("./") for one in said[:11]] == [str(error) for error in caught.value.all]
+    assert len(said) == 12 and "there is no template.yaml" in said[11]
+
+
+def test_one_mistake_has_no_others() -> None:
+    with pytest.raises(TemplateError) as caught:
+        load_template("mine", {"template.yaml": "deliver: x", "overlay.yaml.j2": "a: 1"})
+    assert caught.value.all == (caught.value,)
