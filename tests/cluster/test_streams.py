@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def write_template(folder: Path, version: int) -> None:
 
 
 Start = Callable[..., InjectorServer]
+ClientConfig = Callable[[str], Any]
+BehindService = Callable[[str, list[InjectorServer]], tuple[Balancer, ClientConfig]]
 
 
 @pytest.fixture
@@ -97,6 +100,26 @@ def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks) -
 
 
 @pytest.fixture
+def behind_service(control_plane: ControlPlane) -> Iterator[BehindService]:
+    """Puts servers behind a Service of a namespace: the Balancer, and the clientConfig that names the Service."""
+    with ExitStack() as running:
+
+        def make(namespace: str, servers: list[InjectorServer]) -> tuple[Balancer, ClientConfig]:
+            port = free_port()
+            control_plane.api.create(service(NAME, port), namespace)
+            address = control_plane.api.get("Service", NAME, namespace)["spec"]["clusterIP"]
+            bundle = servers[0].ca_bundle
+
+            def client_config(path: str) -> Any:
+                reference = {"name": NAME, "namespace": namespace, "port": port, "path": path}
+                return {"service": reference, "caBundle": bundle}
+
+            return running.enter_context(Balancer(address, port, servers)), client_config
+
+        yield make
+
+
+@pytest.fixture
 def vault(namespace: NamespaceFactory) -> str:
     return namespace(labels={"injection": "required"})
 
@@ -110,35 +133,26 @@ def assert_unnoticed(seen: Seen, *images: str) -> None:
 
 
 def test_a_rolling_upgrade_to_other_templates(
-    control_plane: ControlPlane, vault: str, start: Start, stream: Callable[..., Stream]
+    vault: str, start: Start, stream: Callable[..., Stream], behind_service: BehindService
 ) -> None:
-    old = [start(1, namespace=vault)]
-    old.append(start(1, old[0], vault))
-    port = free_port()
-    control_plane.api.create(service(NAME, port), vault)
-    example, bundle = old[0], old[0].ca_bundle
-    address = control_plane.api.get("Service", NAME, vault)["spec"]["clusterIP"]
+    example = start(1, namespace=vault)
+    old, new = [example, start(1, example, vault)], list[InjectorServer]()
+    balancer, client_config = behind_service(vault, old)
 
-    def client_config(path: str) -> Any:
-        return {"service": {"name": NAME, "namespace": vault, "port": port, "path": path}, "caBundle": bundle}
+    def add() -> None:
+        new.append(start(2, example, vault))
+        # connections that are open stay where they are, until their server says that it closes them
+        balancer.servers = (*balancer.servers, new[-1])
 
-    with Balancer(address, port, old) as balancer:
-        new: list[InjectorServer] = []
+    def end_one() -> None:
+        server = old.pop()
+        assert server.stop() == 0
+        balancer.servers = tuple(one for one in balancer.servers if one is not server)
 
-        def add() -> None:
-            new.append(start(2, example, vault))
-            # connections that are open stay where they are, until their server says that it closes them
-            balancer.servers = (*balancer.servers, new[-1])
-
-        def end_one() -> None:
-            server = old.pop()
-            assert server.stop() == 0
-            balancer.servers = tuple(one for one in balancer.servers if one is not server)
-
-        seen = stream(vault, client_config).during(add, end_one, add, end_one)
-        assert balancer.servers == tuple(new)
-        assert all(server.port in balancer.given for server in new)
-        assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
+    seen = stream(vault, client_config).during(add, end_one, add, end_one)
+    assert balancer.servers == tuple(new)
+    assert all(server.port in balancer.given for server in new)
+    assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
 
 
 def test_a_certificate_that_is_replaced(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
@@ -155,10 +169,14 @@ def test_a_certificate_that_is_replaced(vault: str, start: Start, stream: Callab
     assert server.log.count("certificate-swapped") == 3
 
 
-def test_templates_that_are_reloaded(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
-    server = start(1, namespace=vault)
+def test_templates_that_replicas_reload_one_after_the_other(
+    vault: str, start: Start, stream: Callable[..., Stream], behind_service: BehindService
+) -> None:
+    first = start(1, namespace=vault)
+    second = start(1, first, vault)
+    balancer, client_config = behind_service(vault, [first, second])
 
-    def reload(version: int) -> Callable[[], object]:
+    def reload(server: InjectorServer, version: int) -> Callable[[], object]:
         def change() -> None:
             swaps = server.log.count("snapshot-swapped")
             write_template(server.templates_dir, version)
@@ -166,7 +184,8 @@ def test_templates_that_are_reloaded(vault: str, start: Start, stream: Callable[
 
         return change
 
-    seen = stream(vault, server.client_config).during(reload(2), reload(1), reload(2))
+    seen = stream(vault, client_config).during(reload(first, 2), reload(second, 2), reload(second, 1), reload(first, 1))
+    assert {first.port, second.port} == set(balancer.given)
     assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
 
 
