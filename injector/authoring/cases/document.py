@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from injector.authoring.cases.reading import read_within
 from injector.errors import Place
 from injector.templates.places import place_at
 from injector.templates.problem import Problem
@@ -108,14 +109,11 @@ class Document:
 def read_document(folder: Path, path: str, name: str) -> Document:
     """A file of a template's folder. A file that cannot be read has a problem and no value."""
     try:
-        return Document(path, name, (folder / name).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-    except UnicodeDecodeError as error:
-        message = f"is not UTF-8 text (byte {error.start})"
-    document = Document(path, name, "")
-    document.problem = Problem("case", message, path, Place(name))
-    return document
+        return Document(path, name, read_within(folder, name))
+    except ValueError as error:
+        document = Document(path, name, "")
+        document.problem = Problem("case", str(error), path, Place(name))
+        return document
 
 
 def _step(node: Node | None, step: str | int) -> tuple[Any, Node] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.bench import Outcome
 from injector.authoring.cases.case import decision_of
+from injector.authoring.cases.reading import read_within, write_within
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.errors import DocumentError
 from injector.pods.context import Object
@@ -72,16 +74,14 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
     file = folder / TESTS / name
     wanted = output_of(checked, outcome)
     try:
-        have = file.read_text(encoding="utf-8") if file.exists() else None
+        have = read_within(folder, f"{TESTS}/{name}") if os.path.lexists(file) else None
         if have == wanted:
             return None, False
         if update:
-            file.write_text(wanted, encoding="utf-8")
+            write_within(folder, f"{TESTS}/{name}", wanted)
             return None, True
-    except OSError as error:
-        raise DocumentError(f"{file}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        have = ""
+    except ValueError as error:
+        raise DocumentError(f"{file}: {error}") from None
     if have is None:
         problem = checked.problem("golden", f"there is no {name} yet", "expect", "golden", help="--update writes it")
         return problem, False

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from injector.authoring.cases.case import GivenNamespace
+from injector.authoring.cases.reading import read_within
 from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import pod_template
@@ -59,14 +60,12 @@ def given(objects: list[Object]) -> Given:
     raise ValueError("no pod in it; it takes a Pod, or an object with a pod template such as a Deployment")
 
 
-def read_objects(file: Path) -> list[Object]:
-    """The objects of a manifest, also those of a List. Raises ValueError saying what is wrong and in which line."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
+def read_objects(folder: Path, name: str) -> list[Object]:
+    """The objects of a manifest in a template's folder, also those of a List.
+
+    Raises ValueError saying what is wrong and in which line.
+    """
+    text = read_within(folder, name)
     objects: list[Object] = []
     try:
         for first, part in _documents(text):

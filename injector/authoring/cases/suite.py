@@ -142,7 +142,7 @@ def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems:
     """What goes in; None, and a problem, where that is not to be had."""
     if case.file is not None:
         try:
-            return given(read_objects(suite.folder / TESTS / case.file))
+            return given(read_objects(suite.folder, _beside(case.file)))
         except ValueError as error:
             problems.append(document.refuse((*steps, "file"), f"{case.file}: {error}"))
             return None
@@ -154,6 +154,13 @@ def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems:
     except ValueError as error:
         problems.append(document.refuse((*steps, "pod"), f"pod: {error}", key=True))
         return None
+
+
+def _beside(file: str) -> str:
+    """The path, within the template's folder, of a manifest that a case names. Raises ValueError for one elsewhere."""
+    if file.startswith("/"):  # joined, it would stand for itself
+        raise ValueError("is not within the folder; name a file beside the case file")
+    return f"{TESTS}/{file}"
 
 
 def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:

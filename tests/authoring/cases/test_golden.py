@@ -99,7 +99,7 @@ def test_a_golden_file_that_cannot_be_written(write: Write, run: Run) -> None:
     folder = write(CASES)
     (folder / "tests/whole.golden.yaml").mkdir()
     done = run(folder, "--update")
-    assert (done.code, done.err) == (1, f"Error: {folder}/tests/whole.golden.yaml: Is a directory")
+    assert (done.code, done.err) == (1, f"Error: {folder}/tests/whole.golden.yaml: is a folder")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=40) | st.text(" \n\ta:#'\"-", max_size=20))
