@@ -114,7 +114,7 @@ def only(parameter: Parameter) -> str:
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
     examples = parameter.schema.get("examples")
-    if not examples:
+    if not examples or "pattern" not in parameter.schema:
         return allowed(parameter)
     first = examples[0]
     return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"

@@ -82,7 +82,7 @@ def test_keys_keywords_and_formats_are_those_of_the_loader() -> None:
     schema = schema_of("template")
     assert list(schema["properties"]) == list(KEYS)
     parameter = schema["$defs"]["parameter"]["properties"]
-    assert set(parameter) == _KEYWORDS | {"required"}
+    assert set(parameter) == _KEYWORDS | {"required", "from"}
     assert parameter["format"]["enum"] == list(FORMATS)
 
 
@@ -154,6 +154,9 @@ BROKEN_TEMPLATES = (
     "parameters: {port: {type: object, properties: {a: 1}}}",
     "parameters: {port: {type: string, title: 1}}",
     "parameters: {port: {type: string, anyOf: []}}",
+    "parameters: {port: {type: string, from: pod}}",
+    "parameters: {port: {type: string, from: []}}",
+    "parameters: {port: {type: string, from: [admin]}}",
     "files: [a.conf]",
     "files: {a.conf: a.conf.j2}",
     "files: {a/b.conf: {}}",
