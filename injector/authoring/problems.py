@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from injector.authoring.printable import path_line
 from injector.templates.problem import Problem
 
 #: A word and the name of a colour, to the word in it.
@@ -18,8 +19,9 @@ def as_text(problems: Sequence[Problem], style: Style) -> str:
     parts = []
     for problem in problems:
         mark = f": {problem.severity}: "
-        line = str(problem).replace(mark, f": {style(problem.severity, _COLOURS[problem.severity])}: ", 1)
-        parts.append(f"{line}\n{problem.excerpt}".rstrip("\n") + "\n")
+        line = path_line(str(problem)).replace(mark, f": {style(problem.severity, _COLOURS[problem.severity])}: ", 1)
+        excerpt = "\n".join(map(path_line, problem.excerpt.split("\n")))
+        parts.append(f"{line}\n{excerpt}".rstrip("\n") + "\n")
     return "\n".join(parts)
 
 

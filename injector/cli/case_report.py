@@ -10,6 +10,7 @@ from injector.authoring.cases.coverage import Coverage
 from injector.authoring.cases.run import Result
 from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.cases.suite import TESTS
+from injector.authoring.printable import one_line, path_line
 from injector.cli.counts import counted
 from injector.cli.problems import words_of_problems
 from injector.templates.problem import Problem
@@ -24,9 +25,11 @@ def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
             if not result.passed:
                 _failure(result)
             elif verbose:
-                click.echo(f"{click.style('passed', fg='green')} {result.checked.label} ({result.seconds:.2f} s)")
+                click.echo(
+                    f"{click.style('passed', fg='green')} {one_line(result.checked.label)} ({result.seconds:.2f} s)"
+                )
             if result.written:
-                click.echo(f"written {run.path.rstrip('/')}/{TESTS}/{result.written}")
+                click.echo(f"written {one_line(run.path).rstrip('/')}/{TESTS}/{result.written}")
         if coverage and run.coverage is not None:
             _missed(run, run.coverage)
         if run.results or run.problems or not run.left_out:
@@ -46,7 +49,8 @@ def summary(
     for run in under:
         found = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
         click.echo(
-            f"{click.style('error', fg='red')}: {run.path}: {found}% is reached, less than {percent:g}%", err=True
+            f"{click.style('error', fg='red')}: {one_line(run.path)}: {found}% is reached, less than {percent:g}%",
+            err=True,
         )
     if not results:
         click.echo(_nothing(runs, chosen), err=True)
@@ -66,7 +70,7 @@ def summary(
 
 
 def _failure(result: Result) -> None:
-    click.echo(f"{click.style('FAILED', fg='red', bold=True)} {result.checked.label}")
+    click.echo(f"{click.style('FAILED', fg='red', bold=True)} {one_line(result.checked.label)}")
     _problems(result.problems)
 
 
@@ -80,17 +84,17 @@ def _line(run: TemplateRun) -> str:
     passed = len(run.results) - failed
     if not run.results:
         text = click.style("no cases", fg="yellow") if not run.problems else "no case was run"
-        return f"{run.path}: {text}"
+        return f"{path_line(run.path)}: {text}"
     parts = [click.style(f"{passed} passed", fg="green")] if passed else []
     parts += [click.style(f"{failed} failed", fg="red")] if failed else []
     sentence = run.coverage.sentence if run.coverage is not None and not run.partial else ""
-    return f"{run.path}: {', '.join(parts)}{f'; {sentence}' if sentence else ''}"
+    return f"{path_line(run.path)}: {', '.join(parts)}{f'; {sentence}' if sentence else ''}"
 
 
 def _missed(run: TemplateRun, coverage: Coverage) -> None:
     for missed in (*coverage.missed_parameters, *coverage.missed_branches):
-        click.echo(f"{run.path.rstrip('/')}/{missed.place}: not reached: {missed.what}")
-    click.echo(f"{run.path}: {coverage.percent:.1f}% of its parameters and branches are reached")
+        click.echo(path_line(f"{run.path.rstrip('/')}/{missed.place}: not reached: {missed.what}"))
+    click.echo(f"{path_line(run.path)}: {coverage.percent:.1f}% of its parameters and branches are reached")
 
 
 def _unchecked(results: Sequence[Result]) -> dict[str, str]:
@@ -116,4 +120,4 @@ def _nothing(runs: Sequence[TemplateRun], chosen: str | None) -> str:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"{click.style('warning', fg='yellow')}: {text}", err=True)
+    click.echo(f"{click.style('warning', fg='yellow')}: {one_line(text)}", err=True)

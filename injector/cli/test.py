@@ -12,6 +12,8 @@ from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import Plan, TemplateRun, find_suites, run_suites
 from injector.authoring.cases.select import Choice, chosen_by
+from injector.authoring.lint.outputs import as_github
+from injector.authoring.printable import one_line
 from injector.cli.case_report import show, summary
 from injector.cli.counts import Progress
 from injector.errors import DocumentError
@@ -33,7 +35,11 @@ from injector.errors import DocumentError
 @click.option("--require-programs", is_flag=True, help="Fail when a program that checks a config file is missing.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit's XML too.")
 @click.option(
-    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How results are written."
+    "--output",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="How results are written; github is annotations of a pull request.",
 )
 def test(
     paths: tuple[str, ...],
@@ -59,12 +65,14 @@ def test(
     try:
         suites = find_suites(paths or (".",))
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(one_line(str(error))) from None
     ways = Ways(Programs(), require_programs, update)
     plan = Plan(ways, _chosen(expression), stop_at_first)
     progress = Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
     try:
-        runs = run_suites(suites, plan, lambda result: progress(result.checked.document.file, failed=not result.passed))
+        runs = run_suites(
+            suites, plan, lambda result: progress(one_line(result.checked.document.file), failed=not result.passed)
+        )
     finally:
         progress.clear()
     seconds = time.monotonic() - started
@@ -72,6 +80,8 @@ def test(
         _write(junit, as_junit(runs, seconds))
     if output == "json":
         click.echo(as_json(runs, seconds), nl=False)
+    elif output == "github":
+        click.echo(as_github([problem for run in runs for problem in run.all_problems], ()), nl=False)
     else:
         show(runs, verbose=verbose, coverage=coverage)
     under = [run for run in runs if fail_under is not None and _under(run, fail_under)]

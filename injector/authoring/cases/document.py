@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from injector.authoring.cases.reading import read_within
+from injector.authoring.printable import one_line
 from injector.errors import Place
 from injector.templates.places import place_at
 from injector.templates.problem import Problem
@@ -54,7 +55,7 @@ class Document:
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
             message, offset = told(error, self._text)
-            self.problem = Problem("case", f"not YAML: {message}", path, self._at_offset(offset or 0))
+            self.problem = Problem("case", one_line(f"not YAML: {message}"), path, self._at_offset(offset or 0))
 
     @property
     def file(self) -> str:
@@ -75,7 +76,7 @@ class Document:
 
     def refuse(self, steps: Steps, message: str, *, help: str = "", key: bool = False) -> Problem:  # noqa: A002
         """The problem that something in this file is not a case."""
-        return Problem("case", message, self.path, self.place(steps, key=key), help=help)
+        return Problem("case", one_line(message), self.path, self.place(steps, key=key), help=help)
 
     def _composed(self, text: str) -> Node | None:
         """The nodes of a text. `{key: !absent}` is YAML, but libyaml wants a blank behind the tag: it gets one."""

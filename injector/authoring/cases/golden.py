@@ -12,6 +12,7 @@ from injector.authoring.cases.bench import Outcome
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.reading import read_within, write_within
 from injector.authoring.cases.suite import TESTS, Checked
+from injector.authoring.printable import one_line, quoted_lines
 from injector.errors import DocumentError
 from injector.pods.context import Object
 from injector.pods.shape import string_map, with_annotations
@@ -81,7 +82,7 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
             write_within(folder, f"{TESTS}/{name}", wanted)
             return None, True
     except ValueError as error:
-        raise DocumentError(f"{file}: {error}") from None
+        raise DocumentError(one_line(f"{file}: {error}")) from None
     if have is None:
         problem = checked.problem("golden", f"there is no {name} yet", "expect", "golden", help="--update writes it")
         return problem, False
@@ -91,7 +92,7 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
         )
     )
     more = [f"... and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
-    diff = "\n".join([*lines[:_LINES], *more])
+    diff = "\n".join([*quoted_lines("\n".join(lines[:_LINES])), *more])
     problem = checked.problem(
         "golden", f"{name} is not what came out; --update writes it anew", "expect", "golden", help=diff
     )

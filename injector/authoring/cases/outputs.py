@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree  # only written here, never read
@@ -11,11 +10,9 @@ from xml.etree import ElementTree  # only written here, never read
 from injector.authoring.cases.coverage import Coverage, Missed
 from injector.authoring.cases.run import Result
 from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.printable import encodable, for_xml
 from injector.authoring.problems import as_data
 from injector.templates.problem import Problem
-
-#: What XML 1.0 cannot hold at all.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -28,7 +25,7 @@ def as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
         "problems": sum(len(run.all_problems) for run in runs),
         "seconds": round(seconds, 3),
     }
-    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
+    return encodable(json.dumps(found, ensure_ascii=False, indent=2)) + "\n"
 
 
 def as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -38,7 +35,7 @@ def as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=run.path,
+            name=for_xml(run.path),
             tests=str(len(run.results) + len(run.problems)),
             failures=str(sum(not result.passed for result in run.results)),
             errors=str(len(run.problems)),
@@ -49,7 +46,7 @@ def as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
             _junit_case(suite, result)
         for problem in run.problems:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=_clean(problem.path), name=_clean(str(problem.place)), time="0"
+                suite, "testcase", classname=for_xml(problem.path), name=for_xml(str(problem.place)), time="0"
             )
             _junit_problems(case, "error", [problem])
     ElementTree.indent(root)
@@ -62,9 +59,9 @@ def _junit_case(suite: ElementTree.Element, result: Result) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        classname=_clean(checked.document.file),
-        name=_clean(checked.case.name),
-        file=_clean(checked.document.file),
+        classname=for_xml(checked.document.file),
+        name=for_xml(checked.case.name),
+        file=for_xml(checked.document.file),
         line=str(place.line),
         time=f"{result.seconds:.3f}",
     )
@@ -72,13 +69,13 @@ def _junit_case(suite: ElementTree.Element, result: Result) -> None:
         _junit_problems(case, "failure", result.problems)
     if result.missing:
         lines = [f"{file}: not checked, {program} is not on PATH" for program, file in result.missing]
-        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(lines))
+        ElementTree.SubElement(case, "system-out").text = for_xml("\n".join(lines))
 
 
 def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Problem]) -> None:
     first = problems[0]
-    element = ElementTree.SubElement(case, kind, message=_clean(first.message), type=first.rule)
-    element.text = _clean("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
+    element = ElementTree.SubElement(case, kind, message=for_xml(first.message), type=first.rule)
+    element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
 
 
 def _template(run: TemplateRun) -> dict[str, Any]:
@@ -123,7 +120,3 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
 def _missed(missed: Missed) -> dict[str, Any]:
     place = missed.place
     return {"what": missed.what, "file": place.file, "line": place.line, "column": place.column}
-
-
-def _clean(text: str) -> str:
-    return _NO_XML.sub("\ufffd", text)

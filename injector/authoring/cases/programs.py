@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from injector.authoring.cases.process import kill, output_of
 from injector.injection import Applied
 from injector.pods.delivery import uses_config_map
 
@@ -69,7 +69,7 @@ class Programs:
         for spec in applied.template.files.values():
             if not spec.validate or spec.name not in texts:
                 continue
-            if shutil.which(spec.validate[0], path=self._path) is None:
+            if shutil.which(spec.validate[0].replace("\0", ""), path=self._path) is None:
                 verdicts.missing.append((spec.validate[0], spec.name))
                 continue
             refusal = self._checked(spec.name, spec.validate, texts, mounts)
@@ -83,7 +83,7 @@ class Programs:
         with self._lock:
             for process in self._running:
                 if process.returncode is None:
-                    _kill(process)
+                    kill(process)
 
     def _checked(
         self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
@@ -106,8 +106,8 @@ class Programs:
                 code, output = self._output(words, folder)
             except subprocess.TimeoutExpired:
                 return Refusal(name, command[0], f"did not end within {self._seconds:g} s", "")
-            except OSError as error:
-                return Refusal(name, command[0], f"cannot be run: {error.strerror or error}", "")
+            except (OSError, ValueError) as error:  # ValueError: a NUL, which no command line holds
+                return Refusal(name, command[0], f"cannot be run: {getattr(error, 'strerror', None) or error}", "")
         if code == 0:
             return None
         output = output.replace(f"{folder}/", "").strip()
@@ -115,27 +115,24 @@ class Programs:
         return Refusal(name, command[0], verdict, output[:_OUTPUT], *line_of(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:
-        process = subprocess.Popen(
+        with subprocess.Popen(
             words,
             cwd=folder,
             env={**os.environ, "PATH": self._path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            bufsize=0,
             start_new_session=True,  # so that what it starts can be ended with it
-        )
-        with self._lock:
-            self._running.add(process)
-        try:
-            data, _ = process.communicate(timeout=self._seconds)
-        except BaseException:
-            _kill(process)
-            process.wait()
-            raise
-        finally:
+        ) as process:
             with self._lock:
-                self._running.discard(process)
-        return process.returncode, data.decode(errors="replace")
+                self._running.add(process)
+            try:
+                return output_of(process, time.monotonic() + self._seconds)
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+                kill(process)  # what it has started and left behind, too
 
 
 def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
@@ -180,8 +177,3 @@ def _moved(text: str, places: Mapping[str, str]) -> str:
     longest_first = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     # a folder only where nothing, or a pattern, is behind it: its other files are not ours
     return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w.-]|/[\w.])", lambda found: places[found[0]], text)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

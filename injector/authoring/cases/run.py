@@ -14,6 +14,7 @@ from injector.authoring.cases.origins import author_place
 from injector.authoring.cases.programs import Programs, Refusal
 from injector.authoring.cases.subset import differences
 from injector.authoring.cases.suite import Checked
+from injector.authoring.printable import quoted_lines
 from injector.errors import TemplateError
 from injector.templates.limits import limited
 from injector.templates.problem import Problem
@@ -124,13 +125,13 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
 def told(refusal: Refusal, texts: Mapping[str, str]) -> str:
     """What a program wrote, and the rendered line that it names."""
     lines = texts.get(refusal.named, "").split("\n")
-    parts = [refusal.output] if refusal.output else []
+    parts = quoted_lines(refusal.output)
     if 0 < refusal.line <= len(lines):
         parts.append(f"{refusal.named} as rendered:")
         first = max(refusal.line - 2, 1)
         for number in range(first, min(refusal.line + 1, len(lines)) + 1):
             mark = ">" if number == refusal.line else " "
-            parts.append(f"{mark}{number:4d} | {lines[number - 1][:200]}")
+            parts.append(f"{mark}{number:4d} {quoted_lines(lines[number - 1][:200] or ' ')[0]}")
     return "\n".join(parts)
 
 

@@ -12,6 +12,7 @@ from injector.authoring.cases.decode import decode
 from injector.authoring.cases.document import Document, Steps, read_document
 from injector.authoring.cases.manifests import Given, given, read_objects
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
+from injector.authoring.printable import one_line
 from injector.authoring.sample import SAMPLE
 from injector.authoring.versions import version_of
 from injector.pods.constraints.parts import mappings
@@ -45,8 +46,8 @@ class Checked:
     def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Problem:  # noqa: A002
         """The problem that an expectation, or something else of this case, is not met."""
         at: Steps = ("cases", self.number, *steps)
-        lines = help.replace("\n", "\n        ")  # one below the other, as `Problem.excerpt` begins the first
-        return Problem(rule, message, self.document.path, self.document.place(at, key=key), help=lines)
+        lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as `Problem.excerpt` begins
+        return Problem(rule, one_line(message), self.document.path, self.document.place(at, key=key), help=lines)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from injector.authoring.lint.sarif import sarif, uri
+from injector.authoring.printable import encodable, one_line
 from injector.authoring.problems import as_data
 from injector.templates.problem import Problem
 
@@ -13,12 +14,12 @@ from injector.templates.problem import Problem
 def as_json(problems: Sequence[Problem], templates: Sequence[str]) -> str:
     """One object: the templates that were looked at, and the problems with every part of them."""
     found = [as_data(problem) for problem in problems]
-    return json.dumps({"templates": list(templates), "problems": found}, ensure_ascii=False, indent=2) + "\n"
+    return encodable(json.dumps({"templates": list(templates), "problems": found}, ensure_ascii=False, indent=2)) + "\n"
 
 
 def as_sarif(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
     """A SARIF log of one run."""
-    return json.dumps(sarif(problems), ensure_ascii=False, indent=2) + "\n"
+    return encodable(json.dumps(sarif(problems), ensure_ascii=False, indent=2)) + "\n"
 
 
 def as_github(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
@@ -42,7 +43,7 @@ def as_github(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return "%0A".join(map(one_line, text.replace("%", "%25").split("\n")))
 
 
 def _property(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def uri(problem: Problem, *, quoted: bool = True) -> str:
     except ValueError:
         path = path.absolute()
         return path.as_uri() if quoted else str(path)
-    return quote(path.as_posix()) if quoted else path.as_posix()
+    return quote(os.fsencode(path)) if quoted else path.as_posix()
 
 
 def _rule(name: str) -> dict[str, Any]:

@@ -75,8 +75,8 @@ def test_a_change_is_shown_as_a_difference(write: Write, run: Run) -> None:
         "cases.yaml:4:40: error: whole.golden.yaml is not what came out; --update writes it anew [golden]" in done.out
     )
     lines = [line.strip() for line in done.out.splitlines()]
-    assert lines[lines.index("+++ what came out") - 1] == "= --- tests/whole.golden.yaml"
-    assert lines[lines.index("-    - name: spare") + 1] == "+    - name: other"
+    assert lines[lines.index("| +++ what came out") - 1] == "= | --- tests/whole.golden.yaml"
+    assert lines[lines.index("| -    - name: spare") + 1] == "| +    - name: other"
     assert run(folder, "--update").code == 0
     assert run(folder).code == 0
 

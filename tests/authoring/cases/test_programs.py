@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -130,12 +131,12 @@ def test_a_program_that_is_missing_is_counted(results: Callable[..., list[Result
 @pytest.mark.parametrize(
     ("script", "message", "output"),
     [
-        ("echo wrong at line 2; exit 3", "main.conf: sh ends with 3", "wrong at line 2"),
-        ("echo gone >&2; kill -9 $$", "main.conf: sh is ended by signal 9", "gone"),
-        ("cat $0; exit 1", "main.conf: sh ends with 1", "a\n        b default"),
+        ("echo wrong at line 2; exit 3", "main.conf: sh ends with 3", "| wrong at line 2"),
+        ("echo gone >&2; kill -9 $$", "main.conf: sh is ended by signal 9", "| gone"),
+        ("cat $0; exit 1", "main.conf: sh ends with 1", "| a\n        | b default"),
         ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", "main.conf: sh ends with 7", ""),
         ("read x && exit 0; exit 4", "main.conf: sh ends with 4", ""),
-        ("printf '\\377'; exit 1", "main.conf: sh ends with 1", "\ufffd"),
+        ("printf '\\377'; exit 1", "main.conf: sh ends with 1", "| \ufffd"),
     ],
 )
 def test_how_a_program_may_end(results: Callable[..., list[Result]], script: str, message: str, output: str) -> None:
@@ -187,7 +188,7 @@ def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
 ) -> None:
     monkeypatch.setenv("MINE", "here")
     (result,) = results(CASE, **manifest('[sh, -c, "echo $MINE; exit 1", "{path}"]'))
-    assert result.problems[0].help == "here"
+    assert result.problems[0].help == "| here"
     monkeypatch.setenv("PATH", os.defpath)
     (result,) = results(CASE, **manifest('[python, -c, "import injector", "{path}"]'))
     assert result.problems == []
@@ -248,7 +249,33 @@ def test_the_authors_place_of_what_is_refused_in_yaml(
     }
     (result,) = results(CASE, **files)
     refusal, *origin = result.problems
-    assert refusal.help.startswith(said)
+    assert refusal.help.startswith(f"| {said}")
     assert [str(p) for p in origin] == (
         [f"logger/{place}: error: sh does not take what this renders [validate]"] if place else []
     )
+
+
+def test_output_without_end_is_read_and_little_of_it_kept(results: Callable[..., list[Result]]) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (result,) = results(CASE, **manifest('[sh, -c, "head -c 400000000 /dev/zero; exit 3", "{path}"]'))
+    assert result.problems[0].message == "main.conf: sh ends with 3"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    read = suite(CASE, **manifest(f'[sh, -c, "echo said; sleep 300 & echo $! > {pid}; exit 4", "{{path}}"]'))
+    start = time.monotonic()
+    result = run_case(Bench(read.folder, "logger"), read.cases[0], Ways(Programs()))
+    assert time.monotonic() - start < 10
+    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 4", "| said")]
+    for _ in range(100):
+        if not _alive(int(pid.read_text())):
+            return
+        time.sleep(0.05)
+    raise AssertionError("what it had started still runs")
+
+
+def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., list[Result]]) -> None:
+    (result,) = results(CASE, **manifest('[sh, -c, "echo said; exec >&- 2>&-; sleep 0.3; exit 5", "{path}"]'))
+    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 5", "| said")]
