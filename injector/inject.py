@@ -55,9 +55,13 @@ def inject(
         check_shape(pod)
         if decision.required:
             made, final = guaranteed(pod, receipt, task)
+        elif receipt is not None and by_peer and holds_all_that(receipt, pod):
+            return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         else:
             made = make(without_injection(pod, receipt, task), task)
-            final = made.pod if receipt is None else again(pod, made, receipt, task)
+            # of another generation's sidecar nothing may stay: half of one and half of the other would not run
+            same = receipt is not None and receipt.generation == snapshot.generation
+            final = again(pod, made, receipt, task) if receipt is not None and same else made.pod
         return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
         return failed(pod, decision, snapshot, error)
@@ -128,12 +132,11 @@ def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | 
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
     A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace the
-    receipt is sealed for the guard, also that of a pod which has everything.
+    receipt is sealed anew for the guard where its seal no longer holds, also that of a pod which has everything.
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
-    if not decision.required:
-        seals = None
-    unsealed = seals is not None and before is not None and not is_sealed(before, namespace, seals)
+    asked = before if decision.required and seals is not None else None
+    unsealed = asked is not None and not is_sealed(asked, namespace, seals)
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:

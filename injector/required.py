@@ -16,6 +16,7 @@ from injector.pods.guarantee import Difference, protected_differences, skeleton
 from injector.pods.merge import merge
 from injector.pods.merge_keys import CONTAINER_LISTS, escape, unescape
 from injector.pods.overlay import name_of
+from injector.pods.plugins import with_plugins_additions
 from injector.pods.receipt import Receipt, take_off, value_at
 from injector.pods.shape import string_map
 from injector.pods.sidecars import Placement
@@ -31,7 +32,9 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: Task) -> tuple[Made, 
     """
     afresh = make(without_injection(pod, receipt, task), task) if task.by_peer else _make_unforged(pod, receipt, task)
     candidates = [(afresh, afresh.pod)]
-    if receipt is not None and not task.by_peer:
+    if task.by_peer:
+        candidates.insert(0, (afresh, with_plugins_additions(afresh.pod, pod)))
+    elif receipt is not None:
         seen = _all_seen(pod, afresh, receipt, task)
         candidates.insert(0, (seen, again(pod, seen, receipt, task)))
     differences: tuple[Difference, ...] = ()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Namespace
+from injector.pods.defaults import TOKEN_PATH
 from injector.pods.receipt import read_receipt, write_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
@@ -75,9 +76,38 @@ def test_a_reinvocation_by_a_replica_with_another_snapshot_makes_it_that_one_s_w
     assert inject(again.pod, SHOP, NEW, seals=seals()).patch == (), "and then nothing more"
 
 
-def test_a_seal_is_written_in_required_namespaces_alone() -> None:
-    enabled = Namespace("shop", labels={"injection": "enabled"})
-    assert read_receipt(inject(pod(), enabled, OLD, seals=seals()).pod, SETTINGS).seal == ""
+ENABLED = Namespace("shop", labels={"injection": "enabled"})
+
+
+def test_in_an_enabled_namespace_a_reinvocation_by_another_replica_leaves_the_pod_as_it_is() -> None:
+    injected = inject(pod(), ENABLED, OLD, seals=seals()).pod
+    again = inject(injected, ENABLED, NEW, seals=seals())
+    assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
+
+
+def test_an_old_sidecar_is_replaced_whole_and_not_mixed_with_the_new_one() -> None:
+    injected = inject(pod(), ENABLED, OLD).pod  # a manifest that was copied from a running pod
+    for known in (None, seals()):
+        again = inject(injected, ENABLED, NEW, seals=known)
+        assert sidecar(again.pod) == sidecar(inject(pod(), ENABLED, NEW).pod)
+
+
+def test_what_the_api_server_s_plugins_added_between_two_calls_stays() -> None:
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    mount = {"name": "kube-api-access-abcde", "mountPath": TOKEN_PATH, "readOnly": True}
+    injected["spec"]["volumes"] = [{"name": "kube-api-access-abcde", "projected": {"sources": []}}]
+    for container in (sidecar(injected), injected["spec"]["containers"][0]):
+        container["volumeMounts"] = [mount]
+        container["resources"] = {"limits": {"cpu": "1"}, "requests": {"cpu": "100m"}}
+    again = inject(injected, SHOP, NEW, seals=seals())
+    made = sidecar(again.pod)
+    assert (made["image"], made["volumeMounts"]) == ("registry.example/proxy:2", [mount])
+    assert made["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "100m"}}
+    for known in (OLD, NEW):
+        assert guard(again.pod, SHOP, known, seals=seals()).allowed
+
+
+def test_without_seals_there_are_none() -> None:
     assert read_receipt(inject(pod(), SHOP, OLD).pod, SETTINGS).seal == ""
     assert read_receipt(inject(pod(), SHOP, OLD, seals=seals()).pod, SETTINGS).seal != ""
 
