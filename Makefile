@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Two at a time: most of the long tests wait for a cluster.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help

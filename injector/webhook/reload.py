@@ -146,9 +146,20 @@ class Keeper:
             maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
             origins = {**self._found.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
             previous = self._current if self._ready else None
-            snapshot = await asyncio.to_thread(
-                build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
-            )
+            left_out = None
+            try:
+                snapshot = await asyncio.to_thread(
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                )
+            except SnapshotError as error:
+                wrong = self._wrong_in_cluster(error)
+                if self._ready or not wrong:
+                    raise
+                left_out = error
+                sources = {name: files for name, files in sources.items() if name not in wrong}
+                snapshot = await asyncio.to_thread(
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                )
         except InjectorError as error:
             self._refuse(str(error), mistakes=_mistakes(error))
             return False
@@ -161,9 +172,22 @@ class Keeper:
         if self._unread:
             self._refuse(self._unread)
             return False
+        if left_out is not None:
+            self._refuse(str(left_out), mistakes=_mistakes(left_out))
+            return False
         self._refused = ""
         self._metrics.reload_failing.cell().value = 0
         return True
+
+    def _wrong_in_cluster(self, error: SnapshotError) -> set[str]:
+        """The ConfigMaps that keep a snapshot from building, where nothing else does.
+
+        A replica that starts has no last good snapshot. It starts without these: one wrong ConfigMap must not leave a
+        cluster without its injector when nodes are drained. A folder is the installation's own, and its roll-out stops.
+        """
+        wrong = {one.template for one in error.errors if isinstance(one, TemplateError)}
+        alone = all(isinstance(one, TemplateError) for one in error.errors)
+        return wrong if alone and wrong <= self._in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
         for section in ("server", "certificates"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import stand_in
+from tests.cluster import components, stand_in
 from tests.cluster.api import ApiError, Object
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
@@ -161,7 +161,7 @@ def test_webhook_by_service_and_removal(
 
 def test_a_service_gets_a_loopback_address(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     made = control_plane.api.create(service("any", 443), namespace())
-    assert made["spec"]["clusterIP"].startswith("127.96.")
+    assert made["spec"]["clusterIP"].startswith(components.SERVICE_RANGE.removesuffix("0.0/16"))
 
 
 def test_a_program_that_ends_is_told_with_its_log(tmp_path: Path) -> None:

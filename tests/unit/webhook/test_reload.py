@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from injector.errors import SettingsError
+from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.webhook import reload
 from injector.webhook.sources import Disk
 from tests.unit.templates.bombs import BOMBS
@@ -264,3 +266,35 @@ def test_the_injectors_own_namespace_is_left_alone(loop: Loop, tmp_path: Path) -
         response = client.ask(to_bytes(review(pod(), namespace="injector-system"))).json["response"]
     assert response["auditAnnotations"]["reason"] == "namespace-ignored"
     app.stop()
+
+
+def test_a_replica_that_starts_leaves_a_wrong_config_map_out(tmp_path: Path) -> None:
+    """There is no last good snapshot then, and a cluster whose nodes are drained needs its injector."""
+    write_template(tmp_path / "templates")
+    told: list[str] = []
+    keeper = reload.Keeper(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()), told.append, "own")
+    wrong = {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}
+
+    async def start(maps: dict[str, dict[str, str]]) -> bool:
+        await keeper.start()
+        return await keeper.update(in_cluster=maps)
+
+    assert not asyncio.run(start({"second": TEMPLATE, "third": wrong})), "the newest state is not in use"
+    assert keeper.ready
+    assert keeper.current.catalog.names == ("proxy", "second")
+    assert "configmap/own/third/overlay.yaml.j2:1:10: error: nothing is not defined" in keeper.why_not
+    assert told == [keeper.why_not]
+
+
+def test_a_replica_does_not_start_with_a_wrong_folder(tmp_path: Path) -> None:
+    """A folder comes with the installation: the roll-out stops, and the old replicas go on."""
+    write_template(tmp_path / "templates")
+    (tmp_path / "templates" / "proxy" / "overlay.yaml.j2").write_text("spec: {{ nothing }}")
+    keeper = reload.Keeper(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()))
+
+    async def start() -> bool:
+        await keeper.start()
+        return await keeper.update(in_cluster={"third": {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}})
+
+    assert not asyncio.run(start())
+    assert not keeper.ready
