@@ -52,7 +52,7 @@ class _Ready(_Page):
         if missing:
             self.set_status(503)
         lines = [f"not ready: {name}: {why}\n" for name, why in missing.items()] or ["ok\n"]
-        self.finish("".join((*lines, *(f"note: {note}\n" for note in self._notes()))))
+        self.finish("".join((*lines, *(f"note: {' '.join(note.split())}\n" for note in self._notes()))))
 
     head = get
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -133,6 +134,9 @@ def test_what_is_wrong_with_the_injector_itself_is_told_on_its_pod(
         [event] = eventually("the refused reload is told", told("snapshot-refused"))
         assert "overlay.yaml.j2" in event["message"]
         assert event["involvedObject"]["uid"] == "11111111-2222-3333-4444-555555555555"
+        with urlopen(f"http://127.0.0.1:{server.metrics_port}/readyz", timeout=5) as answer:
+            lines = answer.read().decode().splitlines()
+        assert lines[0] == "ok" and lines[1].startswith("note: the newest settings or templates are not in use: ")
     finally:
         overlay.write_text(good)
     certificate = server.certificate_file.read_bytes()
