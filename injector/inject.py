@@ -22,7 +22,7 @@ from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
 from injector.pods.seal import Seals, is_sealed, sealed
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.reasons import Effect, Reason
-from injector.required import check_guarantee, guaranteed, holds_all_that
+from injector.required import check_guarantee, guaranteed
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 
@@ -49,13 +49,13 @@ def inject(
         return skipped(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    by_peer = _is_of_peer(receipt, snapshot, namespace, seals)
+    by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
     task = Task(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
     try:
         check_shape(pod)
         if decision.required:
             made, final = guaranteed(pod, receipt, task)
-        elif receipt is not None and by_peer and holds_all_that(receipt, pod):
+        elif by_peer:
             return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         else:
             made = make(without_injection(pod, receipt, task), task)
@@ -77,21 +77,21 @@ def guard(
 ) -> Injection:
     """What a `required` namespace says about a pod as it will be stored: everything is there, or it is refused.
 
-    Of a pod that another replica injected with a snapshot which is not known here, everything that its receipt claims
-    has to be there; the receipt counts when it is sealed.
+    A pod that another replica injected, with a snapshot which is not known here, passes as long as its receipt's seal
+    holds: the parts that it names are there as that replica made them.
     """
     decision = decide(pod, namespace, snapshot.settings, request or Request())
     if not (decision.required and decision.inject):
         return skipped(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    by_peer = _is_of_peer(receipt, snapshot, namespace, seals)
+    by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
     task = Task(namespace, snapshot, decision, None, {}, None, by_peer)
     try:
         check_shape(pod)
         made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
-        if receipt and by_peer and error.reason is not Reason.DENIED and holds_all_that(receipt, pod):
+        if by_peer and error.reason is not Reason.DENIED:
             return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         return failed(pod, decision, snapshot, error)
     nothing = receipt is None and made.pod is made.base and not made.own
@@ -121,11 +121,13 @@ def _of_receipt(receipt: Receipt | None, snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _is_of_peer(receipt: Receipt | None, snapshot: Snapshot, namespace: Namespace, seals: Seals | None) -> bool:
-    """Whether another replica wrote the receipt, with a snapshot that is not known here."""
+def _is_of_peer(
+    receipt: Receipt | None, pod: Object, snapshot: Snapshot, namespace: Namespace, seals: Seals | None
+) -> bool:
+    """Whether the pod is as another replica injected it, with a snapshot that is not known here."""
     if receipt is None or receipt.generation == snapshot.generation:
         return False
-    return is_sealed(receipt, namespace.name, seals)
+    return is_sealed(receipt, pod, namespace.name, seals)
 
 
 def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:
@@ -136,7 +138,7 @@ def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | 
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     asked = before if decision.required and seals is not None else None
-    unsealed = asked is not None and not is_sealed(asked, namespace, seals)
+    unsealed = asked is not None and not is_sealed(asked, pod, namespace, seals)
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
@@ -148,7 +150,7 @@ def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | 
             {
                 settings.status_key: "injected",
                 settings.reason_key: None,
-                settings.receipt_key: write_receipt(sealed(receipt_of(made, task), namespace, seals)),
+                settings.receipt_key: write_receipt(sealed(receipt_of(made, task), final, namespace, seals)),
             },
         )
         constraints.check(after, made.base, task.namespace, task.snapshot.cluster)

@@ -57,11 +57,6 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: Task) -> Made:
     return made
 
 
-def holds_all_that(receipt: Receipt, pod: Object) -> bool:
-    """Whether every part that a receipt says was added is still there; what is in them is not looked at."""
-    return all(value_at(pod, pointer) is not None for pointer in receipt.added)
-
-
 def _make_unforged(pod: Object, receipt: Receipt | None, task: Task) -> Made:
     """The injection of a pod whose receipt may be forged: one that claims more than the injection makes is void."""
     made = make(without_injection(pod, receipt, task), task)

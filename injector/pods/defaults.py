@@ -173,6 +173,27 @@ def may_be_filled_in(parent: str, field: str, value: Any, beside: dict[str, Any]
     return field == "hostPort" and value == beside.get("containerPort")
 
 
+def without_fillings(value: Any, field: str = "", parent: str = "") -> Any:
+    """A value without what Kubernetes itself may have put into it or written in another way, quantities among that.
+
+    The same for a part as it was sent and as it comes back. `field` and `parent` as in `mismatches`.
+    """
+    kind = type(value)
+    if kind is dict:
+        return {
+            key: without_fillings(item, key, field)
+            for key, item in value.items()
+            if key not in _QUANTITIES and not may_be_filled_in(field, key, item, value)
+        }
+    if kind is list:
+        return [
+            without_fillings(item, field, field)
+            for item in value
+            if not (field == "volumeMounts" and is_token_mount(item))
+        ]
+    return value
+
+
 def is_token_mount(mount: Any) -> bool:
     """Whether this is the service account token's mount as the ServiceAccount plugin adds it to every container."""
     return (

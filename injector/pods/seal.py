@@ -3,16 +3,19 @@
 A receipt proves nothing, as whoever writes the pod can write one; what it claims is made again and compared. That needs
 the snapshot that the receipt names. While replicas are replaced one after the other, or take new templates one after
 the other, a pod may be injected by one and be looked at by another, which does not know that snapshot. A seal then
-says that the receipt is a replica's word.
+says that the receipt, and what it names, is a replica's word.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
 from msgspec.structs import replace
 
-from injector.pods.receipt import Receipt, write_receipt
+from injector.pods.context import Object
+from injector.pods.defaults import without_fillings
+from injector.pods.receipt import Receipt, value_at, write_receipt
 
 
 class Seals(Protocol):
@@ -25,14 +28,26 @@ class Seals(Protocol):
         """Whether a replica has sealed this text for this namespace a few minutes ago at the most."""
 
 
-def sealed(receipt: Receipt, namespace: str, seals: Seals | None) -> Receipt:
-    """The receipt with a seal for a pod of this namespace; the same one where nothing seals."""
+def sealed(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> Receipt:
+    """A pod's receipt with a seal for it, the parts that it names and the namespace; a bare one without `seals`."""
     bare = replace(receipt, seal="")
-    return bare if seals is None else replace(bare, seal=seals.sign(namespace, write_receipt(bare)))
+    return bare if seals is None else replace(bare, seal=seals.sign(namespace, _text(bare, pod)))
 
 
-def is_sealed(receipt: Receipt, namespace: str, seals: Seals | None) -> bool:
-    """Whether a replica wrote this receipt for a pod of this namespace, a few minutes ago at the most."""
+def is_sealed(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> bool:
+    """Whether a replica wrote this receipt for a pod of this namespace a few minutes ago at the most.
+
+    The parts that it names have to be there as they were then: nobody can put others of the same name in their place.
+    """
     if seals is None or not receipt.seal:
         return False
-    return seals.verify(namespace, write_receipt(replace(receipt, seal="")), receipt.seal)
+    return seals.verify(namespace, _text(replace(receipt, seal=""), pod), receipt.seal)
+
+
+def _text(receipt: Receipt, pod: Object) -> str:
+    """What is sealed: the receipt, and its parts less what Kubernetes fills in on the way."""
+    parts = []
+    for pointer in receipt.added:
+        *_, parent, field, _step = ("", "", *pointer.split("/"))
+        parts.append(without_fillings(value_at(pod, pointer), field, parent))
+    return write_receipt(receipt) + msgspec.json.encode(parts, order="deterministic").decode()

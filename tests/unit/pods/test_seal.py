@@ -170,6 +170,36 @@ def test_what_was_taken_away_afterwards_is_missed_all_the_same() -> None:
     assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("image", "registry.example/other:1"),
+        ("command", ["sleep", "1d"]),
+        ("env", [{"name": "A", "value": "c"}]),
+        ("env", [{"name": "A", "value": "b"}, {"name": "LD_PRELOAD", "value": "/evil"}]),
+        ("securityContext", {"runAsUser": 1}),
+        ("restartPolicy", None),
+    ],
+)
+def test_a_seal_is_for_what_is_in_the_parts(field: str, value: Any) -> None:
+    """Whoever may create pods sees a sealed receipt, of a dry run for instance."""
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    sidecar(injected)[field] = value
+    assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
+
+
+def test_what_kubernetes_fills_in_breaks_no_seal() -> None:
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    sidecar(injected).update(
+        imagePullPolicy="Always",
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+        resources={"limits": {"cpu": "1"}, "requests": {"cpu": "1"}},
+        volumeMounts=[{"name": "kube-api-access-abcde", "mountPath": TOKEN_PATH, "readOnly": True}],
+    )
+    assert guard(injected, SHOP, NEW, seals=seals()).allowed
+
+
 def test_a_seal_is_no_way_around_a_denial() -> None:
     denying = snapshot("registry.example/proxy:2", denial="{{ deny('not here') }}")
     injected = inject(pod(), SHOP, OLD, seals=seals()).pod
