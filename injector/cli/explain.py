@@ -12,7 +12,16 @@ from injector.cli.explanation import Explanation, show
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
-from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
+from injector.cli.sources import (
+    NAMESPACE_OPTIONS,
+    OPTIONS,
+    TEMPLATES_OPTION,
+    Sources,
+    gather,
+    names_of,
+    warn,
+    with_options,
+)
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
 from injector.pods.context import Namespace, Object
@@ -29,13 +38,14 @@ _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 @click.command()
 @with_files("targets", "FILE|KIND/NAME...")
-@with_options(OPTIONS, NAMESPACE_OPTIONS)
+@with_options((TEMPLATES_OPTION,), OPTIONS, NAMESPACE_OPTIONS)
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
 @click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")
 @click.option("--context", metavar="NAME", help="As with kubectl.")
 @click.option("--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label.")
 def explain(
     targets: tuple[str, ...],
+    templates: str | None,
     templates_dirs: tuple[Path, ...],
     settings_file: Path | None,
     version: tuple[int, int] | None,
@@ -63,30 +73,39 @@ def explain(
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
     if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
         raise DocumentError(f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}")
+    names = names_of(templates)
+    if live_names and names is not None:
+        raise click.UsageError("--templates is for manifests; in a cluster, annotations and settings choose.")
     if live_names:
         explanations = _live(live_names, namespace, kubeconfig, context, injector_namespace)
     else:
-        sources = gather(templates_dirs, settings_file, version, params)
+        sources = gather(templates_dirs, settings_file, version, params, only=names)
+        warn(sources)
         options = (namespace, namespace_labels, namespace_annotations)
-        explanations = list(_files(targets, sources, *options))
+        explanations = list(_files(targets, sources, names, *options))
     show(explanations, form)
     bad = (Effect.MARK, Effect.REFUSE)
     return 1 if any(e.injection.effect in bad for e in explanations) else 0
 
 
 def _files(
-    names: tuple[str, ...], sources: Sources, namespace: str | None, labels: dict[str, str], annotations: dict[str, str]
+    files: tuple[str, ...],
+    sources: Sources,
+    templates: list[str] | None,
+    namespace: str | None,
+    labels: dict[str, str],
+    annotations: dict[str, str],
 ) -> Iterator[Explanation]:
-    documents = read_manifests(names)
+    documents = read_manifests(files)
     namespaces = namespaces_in(objects_in(documents), sources.settings, namespace, labels, annotations)
     found = [(o, d.place) for d in documents for o in objects_in([d]) if pod_template(o) is not None]
     if not found:
-        raise DocumentError(f"{', '.join(names)}: no object in it holds a pod")
+        raise DocumentError(f"{', '.join(files)}: no object in it holds a pod")
     for obj, place in found:
         notes = [*misplaced(obj, sources.settings), *sources.snapshot.warnings]
         if namespaces.assumed(obj):
             notes.append(_assumed(namespaces.name_for(obj), sources.settings))
-        yield _explain(obj, namespaces.of(obj), sources, place, notes)
+        yield _explain(obj, namespaces.of(obj), sources, place, notes, templates)
 
 
 def _assumed(namespace: str, settings: Settings) -> str:
@@ -126,13 +145,22 @@ def _live(
     return explanations
 
 
-def _explain(obj: Object, namespace: Namespace, sources: Sources, origin: str, notes: list[str]) -> Explanation:
+def _explain(
+    obj: Object,
+    namespace: Namespace,
+    sources: Sources,
+    origin: str,
+    notes: list[str],
+    templates: list[str] | None = None,
+) -> Explanation:
     pod = pod_template(obj)
     assert pod is not None  # noqa: S101
     workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
-    result = inject_pod(pod, namespace, sources.snapshot, overrides=sources.overrides, workload=workload)
-    templates = [applied.template for applied in result.applied]
+    result = inject_pod(
+        pod, namespace, sources.snapshot, names=templates, overrides=sources.overrides, workload=workload
+    )
+    applied_templates = [applied.template for applied in result.applied]
     for what in ("annotation", "label"):
-        notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), sources.settings, templates)
+        notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), sources.settings, applied_templates)
     notes = [note for note in notes if note not in result.warnings]
     return Explanation(name_of(obj), origin, namespace, result, sources.settings, tuple(notes))

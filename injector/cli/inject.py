@@ -12,7 +12,16 @@ from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
 from injector.cli.report import Outcome, Report, line_for
-from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, Sources, gather, with_options
+from injector.cli.sources import (
+    NAMESPACE_OPTIONS,
+    OPTIONS,
+    TEMPLATES_OPTION,
+    Sources,
+    gather,
+    names_of,
+    warn,
+    with_options,
+)
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
@@ -31,8 +40,7 @@ _OUTCOMES: dict[Effect, Outcome] = {
 
 @click.command()
 @with_files("files", "FILE...")
-@click.option("--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say.")
-@with_options(OPTIONS, NAMESPACE_OPTIONS)
+@with_options((TEMPLATES_OPTION,), OPTIONS, NAMESPACE_OPTIONS)
 @click.option(
     "--output",
     "form",
@@ -60,8 +68,9 @@ def inject(
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
     """
-    sources = gather(templates_dirs, settings_file, version, params)
-    names = None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+    names = names_of(templates)
+    sources = gather(templates_dirs, settings_file, version, params, only=names)
+    warn(sources)
     documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)

@@ -84,7 +84,7 @@ def _watch(wanted: Wanted) -> int:
     def files() -> Iterator[Path]:
         try:
             yield from files_of(template_folder(wanted.template, wanted.templates_dirs))
-        except (InjectorError, OSError):
+        except (InjectorError, OSError, ValueError):
             yield Path(wanted.template)  # gone for a moment, or not there yet
         yield from (Path(file) for file in (wanted.pod, wanted.settings_file) if file is not None and file != "-")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from injector.authoring.folders import has_manifest, no_manifest, no_templates
+from injector.authoring.printable import one_line
 from injector.authoring.versions import version_of
 from injector.cli.yaml_stream import split_yaml
-from injector.errors import DocumentError, SettingsError
+from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
@@ -64,6 +65,11 @@ OPTIONS = (
     ),
 )
 
+#: The option of templates by name, which arrives as `templates`; `names_of` reads it.
+TEMPLATES_OPTION = click.option(
+    "--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say."
+)
+
 #: Options of every command that reads manifests.
 NAMESPACE_OPTIONS = (
     click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none. Default: default."),
@@ -103,6 +109,7 @@ class Sources:
 
     snapshot: Snapshot
     overrides: dict[str, dict[str, str]]
+    warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
 
     @property
     def settings(self) -> Settings:
@@ -117,20 +124,36 @@ def gather(
     params: tuple[str, ...] = (),
     *,
     template: str | None = None,
+    only: Sequence[str] | None = None,
 ) -> Sources:
     """Settings, gallery and folders as one snapshot, and the parameters checked against it.
 
-    `template` is what a parameter without a template's name is for. Raises SettingsError, TemplateError, and
-    click.UsageError for a parameter that there is not.
+    `template` is what a parameter without a template's name is for. `only` are the templates that are asked for by
+    name: of the others one that does not load is left out, and told in `warnings`. Raises SettingsError, TemplateError,
+    and click.UsageError for a parameter that there is not.
     """
     settings = load_settings(settings_file)
     cluster = Cluster(version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
     folders = find_templates((gallery_path(), *templates_dirs))
-    sources = {name: read_folder(folder) for name, folder in folders.items()}
+    loaded, warnings = _loadable(folders, only) if only is not None else ([], [])
+    sources = {t.name: t.sources for t in loaded} or {name: read_folder(folder) for name, folder in folders.items()}
     origins = {name: str(folder) for name, folder in folders.items()}
-    snapshot = build_snapshot(settings, sources, cluster, trial=False, origins=origins)
-    return Sources(snapshot, _overrides(params, snapshot, template))
+    # what the snapshot before holds is taken over as it is
+    before = Snapshot(settings, Catalog(loaded), cluster, "")
+    snapshot = build_snapshot(settings, sources, cluster, before, trial=False, origins=origins)
+    return Sources(snapshot, _overrides(params, snapshot, template), tuple(warnings))
+
+
+def names_of(templates: str | None) -> list[str] | None:
+    """The names that `--templates` gives; None where it is not given."""
+    return None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+
+
+def warn(sources: Sources) -> None:
+    """Tell, on standard error, of the templates that were left out."""
+    for warning in sources.warnings:
+        click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
 
 
 def gather_one(
@@ -213,6 +236,19 @@ def load_settings(file: Path | None) -> Settings:
     if len(documents) > 1:
         raise SettingsError(f"{file}: holds {len(documents)} documents; settings are one")
     return parse_settings(documents[0].value, str(file))
+
+
+def _loadable(folders: Mapping[str, Path], only: Sequence[str]) -> tuple[list[Template], list[str]]:
+    """The templates that load, and a sentence about each other one. Raises TemplateError for one of `only`."""
+    loaded, warnings = [], []
+    for name, folder in folders.items():
+        try:
+            loaded.append(load_template(name, read_folder(folder), origin=str(folder)))
+        except TemplateError as error:
+            if name in only:
+                raise
+            warnings.append(f"{name} is left out, as it does not load and is not among --templates: {error}")
+    return loaded, warnings
 
 
 def _version(text: str | None) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from injector.authoring.printable import one_line
 from injector.webhook.sources import fingerprints
 
 #: Seconds between two looks at the files: below what a person notices.
@@ -27,6 +28,8 @@ _HASH = re.compile(r"[0-9a-f]{10,}")
 def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: str) -> int:
     """Show what `draw` gives, and show it again when one of `files()` changes. Ends with 0 when it is interrupted.
 
+    An exception of `draw` is shown in its place: what is saved next may be right again.
+
     A terminal is cleared before, and shows the part with the latest change where all of it does not fit. Elsewhere each
     version stands below a line that says what changed.
     """
@@ -40,7 +43,7 @@ def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: st
             if changed:
                 first, seen = not seen, now
                 head = _head(what, changed, first=first, watched=len(now))
-                before, text = text, draw()
+                before, text = text, _drawn(draw)
                 if not terminal:
                     click.echo(("" if first else f"===== {head} =====\n") + text, nl=False)
                     sys.stdout.flush()
@@ -88,6 +91,18 @@ def window(text: str, before: str, columns: int, rows: int) -> Window:
         last += 1
     last = max(last, first + 1)
     return Window("".join(f"{line}\n" for line in lines[first:last]), first + 1, last, len(lines))
+
+
+def _drawn(draw: Callable[[], str]) -> str:
+    try:
+        return draw()
+    except Exception as error:
+        if os.environ.get("INJECTOR_DEBUG"):
+            raise
+        return (
+            f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: {type(error).__name__}: "
+            f"{one_line(str(error))}. This is a mistake in it, please report it; the next change is shown again.\n"
+        )
 
 
 def _first_change(lines: list[str], before: list[str]) -> int:

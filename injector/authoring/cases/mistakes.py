@@ -43,6 +43,13 @@ def _expect_mistakes(expect: dict[str, Any], document: Document, steps: Steps) -
             message = f"{inner[-1]} is empty, and nothing is after an injection"
             help_ = "write !absent for what must not be there"
             yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
+    files = expect.get("files")
+    for name, wanted in files.items() if isinstance(files, dict) else ():
+        if wanted in ("", [], {}):
+            message = f"{name}: nothing is expected of it, so nothing is looked at; give a part of it"
+            yield document.refuse(
+                (*steps, "files", name), message, help="write !absent for a file that must not be there", key=True
+            )
     reason, code, golden = expect.get("reason"), expect.get("code"), expect.get("golden")
     labels = [reason.label for reason in Reason]
     if isinstance(reason, str) and reason not in labels:

@@ -111,6 +111,14 @@ def run_suites(
             told(result)
         return result
 
+    def pending_of(begun: tuple[Result, Outcome | None]) -> Future[Result | None]:
+        """A case in a thread, where programs look at it; done at once where there is nothing to wait for."""
+        if begun[1] is not None and any(applied.template.files for applied in begun[1].injection.applied):
+            return pool.submit(finish, begun)
+        done: Future[Result | None] = Future()
+        done.set_result(finish((begun[0], None)))
+        return done
+
     futures: list[list[Future[Result | None]]] = [[] for _ in runs]
     # Threads for the programs: they are what takes long, and they run outside of this process anyway. The rest stays in
     # the main thread, the one whose time can be limited.
@@ -123,7 +131,7 @@ def run_suites(
                     begun = inject_case(bench, checked, plan.ways)
                     if plan.stop_at_first and not begun[0].passed:
                         stop.set()
-                    pending.append(pool.submit(finish, begun))
+                    pending.append(pending_of(begun))
             for run, bench, pending in zip(runs, benches, futures, strict=True):
                 run.results = [result for future in pending if (result := future.result()) is not None]
                 run.left_out = len(run.suite.cases) - len(run.results)

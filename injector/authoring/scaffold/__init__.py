@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from injector.authoring.cases.suite import TESTS
@@ -11,7 +12,7 @@ from injector.authoring.reference import BEGIN, with_section
 from injector.authoring.scaffold.renaming import LongNameError, renamed
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
-from injector.templates.load import load_template, read_folder
+from injector.templates.load import gallery_path, load_template, read_folder
 from injector.templates.template import MANIFEST
 
 #: The template that a new one starts from when nobody says which: small, plain, and complete.
@@ -34,11 +35,12 @@ def legal_name(name: str) -> str:
 def scaffold(name: str, original: Path) -> dict[str, str]:
     """The files of a new template by their path within its folder: a copy of another's under this name.
 
-    Raises ScaffoldError where the name is too long for what is in the template, TemplateError where the copy does not
-    load.
+    Raises ScaffoldError where the name is too long for what is in the template and where a link leads out of it,
+    TemplateError where the copy does not load.
     """
-    files = read_folder(original)
     cases = original / TESTS
+    _refuse_links_out(original, (original, cases))
+    files = read_folder(original)
     if cases.is_dir():
         files |= {f"{TESTS}/{file}": text for file, text in read_folder(cases).items()}
     try:
@@ -56,6 +58,26 @@ def scaffold(name: str, original: Path) -> dict[str, str]:
     for kind in ("template", "case"):
         files[f".schemas/{kind}.json"] = json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
+    """Refuse a template of somebody whose links lead elsewhere: what they point to is none of the template.
+
+    Not one that comes with the injector: some installers make links of all its files. Raises ScaffoldError.
+    """
+    home = original.resolve()
+    if original == STARTER or home.parent == gallery_path().resolve():
+        return
+    for folder in folders:
+        for file in (folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
+            try:
+                within = file.resolve().is_relative_to(home)
+            except RuntimeError:  # links in a circle
+                within = False
+            if not within:
+                raise ScaffoldError(
+                    f"{file} is a link that leads out of the template's folder; copy the file there first"
+                )
 
 
 def _with_schema(text: str, path: str) -> str:

@@ -112,6 +112,11 @@ MISTAKES = [
         "kubernetes has to be a string, and is a number (1.3); put it in quotes",
     ),
     (
+        "cases:\n- name: a\n  expect: {decision: injected, files: {x: []}}\n",
+        "tests/cases.yaml:3:39",
+        "x: nothing is expected of it, so nothing is looked at; give a part of it",
+    ),
+    (
         f"cases:\n- name: a\n  kubernetes: new\n  {EXPECT}\n",
         "tests/cases.yaml:3:15",
         '"new" is not a version such as "1.33"',
