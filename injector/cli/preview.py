@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from injector.authoring.blame import blamed_place
 from injector.authoring.config_files import config_files
 from injector.authoring.sample import SAMPLE
 from injector.cli.documents import Document, joined, read_documents, rewritten
@@ -21,7 +22,7 @@ from injector.cli.inputs import Input
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in
 from injector.cli.sources import Sources, gather_one
-from injector.errors import DocumentError, InjectorError
+from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.pods.context import Object
@@ -115,6 +116,9 @@ def _injected(obj: Object, namespaces: Namespaces, sources: Sources, name: str) 
         raise result.mistake
     if not result.applied:
         verdict = "skipped" if result.effect is Effect.SKIP else "failed"
+        place = blamed_place(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
+        if place is not None:
+            raise TemplateError(name, result.message, place, rule=result.reason.label, origin=template.origin)
         raise VerdictError(f"{name}: {verdict}: {result.message}")
     return result
 

@@ -33,7 +33,7 @@ def test_a_neighbour_that_nobody_asked_for_is_told_of(folder: Path, command: str
     assert f"warning: other is left out, as it does not load and is not among --templates: {folder}/other" in done.err
     assert "mine" in done.out
     broken = injector(*arguments, "--templates", "other")
-    assert (broken.code, f"{folder}/other/template.yaml:1:" in broken.err) == (1, True)
+    assert (broken.code, f"{folder}/other: error: there is no overlay.yaml.j2" in broken.err) == (1, True)
 
 
 def test_templates_are_not_chosen_for_what_is_in_a_cluster(folder: Path) -> None:

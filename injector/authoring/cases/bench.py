@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from injector.authoring.blame import blamed_place
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.suite import Checked
 from injector.authoring.config_files import config_files
-from injector.errors import InjectionError, InjectorError, TemplateError
+from injector.errors import InjectionError, InjectorError, Place, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object
@@ -48,6 +49,7 @@ class Outcome:
     namespace: Namespace
     config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
     given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
+    blamed: Place | None = None  #: where the template under test says what the injection was refused for
 
 
 class Bench:
@@ -92,6 +94,15 @@ class Bench:
             namespace,
             config_files(injection, settings),
             self._given(given.pod, namespace, settings, overrides),
+            blamed_place(
+                injection,
+                self.template,
+                given.pod,
+                namespace,
+                snapshot,
+                overrides,
+                None if given.pod is given.obj else workload_of_object(given.obj),
+            ),
         )
 
     def _given(

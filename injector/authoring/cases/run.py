@@ -148,6 +148,9 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
         yield checked.problem("decision", message, "expect", "decision")
         if injection.mistake is not None:
             yield Problem.of(injection.mistake)
+        elif outcome.blamed is not None:
+            message = injection.message.partition(": ")[2] or injection.message
+            yield Problem(injection.reason.label, message, checked.document.path, outcome.blamed)
         return
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"

@@ -113,7 +113,7 @@ MISTAKES = [
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, files: {x: []}}\n",
-        "tests/cases.yaml:3:39",
+        "tests/cases.yaml:3:40",
         "x: nothing is expected of it, so nothing is looked at; give a part of it",
     ),
     (
