@@ -174,6 +174,11 @@ class Manifest:
         validate = self.strings(("files", name, "validate"), ())
         if validate and not any("{path}" in word for word in validate):
             self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')
+        if validate and not validate[0].strip():
+            self.refuse((*at, "validate", 0), "validate has to begin with the name of a program")
+        for number, word in enumerate(validate):
+            if "\0" in word:
+                self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
         if source == OVERLAY:
             self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
         return FileSpec(name, source, validate)

@@ -14,6 +14,7 @@ from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.programs import Programs, line_of
 from injector.authoring.cases.run import Result, Ways
 from injector.authoring.cases.suite import Suite
+from injector.errors import TemplateError
 from tests.authoring.cases.support import run_case
 from tests.parts import require, search_path
 
@@ -279,3 +280,18 @@ def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_
 def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., list[Result]]) -> None:
     (result,) = results(CASE, **manifest('[sh, -c, "echo said; exec >&- 2>&-; sleep 0.3; exit 5", "{path}"]'))
     assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 5", "| said")]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ('["", "{path}"]', "validate has to begin with the name of a program"),
+        ('["{path}", "a\\0b"]', '"a?b" has a NUL in it, which no command can have'),
+    ],
+)
+def test_what_is_no_command_is_refused_at_its_place(suite: Callable[..., Suite], command: str, message: str) -> None:
+    read = suite(CASE, **manifest(command))
+    with pytest.raises(TemplateError) as raised:
+        Bench(read.folder, "logger")
+    place = raised.value.place
+    assert (raised.value.message, place and place.line) == (message, 3)
