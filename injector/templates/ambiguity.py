@@ -5,52 +5,39 @@ with a power of the text's length, or doubles with each character. A pod's annot
 
 A pattern's positions, each of which reads one character, and what may follow what make an automaton. Two ways round
 from a position to itself over the same text double the time (Weber and Seidl, "On the degree of ambiguity of finite
-automata", 1991); two loops one after the other that read the same text add a power.
+automata", 1991). Everything else is counted: in how many ways a text of so many characters can have been read at most.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from re import _constants as ops  # type: ignore[attr-defined]
 from typing import Any
 
+from injector.templates.characters import ONE, Characters, Item
+
 #: How often something is written out that repeats a bounded number of times; beyond it counts as a loop.
 _COPIES = 3
-#: Steps that looking for ambiguity may take, each a microsecond or less, and positions that a pattern may have.
+_COPIES_OF_ONE = 8
+#: Steps that looking for ambiguity may take, each a microsecond or less, those of counting, which are shorter, and
+#: positions that a pattern may have.
 _WORK = 400_000
+_COUNTING = 2_000_000
+#: In how many ways a part may read nothing.
+_EMPTY = 16
 _POSITIONS = 400
-#: What Python takes for a blank (str.isspace), and the last character.
-_SPACES = (
-    (9, 13), (28, 32), (133, 133), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239), (8287, 8287),
-    (12288, 12288),
-)  # fmt: skip
-_LAST = 0x10FFFF
-#: What Python's parser makes of a part of a pattern: an operation and its argument.
-Item = tuple[Any, Any]
-
-
-def within(op: Any, value: Any) -> Iterable[Any]:
-    """The parts of a pattern that lie within an item."""
-    if op is ops.BRANCH:
-        branches: list[Any] = value[1]
-        return branches
-    if op is ops.SUBPATTERN:
-        return [value[3]]
-    if op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
-        return [value[2]]
-    return [value] if op is ops.ATOMIC_GROUP else []
 
 
 class _Part:
-    """A part of a pattern: in how many ways it can be empty (2: in more than one), and the positions that it can begin
-    and end with, once for each way.
+    """A part of a pattern: in how many ways it can be empty, and the positions that it can begin and end with, once for
+    each way.
     """
 
     __slots__ = ("empty", "first", "last")
 
     def __init__(self, empty: int, first: list[int], last: list[int]) -> None:
+        if empty > _EMPTY:
+            raise ValueError("can read nothing in too many ways")
         self.empty = empty
         self.first = first
         self.last = last
@@ -59,76 +46,70 @@ class _Part:
 class Automaton:
     """The positions of a pattern (each reads one character) and what follows what, with every way to get there."""
 
-    def __init__(self, items: Sequence[Item], flags: int) -> None:
-        """Build it. Raises ValueError for a pattern that is too large, or holds what cannot be judged."""
-        self._ignore_case = bool(flags & re.IGNORECASE)
-        self._all_lines = bool(flags & re.DOTALL)
-        self._bounds = sorted({0, _LAST + 1, *self._edges(items)})
+    def __init__(self, items: Sequence[Item], flags: int, *, anywhere: bool) -> None:
+        """Build it; `anywhere` says that it is tried at every character of a text.
+
+        Raises ValueError for a pattern that is too large, or holds what cannot be judged.
+        """
+        self._characters = Characters(items, flags)
         self._masks: list[int] = []
         self._follow: list[dict[int, int]] = []
         self._work = _WORK
         whole = self._sequence(items)
-        anchored = bool(items) and items[0][0] is ops.AT and items[0][1] in (ops.AT_BEGINNING, ops.AT_BEGINNING_STRING)
-        self._free_start = not anchored and not whole.empty
+        self._start = self._position(self._characters.everything).first[0]
+        self._connect([self._start], [*whole.first, *([self._start] if anywhere else [])])
 
     def check(self) -> None:
-        """Raise ValueError where a text can make it slow."""
-        loops = [p for p in range(len(self._masks)) if self._reaches(p, p)]
-        for p in loops:
-            self._check_doubling(p)
-        # a search that may begin anywhere adds one power, and so does each loop behind another
-        longest = max((self._chain(p, loops) for p in loops), default=0)
-        if longest + (1 if self._free_start and loops else 0) > 2:
-            raise ValueError(
-                "takes too much time with a long text, which several of its parts can read; keep them apart by a "
-                "character that neither reads, and begin with ^"
-            )
+        """Raise ValueError where each character of a text can double the time that it takes."""
+        for p in range(len(self._masks)):
+            if self._reaches(p, p):
+                self._check_doubling(p)
+
+    def steps(self, longest: int, most: int) -> list[int]:
+        """How many steps it takes at most with a text of 0, 1, ... `longest` characters; no longer than to `most`.
+
+        A way of reading is at each position that may have come behind those that can read the same text up to there.
+        Raises ValueError where there is too much to count.
+        """
+        groups = self._groups()
+        size = sum(len(group) + 1 for one in groups for group in one)
+        ways = [0] * len(groups)
+        ways[self._start] = 1
+        steps = [len(groups)]
+        left = _COUNTING
+        settled = False
+        while len(steps) <= longest and steps[-1] <= most:
+            if not settled:
+                left -= size
+                if left < 0:
+                    raise ValueError("is too complicated a regular expression")
+                before = ways
+                ways = [max([sum([before[p] * n for p, n in group]) for group in one], default=0) for one in groups]
+                settled = ways == before
+            steps.append(steps[-1] + ways[-1])
+        return steps
+
+    def _groups(self) -> list[list[tuple[tuple[int, int], ...]]]:
+        """For each position sets of those before it, with the ways from there, of which one holds all that can have
+        read the same text. The last is for what comes behind any position: the steps to try what follows there.
+        """
+        together = self._all_from((self._start, self._start))
+        before: list[list[tuple[int, int]]] = [[] for _ in self._masks]
+        for p, follow in enumerate(self._follow):
+            for q, times in follow.items():
+                before[q].append((p, times))
+        before.append([(p, 1 + len(follow) // 8) for p, follow in enumerate(self._follow)])
+        self._spend(sum(len(those) ** 2 // 4 for those in before))
+        # where it may begin anywhere the start is together with all, so that it says nothing about what else is
+        made = []
+        for those in before:
+            always = tuple(pair for pair in those if pair[0] == self._start)
+            others = [pair for pair in those if pair[0] != self._start]
+            groups = {tuple((o, n) for o, n in others if o == p or (p, o) in together): None for p, _ in others}
+            made.append([group + always for group in groups or [()]])
+        return made
 
     # ---------------------------------------------------------------------------------------------- building
-
-    def _edges(self, items: Iterable[Item]) -> Iterator[int]:
-        """The characters at which sets of the pattern begin or end."""
-        for op, value in items:
-            for low, high in self._ranges(op, value):
-                yield low
-                yield high + 1
-            for inner in within(op, value):
-                yield from self._edges(inner)
-
-    def _ranges(self, op: Any, value: Any) -> list[tuple[int, int]]:
-        if op in (ops.LITERAL, ops.NOT_LITERAL):
-            found = [(value, value)]
-        elif op is ops.RANGE:
-            found = [value]
-        elif op is ops.IN:
-            found = [pair for inner, of in value for pair in self._ranges(inner, of)]
-        elif op is ops.CATEGORY and value is ops.CATEGORY_SPACE:
-            found = list(_SPACES)
-        elif op is ops.CATEGORY and value is ops.CATEGORY_NOT_SPACE:
-            found = [(a + 1, b - 1) for (_, a), (b, _) in pairwise([(-1, -1), *_SPACES, (_LAST + 1, 0)])]
-        elif op is ops.ANY:
-            found = [(0, 9), (11, _LAST)]
-        else:
-            return []
-        if self._ignore_case:
-            letters = [(a, b) for a, b in found if b < 128]
-            found += [(a ^ 32, b ^ 32) for a, b in letters if chr(a).isalpha() and chr(b).isalpha()]
-        return found
-
-    def _mask(self, op: Any, value: Any) -> int:
-        """The set of characters that an item reads, as bits: one for each piece between `_bounds`."""
-        everything = (1 << len(self._bounds)) - 1
-        if op is ops.ANY and self._all_lines:
-            return everything
-        if op is ops.IN and any(inner is ops.CATEGORY and not self._ranges(inner, of) for inner, of in value):
-            return everything
-        ranges = self._ranges(op, value)
-        mask = 0
-        for bit, bound in enumerate(self._bounds[:-1]):
-            if any(low <= bound <= high for low, high in ranges):
-                mask |= 1 << bit
-        negated = op is ops.NOT_LITERAL or (op is ops.IN and value[0][0] is ops.NEGATE)
-        return everything & ~mask if negated else mask
 
     def _position(self, mask: int) -> _Part:
         self._masks.append(mask)
@@ -147,7 +128,7 @@ class Automaton:
     def _behind(self, one: _Part, other: _Part) -> _Part:
         self._connect(one.last, other.first)
         return _Part(
-            min(one.empty * other.empty, 2),
+            one.empty * other.empty,
             one.first + other.first * one.empty,
             other.last + one.last * other.empty,
         )
@@ -159,15 +140,17 @@ class Automaton:
                 self._follow[p][q] = self._follow[p].get(q, 0) + 1
 
     def _item(self, op: Any, value: Any) -> _Part:
-        if op in (ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY):
-            return self._position(self._mask(op, value))
+        if op in ONE:
+            return self._position(self._characters.mask(op, value))
         if op in (ops.AT, ops.ASSERT, ops.ASSERT_NOT):
             return _Part(1, [], [])
         if op is ops.BRANCH:
             parts = [self._sequence(branch) for branch in value[1]]
-            empty = min(sum(part.empty for part in parts), 2)
+            empty = sum(part.empty for part in parts)
             return _Part(empty, [f for p in parts for f in p.first], [at for p in parts for at in p.last])
         if op is ops.SUBPATTERN:
+            if value[1] or value[2]:
+                raise ValueError("sets flags for a part of it, which JSON Schema does not have")
             return self._sequence(value[3])
         if op is ops.ATOMIC_GROUP:
             return self._sequence(value)
@@ -177,9 +160,10 @@ class Automaton:
 
     def _repeat(self, least: int, most: int, items: Sequence[Item]) -> _Part:
         made = _Part(1, [], [])
-        for _ in range(min(least, _COPIES)):
+        copies = _COPIES_OF_ONE if most == least and len(items) == 1 and items[0][0] in ONE else _COPIES
+        for _ in range(min(least, copies)):
             made = self._behind(made, self._sequence(items))
-        if most == least or most == 0:
+        if most == least and most <= copies:
             return made
         if most <= _COPIES:
             rest = _Part(1, [], [])
@@ -189,6 +173,8 @@ class Automaton:
                 rest = _Part(1, inner.first, inner.last + rest.last)
             return self._behind(made, rest)
         body = self._sequence(items)
+        if body.empty > 1 or (body.empty and (most is not ops.MAXREPEAT or least > copies)):
+            raise ValueError("repeats what can read nothing, which there are many ways to do")
         self._connect(body.last, body.first)
         return self._behind(made, _Part(1, body.first, body.last))
 
@@ -235,10 +221,3 @@ class Automaton:
                 "can read one text in more ways than there is time to try; let what repeats begin with a character "
                 "that the rest of it does not read"
             )
-
-    def _chain(self, p: int, loops: Sequence[int]) -> int:
-        """How many loops there are, from one on, of which each may go on in the next while it reads the same text."""
-        return 1 + max((self._chain(q, loops) for q in loops if q != p and self._goes_on(p, q)), default=0)
-
-    def _goes_on(self, p: int, q: int) -> bool:
-        return not self._reaches(q, p) and self._reaches(p, q) and (p, q, q) in self._all_from((p, p, q))

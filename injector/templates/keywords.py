@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
+from referencing import Registry
 
 from injector.templates.formats import FORMATS
-from injector.templates.patterns import LONGEST, compiled
+from injector.templates.patterns import LONGEST, compiled, longest
 from injector.templates.spelling import hint, shortened
 
 _CHECKER = FormatChecker(formats=())
@@ -19,16 +21,17 @@ for _name, _format in FORMATS.items():
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str):
-        if len(instance) > LONGEST:
-            yield ValidationError(f"is longer than {LONGEST} characters, and a pattern is tried with no more")
+        if len(instance) > longest(pattern):
+            yield ValidationError(f"is longer than the {longest(pattern)} characters that its pattern is tried with")
         elif not compiled(pattern).search(instance):
             yield ValidationError(f"{shortened(instance)} does not match {pattern}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    most = min(map(longest, patterns), default=LONGEST)
     for name, value in instance.items() if isinstance(instance, dict) else ():
-        if len(name) > LONGEST:
-            yield ValidationError(f"a key is longer than {LONGEST} characters, and a pattern is tried with no more")
+        if len(name) > most:
+            yield ValidationError(f"a key is longer than the {most} characters that its pattern is tried with")
             continue
         for pattern, inner in patterns.items():
             if compiled(pattern).search(name):
@@ -37,8 +40,9 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
 
 def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     patterns = [compiled(pattern) for pattern in schema.get("patternProperties", ())]
+    most = min(map(longest, schema.get("patternProperties", ())), default=LONGEST)
     for name, value in instance.items() if isinstance(instance, dict) else ():
-        if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
+        if name in schema.get("properties", ()) or (patterns and len(name) > most):
             continue  # too long a name is told already
         if any(pattern.search(name) for pattern in patterns):
             continue
@@ -50,17 +54,57 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
-    if wanted and isinstance(instance, list) and len({_hashable(item) for item in instance}) < len(instance):
+    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
         yield ValidationError("has an item twice")
 
 
-def _hashable(value: Any) -> Any:
-    """The same for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true."""
+def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if _canonical(instance) not in values.known:
+        yield ValidationError(f"{shortened(instance)} is none of {shortened(list(values))}")
+
+
+def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # the first mistake by each is enough to know, and to tell
+    wrong: list[ValidationError] = []
+    for index, inner in enumerate(schemas):
+        first = next(validator.descend(instance, inner, schema_path=index), None)
+        if first is None:
+            return
+        wrong.append(first)
+    yield ValidationError(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
+
+
+def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    wrong = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
+    fits = wrong.count(None)
+    if fits != 1:
+        words = "is valid under more than one" if fits else "is not valid under any"
+        context = [] if fits else [error for error in wrong if error is not None]
+        yield ValidationError(f"{shortened(instance)} {words} of the given schemas", context=context)
+
+
+def _canonical(value: Any) -> str:
+    """The same text for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
+
+    A text, as nobody can write many of one hash.
+    """
+    return json.dumps(_plain_numbers(value), sort_keys=True)
+
+
+def _plain_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return dict, frozenset((key, _hashable(item)) for key, item in value.items())
+        return {key: _plain_numbers(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return list, tuple(map(_hashable, value))
-    return (bool, value) if isinstance(value, bool) else value
+        return [_plain_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _Known(list[Any]):
+    """The values of an `enum`, and their canonical texts."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(values)
+        self.known = frozenset(map(_canonical, values))
 
 
 #: JSON Schema, but for regular expressions (see `patterns`) and what takes too long.
@@ -71,29 +115,90 @@ _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
+        "enum": _enum,
+        "anyOf": _any_of,
+        "oneOf": _one_of,
     },
 )
 
 
+#: Keywords whose value is a schema, a list of schemas, and a mapping of schemas.
+_ONE = frozenset(("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"))
+_LISTS = frozenset(("prefixItems", "anyOf", "oneOf", "allOf"))
+_MAPPINGS = frozenset(("properties", "patternProperties"))
+#: Those that are looked at first, as they are cheap and bound what the others have to do.
+_FIRST = (
+    "type", "const", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "enum",
+    "format", "required",
+)  # fmt: skip
+#: Every keyword there is. References are none: a schema could have the server fetch what it names.
+KEYWORDS = frozenset(
+    (
+        *_ONE, *_LISTS, *_MAPPINGS, *_FIRST, "title", "description", "default", "examples", "deprecated", "minimum",
+        "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems", "minContains",
+        "maxContains",
+    )
+)  # fmt: skip
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The schemas right within one, with their paths."""
+    for key, value in schema.items():
+        if key in _ONE:
+            yield (key,), value
+        elif key in _LISTS and isinstance(value, list):
+            yield from (((key, index), inner) for index, inner in enumerate(value))
+        elif key in _MAPPINGS and isinstance(value, Mapping):
+            yield from (((key, name), inner) for name, inner in value.items())
+
+
+def check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
+    """Raise ValueError, path and message as its args, for a keyword that is not there, anywhere in a schema.
+
+    `also` are further ones that may stand in the outermost schema.
+    """
+    if not isinstance(schema, Mapping):
+        return
+    for key in schema:
+        if key in ("$ref", "$dynamicRef"):
+            raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
+        if key not in KEYWORDS and key not in also:
+            raise ValueError(
+                (*path, key), f"unknown key {shortened(str(key))[1:-1]}{hint(str(key), (*KEYWORDS, *also))}"
+            )
+    for steps, inner in subschemas(schema):
+        check_keywords(inner, (), (*path, *steps))
+
+
 def validator(schema: Mapping[str, Any]) -> Any:
-    """What checks values against a schema: `iter_errors(value)` are jsonschema's errors."""
-    return _Validator(schema, format_checker=_CHECKER)
+    """What checks values against a schema: `iter_errors(value)` are jsonschema's errors, the cheap ones first."""
+    return _Validator(_ordered(schema), format_checker=_CHECKER, registry=Registry())
+
+
+def _ordered(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key in (*(key for key in _FIRST if key in schema), *(key for key in schema if key not in _FIRST)):
+        value = schema[key]
+        if key in _ONE:
+            value = _ordered(value)
+        elif key in _LISTS:
+            value = [_ordered(inner) for inner in value]
+        elif key in _MAPPINGS:
+            value = {name: _ordered(inner) for name, inner in value.items()}
+        made[key] = _Known(value) if key == "enum" else value
+    return made
 
 
 def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Every value of a keyword in a schema with its path; values of `default`, `enum` and the like are no schemas."""
-    if isinstance(schema, Mapping):
-        for key, value in schema.items():
-            if key == keyword:
-                yield (*path, key), value
-            if key in ("properties", "patternProperties") and isinstance(value, Mapping):
-                for name, inner in value.items():
-                    yield from keyword_values(inner, keyword, (*path, key, name))
-            elif key not in ("default", "enum", "const", "examples"):
-                yield from keyword_values(value, keyword, (*path, key))
-    elif isinstance(schema, list):
-        for index, value in enumerate(schema):
-            yield from keyword_values(value, keyword, (*path, index))
+    """Every value of a keyword in a schema with its path."""
+    if not isinstance(schema, Mapping):
+        return
+    if keyword in schema:
+        yield (*path, keyword), schema[keyword]
+    for steps, inner in subschemas(schema):
+        yield from keyword_values(inner, keyword, (*path, *steps))
 
 
 def patterns_in(schema: Any) -> Iterator[tuple[tuple[Any, ...], str]]:

@@ -11,13 +11,16 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.templates.formats import FORMATS
-from injector.templates.keywords import keyword_values, patterns_in, validator
-from injector.templates.patterns import check_pattern
+from injector.templates.keywords import check_keywords, keyword_values, patterns_in, validator
+from injector.templates.patterns import longest
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import SETTERS, UNSET, Parameter
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _LONGEST = 128 * 1024
+#: How many values a list or an object may hold that is read from a string, those within others included.
+_MOST = 2000
+_DEEPEST = 50
 
 
 def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
@@ -31,6 +34,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")
     setters = _setters(declaration.get("from"))
     schema = {k: v for k, v in declaration.items() if k != "from" and (k != "required" or not isinstance(v, bool))}
+    check_keywords(schema, ("from",))
     for path, found in keyword_values(schema, "format"):
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
@@ -38,12 +42,16 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
-    unknown = sorted(set(schema) - _KEYWORDS)
-    if unknown:
-        raise ValueError((unknown[0],), f"unknown key {unknown[0]}{hint(unknown[0], _KEYWORDS | {'required', 'from'})}")
+    for path, values in keyword_values(schema, "enum"):
+        if not values:
+            raise ValueError(path, "enum is an empty list, which no value is in")
+    if "required" in schema and schema["type"] != "object":
+        raise ValueError(
+            ("required",), f"a list under required names keys of an object, and this is of type {schema['type']}"
+        )
     for path, pattern in patterns_in(schema):
         try:
-            check_pattern(pattern)
+            longest(pattern)
         except ValueError as error:
             raise ValueError(path, f"the pattern {shortened(pattern)} {error}", "limit") from None
     check = validator(schema)
@@ -101,10 +109,25 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
         value = _read(raw, parameter.schema)
         if value is UNSET:
             raise ValueError(f"must be {allowed(parameter)}")
+        if not _fits(value):
+            raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
     wrong = _wrong(parameter, value)
     if wrong is not None:
         raise ValueError(wrong)
     return value
+
+
+def _fits(value: Any) -> bool:
+    left = [(value, 0)]
+    held = 0
+    while left and held <= _MOST:
+        inner, depth = left.pop()
+        if isinstance(inner, list | dict):
+            if depth > _DEEPEST:
+                return False
+            held += len(inner)
+            left += [(one, depth + 1) for one in (inner.values() if isinstance(inner, dict) else inner)]
+    return held <= _MOST
 
 
 def allowed(parameter: Parameter) -> str:
@@ -136,6 +159,8 @@ def _read(text: str, schema: Mapping[str, Any]) -> Any:
             return _json(text, list)
         items = schema.get("items")
         inner = items if isinstance(items, Mapping) else {}
+        if text.count(",") > 2 * _MOST:
+            raise ValueError(f"must hold no more than {_MOST} values")
         values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
         return UNSET if any(v is UNSET for v in values) else values
     return text
@@ -151,25 +176,14 @@ def _json(text: str, kind: type) -> Any:
 
 # --------------------------------------------------------------------------------------------- checking values
 
-_KEYWORDS = frozenset(
-    (
-        "type", "description", "default", "format", "enum", "const", "examples", "minimum", "maximum",
-        "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "items",
-        "minItems", "maxItems", "uniqueItems", "properties", "required", "additionalProperties",
-        "minProperties", "maxProperties", "propertyNames", "anyOf", "oneOf", "allOf", "not", "title",
-        "deprecated",
-    )
-)  # fmt: skip
-
 
 def _wrong(parameter: Parameter, value: Any) -> str | None:
     """What is wrong with a typed value, or None."""
     if isinstance(value, bool) and parameter.type in ("integer", "number"):
         return f"must be {allowed(parameter)}"
-    error = best_match(parameter.check.iter_errors(value))
-    if error is None:
-        return None
-    return _words(parameter, error)
+    # the first is enough: there may be thousands, and each takes as long as it takes to find the nearest spelling
+    error = next(parameter.check.iter_errors(value), None)
+    return None if error is None else _words(parameter, best_match([error]))
 
 
 def _words(parameter: Parameter, error: ValidationError) -> str:

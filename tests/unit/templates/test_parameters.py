@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -256,7 +257,7 @@ def test_a_pattern_sees_the_whole_of_a_value(schema: dict[str, Any], raw: str) -
         ("[1, 1.0]", False),
         ('[{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]', False),
         ("[[true], [1]]", True),
-        ("[" + ",".join(f'{{"a":{n}}}' for n in range(9_000)) + "]", True),
+        ("[" + ",".join(f'{{"a":{n}}}' for n in range(900)) + "]", True),
     ],
 )
 def test_unique_items_of_any_kind_and_number(raw: str, fits: bool) -> None:
@@ -265,6 +266,74 @@ def test_unique_items_of_any_kind_and_number(raw: str, fits: bool) -> None:
         assert len(value(schema, raw)) > 1
     else:
         refused(schema, raw)
+
+
+_MANY = ",".join(f'{{"a{n}":{n}}}' for n in range(900))
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw"),
+    [
+        ({"uniqueItems": True}, f"[{_MANY}]"),
+        ({"uniqueItems": True}, "[" + ",".join(f"[{n},{n * 7}]" for n in range(600)) + "]"),
+        ({"items": {"properties": {f"b{n}": {} for n in range(90)}, "additionalProperties": False}}, f"[{_MANY}]"),
+        ({"items": {"anyOf": [{"type": "array"}, {"type": "string", "format": "cidr"}]}}, f"[{_MANY}]"),
+        ({"anyOf": [{"items": {"additionalProperties": False, "properties": {"b": {}}}}] * 9}, f"[{_MANY}]"),
+        ({"items": {"enum": [{"a": n} for n in range(1500)]}}, f"[{_MANY}]"),
+        ({"items": {"type": "string", "enum": ["a"]}}, "a," * 65_000),
+        ({"maxItems": 3, "uniqueItems": True}, f"[{_MANY}]"),
+        ({}, "a," * 65_000),
+        ({}, "," * 131_000),
+        ({}, "[" * 900 + "]" * 900),
+        ({"items": {"type": "string", "format": "image"}}, ",".join(["a-" * 250] * 250)),
+        ({"items": {"type": "string", "pattern": "a*b"}}, ",".join(["a" * 120] * 1000)),
+    ],
+)
+def test_no_annotation_takes_long(schema: dict[str, Any], raw: str) -> None:
+    one = made(v={"type": "array", **schema})
+    began = time.process_time()
+    try:
+        resolve(one, {f"{_KEY}v": raw}, {}, Settings())
+    except InjectionError as error:
+        assert len(str(error)) < 400
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "raw", ["a," * 2001, "[" + "1," * 2000 + "1]", '[{"a":[' + "1," * 1998 + "1]}, 1]", "[" * 60 + "]" * 60]
+)
+def test_how_much_a_list_may_hold(raw: str) -> None:
+    assert "must hold no more than 2000 values" in refused({"type": "array"}, raw)
+    assert value({"type": "array"}, "a," * 2000) == ["a"] * 2000
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [
+        ({"properties": {"b": {"$ref": "http://127.0.0.1:9/x"}}}, "$ref is not available"),
+        ({"items": {"patern": "x"}}, "unknown key patern; did you mean pattern?"),
+        ({"anyOf": [{"allOf": [{"not": {"$dynamicRef": "#x"}}]}]}, "$dynamicRef is not available"),
+        ({"additionalProperties": {"$schema": "http://json-schema.org/draft-07/schema#"}}, "unknown key $schema"),
+        ({"propertyNames": {"maxLenght": 3}}, "did you mean maxLength?"),
+        ({"prefixItems": [{"type": "string", "from": ["pod"]}]}, "unknown key from"),
+        ({"properties": {"patern": {"enum": []}}}, "enum is an empty list"),
+    ],
+)
+def test_keywords_are_known_everywhere(within: dict[str, Any], message: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        made(v={"type": "object", **within})
+    assert message in caught.value.message
+    assert caught.value.place is not None and caught.value.place.line > 3 and caught.value.place.column
+
+
+def test_keys_are_required_of_objects_alone() -> None:
+    with pytest.raises(TemplateError, match="names keys of an object"):
+        made(v={"type": "string", "required": ["x"]})
+
+
+def test_values_that_look_like_schemas_are_values() -> None:
+    one = made(v={"type": "object", "default": {"$ref": "x", "patern": 1}, "examples": [{"patern": 1}]})
+    assert resolve(one, {}, {}, Settings()).values["v"]["patern"] == 1
 
 
 def test_what_a_pattern_property_does_not_name_is_additional() -> None:
