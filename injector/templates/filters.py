@@ -89,6 +89,19 @@ def _sum(value: Any, attribute: Any = None, start: int = 0) -> Any:
     return sum(value, start)
 
 
+def _round(value: Any, precision: Any = 0, method: Any = "common") -> float:
+    if not isinstance(value, int | float):
+        raise FaultError(f"round needs a number, and this is {kind_of(value)}")
+    if type(precision) is not int or not -_DIGITS <= precision <= _DIGITS:
+        raise FaultError(f"round: the precision has to be an integer from -{_DIGITS} to {_DIGITS}")
+    if method not in ("common", "ceil", "floor"):
+        raise FaultError('round: the method has to be "common", "ceil" or "floor"')
+    try:
+        return float(_JINJA["round"](value, precision, method))
+    except (OverflowError, ValueError):
+        raise FaultError("round: the number is too large") from None
+
+
 def _reverse(value: Any) -> Any:
     return value[::-1]
 
@@ -99,6 +112,11 @@ def _case(name: str) -> Callable[[Any], str]:
 
     return change
 
+
+_JINJA: dict[str, Any] = dict(JINJA_FILTERS)
+_JINJA_TESTS: dict[str, Any] = dict(JINJA_TESTS)
+#: How many digits a number may be rounded to, behind the point or before it: no float has more.
+_DIGITS = 20
 
 _OWN: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -113,6 +131,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "lower": _case("lower"),
     "replace": replaced,
     "reverse": _reverse,
+    "round": _round,
     "split": split,
     "string": _string,
     "sum": _sum,
@@ -122,7 +141,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "upper": _case("upper"),
 }
 _FROM_JINJA = (
-    "first", "last", "map", "max", "min", "reject", "rejectattr", "round", "select", "selectattr", "sort",
+    "first", "last", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort",
     "unique", "dictsort",
 )  # fmt: skip
 _TESTS = (
@@ -130,9 +149,6 @@ _TESTS = (
     "iterable", "le", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sequence", "string", "true",
     "undefined", "upper", "==", "!=", "<", "<=", ">", ">=",
 )  # fmt: skip
-
-_JINJA: dict[str, Any] = dict(JINJA_FILTERS)
-_JINJA_TESTS: dict[str, Any] = dict(JINJA_TESTS)
 
 
 def _bounded(function: Any, prepare: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -7,12 +7,12 @@ trial's child; a server loads templates in other threads, after their trial.
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -27,7 +27,7 @@ TOO_SLOW = "the template takes too much time"
 TOO_LARGE = "the template takes too much memory"
 
 
-@contextmanager
+@contextlib.contextmanager
 def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
     """Do something with a template within limits.
 
@@ -43,26 +43,36 @@ def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: i
         raise TemplateError(template, TOO_LARGE, rule="limit", origin=origin) from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _limits(seconds: float, memory: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0]:
         yield
         return
-    handler = signal.signal(signal.SIGPROF, _stop)
+    armed = [True]
+
+    def stop(_signal: int, frame: FrameType | None) -> None:
+        # between here and what is done nobody would take it for what it is; if that goes on it comes again
+        if armed and not (frame and frame.f_code.co_filename == contextlib.__file__):
+            raise LimitError(TOO_SLOW)
+
     before = resource.getrlimit(resource.RLIMIT_AS)
+    handler = signal.signal(signal.SIGPROF, stop)
     try:
-        set_limit(resource.RLIMIT_AS, address_space() + memory)
-        # again and again, as something on the way may take the error for one of its own
-        signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
-        yield
+        try:
+            set_limit(resource.RLIMIT_AS, address_space() + memory)
+            # again and again, as something on the way may take the error for one of its own
+            signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
+            yield
+        finally:
+            armed.clear()  # a signal that comes until the timer is off again does nothing
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, handler)
-        resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise LimitError(TOO_SLOW)
+        # one that came within the line above has left it with an error: it is done here again
+        armed.clear()
+        try:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, handler)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def address_space() -> int:

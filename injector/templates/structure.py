@@ -113,11 +113,12 @@ class Mixed(Plan):
 class Mapping(Plan):
     """A mapping with holes in keys or values; a key whose value turns out null is left out."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "plain")
 
     def __init__(self, entries: list[tuple[str | Mixed, Any, bool]], offset: int) -> None:
         super().__init__(offset)
         self.entries = entries
+        self.plain = frozenset(key for key, _, _ in entries if isinstance(key, str))
 
     def fill(self, values: Sequence[Any]) -> dict[str, Any]:
         """The mapping."""
@@ -129,7 +130,7 @@ class Mapping(Plan):
                     continue
             if isinstance(key, Mixed):
                 name = key.fill(values)
-                if name in result or any(name == other for other, _, _ in self.entries):
+                if name in result or name in self.plain:
                     raise FaultError(f'the key "{name[:60]}" is there twice').at(key.offset)
                 result[name] = value
             else:

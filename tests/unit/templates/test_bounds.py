@@ -227,3 +227,50 @@ def test_text_files_are_bounded_too() -> None:
     )
     with pytest.raises(InjectionError, match="larger than"):
         render_files(made, context({"v": "x" * 1000}))
+
+
+def test_a_mapping_with_many_holes_takes_no_time_for_each_two_of_its_keys() -> None:
+    text = "".join(f"k{n}-{{{{ params.v }}}}: 1\nk{n}: 1\n" for n in range(3000))
+    made = template(text, {"v": {"type": "string"}})
+    render_overlay(made, context({"v": "y"}))
+    began = time.process_time()
+    assert len(render_overlay(made, context({"v": "x"})).overlay) == 6000
+    assert time.process_time() - began < 0.4
+    with pytest.raises(InjectionError, match='the key "k7-7" is there twice'):
+        overlay("k7-{{ params.v }}: 1\nk7-7: 1\n", {"v": "7"})
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("2.456 | round(1)", 2.5),
+        ("2.456 | round(2, 'floor')", 2.45),
+        ("241 | round(-2, 'ceil')", 300.0),
+        ("params.many | round", 7.0),
+        ("1e300 | round(20)", 1e300),
+    ],
+)
+def test_round(expression: str, expected: float) -> None:
+    assert overlay(f"a: {{{{ {expression} }}}}", {"many": 7}) == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1.5 | round(params.many)",
+        "1.5 | round(params.many, 'ceil')",
+        "1.5 | round(-params.many, 'floor')",
+        "1.5 | round(21)",
+        "1.5 | round(1.5)",
+        "1.5 | round(true)",
+        "1e300 | round(20, 'ceil')",
+        "1.5 | round(1, params.v)",
+        "'1.5' | round(1)",
+        "params.v | round",
+    ],
+)
+def test_what_round_refuses(expression: str) -> None:
+    began = time.process_time()
+    with pytest.raises(InjectionError, match="round"):
+        overlay(f"a: {{{{ {expression} }}}}", {"many": 99_999_999, "v": "x"})
+    assert time.process_time() - began < 0.4

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import signal
+import sys
 import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from injector.errors import TemplateError
+from injector.templates import limits
 from injector.templates.limits import TOO_LARGE, TOO_SLOW, limited
 
 
@@ -73,3 +78,42 @@ def test_other_errors_pass_and_other_threads_have_no_limits() -> None:
     thread.join()
     assert seen == [before]
     assert state() == before
+
+
+def interrupted(at: int) -> bool:
+    """Do nothing within limits, with the signal before the instruction of this number while the timer runs; whether
+    there are so many.
+    """
+    left = at
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename not in (limits.__file__, contextlib.__file__):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and signal.getitimer(signal.ITIMER_PROF)[0]:
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                handler: Any = signal.getsignal(signal.SIGPROF)
+                handler(signal.SIGPROF, frame)
+        return trace
+
+    others = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(TemplateError), limited("mine"):
+            pass
+    finally:
+        sys.settrace(others)
+    return left <= 0
+
+
+def test_whenever_the_signal_comes_nothing_is_left_behind() -> None:
+    before = state()
+    at = 1
+    while interrupted(at):
+        assert state() == before, at
+        at += 1
+    assert state() == before
+    assert 20 < at < 500
