@@ -91,7 +91,7 @@ def _sum(value: Any, attribute: Any = None, start: int = 0) -> Any:
 
 def _round(value: Any, precision: Any = 0, method: Any = "common") -> float:
     if not isinstance(value, int | float):
-        raise FaultError(f"round needs a number, and this is {kind_of(value)}")
+        raise FaultError(f"round: a number is needed here, and this is {kind_of(value)}")
     if type(precision) is not int or not -_DIGITS <= precision <= _DIGITS:
         raise FaultError(f"round: the precision has to be an integer from -{_DIGITS} to {_DIGITS}")
     if method not in ("common", "ceil", "floor"):

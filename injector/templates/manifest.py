@@ -166,6 +166,8 @@ class Manifest:
             if key not in ("template", "validate"):
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, ('template', 'validate'))}")
         source = item.get("template", f"{name}.j2")
+        if source == MANIFEST:
+            self.refuse((*at, "template"), f"{MANIFEST} is no config file; give {name} a source of its own")
         if not isinstance(source, str) or source not in self._sources:
             shown = source if isinstance(source, str) else "template"
             known = [f for f in self._sources if f.endswith(".j2")]

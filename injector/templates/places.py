@@ -32,6 +32,8 @@ def place_at(file: str, text: str, offset: int) -> Place:
         offset = len(text.rstrip())
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
+    if start == 0 and text.startswith("\ufeff"):  # a byte order mark, which no editor counts
+        start, offset = 1, max(offset, 1)
     return Place(
         file, text.count("\n", 0, offset) + 1, offset - start + 1, text[start : end if end >= 0 else len(text)]
     )

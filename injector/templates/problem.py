@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len
+
 from injector.errors import Place, TemplateError
 
 Severity = Literal["error", "warning"]
@@ -38,7 +40,7 @@ class Problem:
 
     def __str__(self) -> str:
         """One line, `PATH/FILE:LINE:COLUMN: error: message [rule]`."""
-        return f"{self.where}: {self.severity}: {self.message} [{self.rule}]"
+        return f"{printable(self.where)}: {self.severity}: {printable(self.message)} [{self.rule}]"
 
     @property
     def excerpt(self) -> str:
@@ -48,14 +50,17 @@ class Problem:
         if place.line and place.text:
             number = f"{place.line:5d}"
             start = max(place.column - 120, 0)  # of a very long line, the part around the column
-            lines.append(f"{number} | {_shown(place.text)[start : start + 200]}")
+            shown = printable(place.text)
+            lines.append(f"{number} | {shown[start : start + 200]}")
             if place.column:
-                lines.append(f"{' ' * len(number)} | {' ' * (place.column - 1 - start)}^")
+                width = cell_len(shown[start : place.column - 1].ljust(place.column - 1 - start))
+                lines.append(f"{' ' * len(number)} | {' ' * width}^")
         if self.help:
-            lines.append(f"      = {self.help}")
+            first, *rest = map(printable, self.help.split("\n"))
+            lines += [f"      = {first}", *(f"        {line.removeprefix(' ' * 8)}" for line in rest)]
         return "\n".join(lines)
 
 
-def _shown(text: str) -> str:
-    """A line for a terminal: each character in one column, and none that does anything."""
-    return "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in text)
+def printable(text: str) -> str:
+    """A text as one line for a terminal, as long as it was: no character in it does anything."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " if c in "\t\n" else "?" for c in text)

@@ -17,10 +17,12 @@ import msgspec
 
 from injector.errors import InjectionError, Place, TemplateError
 from injector.reasons import Reason
+from injector.templates.faults import LimitError
 from injector.templates.limits import address_space, limited, set_limit
 from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
+from injector.templates.spelling import cut
 
 #: What a template may take on top of what the child itself takes, where its own limits do not reach it, and how long
 #: all of it may take.
@@ -107,7 +109,10 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[Verdict], t
         if done.returncode < 0:
             why = f"the trial ended by signal {-done.returncode}: the template takes too much time or memory"
         elif done.returncode:
-            why = "the trial failed: the template takes too much memory"
+            memory = b"MemoryError" in done.stderr
+            why = (
+                f"the trial ended with code {done.returncode}{': the template takes too much memory' if memory else ''}"
+            )
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
         why = f"the trial did not end within {timeout} s"
@@ -175,6 +180,14 @@ def main() -> None:
                 verdict = try_one(name, sources)
         except TemplateError as error:
             verdict = _verdict(name, error)
+        except LimitError as error:
+            verdict = Verdict(name, str(error))
+        except RecursionError:
+            verdict = Verdict(name, "the template is nested too deeply")
+        except Exception as error:  # this template's fault or ours: the others are tried all the same
+            verdict = Verdict(
+                name, cut(f"the injector itself failed with it: {type(error).__name__}: {error}"), "value"
+            )
         _say(verdict)
 
 

@@ -26,9 +26,9 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.formats import FORMATS
+from injector.templates.keywords import KEYWORDS
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as KEYS
-from injector.templates.schema import _KEYWORDS
 from injector.templates.snapshot import build_snapshot
 from injector.templates.yaml import load_manifest
 from tests.unit.test_docs import code, page, table
@@ -82,7 +82,8 @@ def test_keys_keywords_and_formats_are_those_of_the_loader() -> None:
     schema = schema_of("template")
     assert list(schema["properties"]) == list(KEYS)
     parameter = schema["$defs"]["parameter"]["properties"]
-    assert set(parameter) == _KEYWORDS | {"required", "from"}
+    assert set(parameter) == KEYWORDS | {"from"}
+    assert set(schema["$defs"]["schema"]["properties"]) == KEYWORDS
     assert parameter["format"]["enum"] == list(FORMATS)
 
 

@@ -28,6 +28,7 @@ from injector.templates import yaml as kubernetes_yaml
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.formats import FORMATS
+from injector.templates.keywords import KEYWORDS
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
 from injector.templates.operands import DICT_METHODS, LIST_METHODS, STRING_METHODS
@@ -209,7 +210,7 @@ def test_keys_keywords_and_formats_are_those_of_the_code() -> None:
     kinds = [kind for row in table(text, "type", "how a string is read") for kind in code(row[0])]
     assert sorted(kinds) == sorted(schema.TYPES)
     keywords = re.search(r"^Other keywords: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
-    assert keywords and set(code(keywords[1])) == schema._KEYWORDS - {"type", "default", "description"}
+    assert keywords and set(code(keywords[1])) == KEYWORDS - {"type", "default", "description"}
 
 
 def test_limits_are_those_of_the_code() -> None:

@@ -42,6 +42,10 @@ def _keywords() -> dict[str, Schema]:
         "maxLength": {**_COUNT, "description": "Greatest number of characters."},
         "pattern": {"type": "string", "description": "A regular expression; write ^ and $ for the whole string."},
         "items": {**_SCHEMA, "description": "What each item of a list takes."},
+        "prefixItems": {**_SCHEMAS, "description": "What the first items of a list take, one by one."},
+        "contains": {**_SCHEMA, "description": "At least one item of a list has to fit this."},
+        "minContains": {**_COUNT, "description": "Least number of items that fit contains."},
+        "maxContains": {**_COUNT, "description": "Greatest number of items that fit contains."},
         "minItems": {**_COUNT, "description": "Least number of items."},
         "maxItems": {**_COUNT, "description": "Greatest number of items."},
         "uniqueItems": {"type": "boolean", "description": "Whether no two items may be the same."},
@@ -49,6 +53,11 @@ def _keywords() -> dict[str, Schema]:
             "type": "object",
             "additionalProperties": _SCHEMA,
             "description": "What each key of an object takes.",
+        },
+        "patternProperties": {
+            "type": "object",
+            "additionalProperties": _SCHEMA,
+            "description": "What each key of an object takes that matches a regular expression.",
         },
         "additionalProperties": {**_SCHEMA, "description": "What keys take that properties does not name, or false."},
         "propertyNames": {**_SCHEMA, "description": "What the keys of an object have to be like."},
@@ -58,11 +67,14 @@ def _keywords() -> dict[str, Schema]:
         "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
         "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
         "not": {**_SCHEMA, "description": "It must not fit this."},
+        "if": {**_SCHEMA, "description": "What fits this has to fit then, what does not has to fit else."},
+        "then": {**_SCHEMA, "description": "What has to fit this fits if."},
+        "else": {**_SCHEMA, "description": "What has to fit this does not fit if."},
     }
 
 
 def keyword_schema() -> Schema:
-    """Of a schema within a parameter's: any JSON Schema, of which keywords that are known here have help."""
+    """Of a schema within a parameter's: a JSON Schema of the keywords that are known here."""
     types = [*TYPES, "null"]
     properties: dict[str, Any] = {
         "type": {
@@ -75,7 +87,7 @@ def keyword_schema() -> Schema:
         **_keywords(),
         "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
     }
-    return {"type": ["object", "boolean"], "properties": properties}
+    return {"type": ["object", "boolean"], "properties": properties, "additionalProperties": False}
 
 
 def parameter_schema() -> Schema:

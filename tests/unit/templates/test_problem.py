@@ -1,0 +1,48 @@
+"""Problems as a terminal shows them: one line each, a caret where the mistake is, and nothing that acts."""
+
+from __future__ import annotations
+
+import pytest
+
+from injector.errors import Place, TemplateError
+from injector.templates.load import load_template
+from injector.templates.places import place_at
+from injector.templates.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "width"),
+    [
+        ("a: b", 4, 3),
+        ("\u65e5\u672c: b", 5, 6),
+        ("e\u0301\u0301: b", 6, 3),
+        ("\ta: b", 5, 4),
+        ("\x1b[2Ja", 5, 4),
+        ("a", 2, 1),
+    ],
+)
+def test_the_caret_is_below_the_character(line: str, column: int, width: int) -> None:
+    shown, caret = Problem("yaml", "m", "p", Place("f", 1, column, line)).excerpt.splitlines()
+    assert caret == " " * 5 + " | " + " " * width + "^"
+    assert "\x1b" not in shown
+
+
+def test_no_character_acts_on_a_terminal() -> None:
+    bad = "a\x1b[31m\r\x07\u202e\x9b\nfake: error: b"
+    problem = Problem("yaml", bad, f"./{bad}", Place(bad, 1, 2, bad), help=f"{bad}\n        more")
+    assert "\n" not in str(problem) and str(problem).isprintable()
+    lines = problem.excerpt.split("\n")
+    assert all(line.isprintable() and line.startswith("    ") for line in lines)
+    assert lines[-1] == "        more"
+
+
+def test_columns_behind_a_byte_order_mark() -> None:
+    assert place_at("f", "\ufeffab: c", 5) == Place("f", 1, 5, "ab: c")
+    assert place_at("f", "\ufeffab: c", 0) == Place("f", 1, 1, "ab: c")
+    assert place_at("f", "\ufeffa\nb: c", 3) == Place("f", 2, 1, "b: c")
+
+
+def test_a_config_file_has_a_source_of_its_own() -> None:
+    sources = {"template.yaml": "files:\n  x: {template: template.yaml}\n", "overlay.yaml.j2": "{}"}
+    with pytest.raises(TemplateError, match=r"sample/template\.yaml:2:7: error: template\.yaml is no config file"):
+        load_template("sample", sources)
