@@ -190,9 +190,11 @@ def _words(parameter: Parameter, error: ValidationError) -> str:
     if error.validator == "not":
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
         return f"{where} must not be {_ruled_out(error.validator_value)}".strip()
+    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
+    if error.validator == "pattern" and len(str(error.instance)) > longest(str(error.validator_value)):
+        return f"{where} {error.message}".lstrip()
     if not error.absolute_path:
         return f"must be {allowed(parameter)}"
-    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
     inner = error.schema if isinstance(error.schema, Mapping) and "type" in error.schema else None
     return f"{where} must be {_allowed(inner)}" if inner else f"{where}: {error.message[:120]}"
 

@@ -366,6 +366,13 @@ def test_a_slow_pattern_is_refused_when_it_is_loaded(schema: dict[str, Any]) -> 
     assert caught.value.rule == "limit"
 
 
+def test_a_text_that_is_too_long_for_its_pattern_is_told_so() -> None:
+    assert "is longer than the 2048 characters" in refused({"type": "string", "pattern": "^a*$"}, "a" * 2049)
+    assert "is longer than the 254 characters" in refused({"type": "string", "pattern": "a*b"}, "a" * 300 + "b")
+    schema = {"type": "array", "items": {"type": "string", "pattern": "a*b"}}
+    assert "[1] is longer than the 254 characters" in refused(schema, "ab," + "a" * 300)
+
+
 @pytest.mark.parametrize("name", FORMAT_CASES)
 def test_formats(name: str) -> None:
     good, bad = FORMAT_CASES[name]
