@@ -16,6 +16,7 @@ from injector.making import Made, Overrides, Task, again, make, receipt_of, with
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import decide
+from injector.pods.defaults import without_fillings
 from injector.pods.delivery import uses_config_map
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
@@ -59,9 +60,7 @@ def inject(
             return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         else:
             made = make(without_injection(pod, receipt, task), task)
-            # of another generation's sidecar nothing may stay: half of one and half of the other would not run
-            same = receipt is not None and receipt.generation == snapshot.generation
-            final = again(pod, made, receipt, task) if receipt is not None and same else made.pod
+            final = made.pod if receipt is None else _completed(pod, made, receipt, task)
         return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
         return failed(pod, decision, snapshot, error)
@@ -128,6 +127,19 @@ def _is_of_peer(
     if receipt is None or receipt.generation == snapshot.generation:
         return False
     return is_sealed(receipt, pod, namespace.name, seals)
+
+
+def _completed(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
+    """A pod that carries an injection, with what is missing.
+
+    A sidecar of another generation that is not as it would be made now is replaced whole: half of one and half of the
+    other would not run.
+    """
+    settings = task.settings
+    if receipt.generation == task.snapshot.generation:
+        return again(pod, made, receipt, task)
+    bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
+    return pod if without_fillings(bare) == without_fillings(made.pod) else made.pod
 
 
 def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:
