@@ -16,7 +16,7 @@ from injector.making import Made, Overrides, Task, again, make, receipt_of, with
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import decide
-from injector.pods.defaults import without_fillings
+from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
@@ -139,7 +139,7 @@ def _completed(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
     if receipt.generation == task.snapshot.generation:
         return again(pod, made, receipt, task)
     bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
-    return pod if without_fillings(bare) == without_fillings(made.pod) else made.pod
+    return pod if not any(mismatches(bare, made.pod, "", "", "", exact=True)) else made.pod
 
 
 def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:
@@ -155,8 +155,9 @@ def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | 
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
         reason = Reason.NOTHING_TO_ADD
-    elif not marked or unsealed or changes(pod, final):
-        reason, effect = Reason.INJECTED, Effect.INJECT
+    elif (missing := not marked or bool(changes(pod, final))) or unsealed:
+        if missing:
+            reason, effect = Reason.INJECTED, Effect.INJECT
         after = with_annotations(
             final,
             {

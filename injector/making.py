@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -104,14 +104,35 @@ def make(base: Object, task: Task) -> Made:
 
 
 def without_injection(pod: Object, receipt: Receipt | None, task: Task) -> Object:
-    """The pod as it was before. A receipt that leaves no pod behind is forged, and counts for nothing."""
+    """The pod as it was before.
+
+    A receipt that leaves no pod behind, or takes volumes from under the containers that stay, is forged and counts for
+    nothing.
+    """
     base = take_off(pod, receipt, task.settings)
     if receipt is not None:
         try:
             check_shape(base)
         except InjectionError:
             return take_off(pod, None, task.settings)
+        if not _mounted(base) - _declared(base) <= _mounted(pod) - _declared(pod):
+            return take_off(pod, None, task.settings)
     return base
+
+
+def _mounted(pod: Object) -> frozenset[str]:
+    """The names of the volumes that the pod's containers mount."""
+    mounts = (container.get("volumeMounts") for field in CONTAINER_LISTS for container in pod["spec"].get(field) or [])
+    return _names_in(mount for given in mounts if type(given) is list for mount in given)
+
+
+def _declared(pod: Object) -> frozenset[str]:
+    """The names of the pod's volumes."""
+    return _names_in(pod["spec"].get("volumes") or [])
+
+
+def _names_in(items: Iterable[Any]) -> frozenset[str]:
+    return frozenset(item["name"] for item in items if type(item) is dict and type(item.get("name")) is str)
 
 
 def again(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:

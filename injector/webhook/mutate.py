@@ -18,7 +18,7 @@ from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.delivery import GeneratedConfigMap
-from injector.reasons import Effect, Reason
+from injector.reasons import Reason
 from injector.telemetry import Metrics
 from injector.templates.snapshot import Snapshot
 from injector.webhook.cache import AnswerCache, Entry, key_of, may_be_kept
@@ -222,7 +222,7 @@ class Mutate:
             self._told(trouble, case.review)
         lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
         if lasting:
-            until = case.started + REUSE_SECONDS if injection.effect is Effect.INJECT else math.inf
+            until = case.started + REUSE_SECONDS if injection.patch else math.inf
             entry = Entry(tail, line, cells, injection.files, trouble, until)
             if may_be_kept(volatile, verdict.patch, entry):
                 self._cache.put(key, entry)

@@ -169,7 +169,7 @@ class Api:
                 response = connection.getresponse()
                 answer = response.read()
                 break
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
                 connection.close()
                 if not reused:  # only a connection that was kept may have been closed meanwhile
                     raise

@@ -48,6 +48,16 @@ HELP: Final = {
     "server.maxBodyBytes": "largest review; a larger one is answered 413",
     "server.maxHeaderBytes": "largest request header",
     "server.cacheBytes": "memory for answers to pods seen before",
+    "certificates": "where the certificate comes from, and how the built-in one is kept; holds from the next start",
+    "certificates.source": "where the certificate comes from: `files`, `builtin`, `cert-manager`, `csr`",
+    "certificates.lifeSeconds": "`builtin`: how long a certificate is valid; a new one is made after two thirds",
+    "certificates.authorityLifeSeconds": "`builtin`: the same for the authority that signs it",
+    "certificates.settleSeconds": "`builtin`: for how long every `caBundle` has a new authority before it signs",
+    "certificates.secret": "`builtin`: the Secret that holds everything, in the injector's namespace",
+    "certificates.service": "`builtin`: the Service that the certificate is for, and whose entries get the `caBundle`",
+    "certificates.webhooks": "`builtin`: name of the two webhook configurations",
+    "certificates.lease": "`builtin`: the Lease that says which replica does the writing",
+    "certificates.leaseSeconds": "`builtin`: after how long a replica that died is followed by another",
 }  # fmt: skip
 
 #: That of the loader, in the words of ECMA 262.
