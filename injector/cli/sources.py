@@ -18,7 +18,7 @@ from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
-from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
 from injector.templates.template import MANIFEST, Template
 
@@ -136,12 +136,18 @@ def gather(
     cluster = Cluster(version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
     folders = find_templates((gallery_path(), *templates_dirs))
-    loaded, warnings = _loadable(folders, only) if only is not None else ([], [])
-    sources = {t.name: t.sources for t in loaded} or {name: read_folder(folder) for name, folder in folders.items()}
     origins = {name: str(folder) for name, folder in folders.items()}
-    # what the snapshot before holds is taken over as it is
-    before = Snapshot(settings, Catalog(loaded), cluster, "")
-    snapshot = build_snapshot(settings, sources, cluster, before, trial=False, origins=origins)
+    sources, wrong = _read(folders, only)
+    try:
+        snapshot = build_snapshot(settings, sources, cluster, trial=False, origins=origins)
+    except SnapshotError as error:
+        wrong += [one for one in error.errors if isinstance(one, TemplateError)]
+        names = {one.template for one in wrong}
+        if only is None or len(wrong) < len(error.errors) or names & set(only):
+            raise
+        left = {name: files for name, files in sources.items() if name not in names}
+        snapshot = build_snapshot(settings, left, cluster, trial=False, origins=origins)
+    warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
     return Sources(snapshot, _overrides(params, snapshot, template), tuple(warnings))
 
 
@@ -238,17 +244,19 @@ def load_settings(file: Path | None) -> Settings:
     return parse_settings(documents[0].value, str(file))
 
 
-def _loadable(folders: Mapping[str, Path], only: Sequence[str]) -> tuple[list[Template], list[str]]:
-    """The templates that load, and a sentence about each other one. Raises TemplateError for one of `only`."""
-    loaded, warnings = [], []
+def _read(
+    folders: Mapping[str, Path], only: Sequence[str] | None
+) -> tuple[dict[str, dict[str, str]], list[TemplateError]]:
+    """The sources of templates, and why those of others cannot be read. Raises TemplateError for one of `only`."""
+    sources, wrong = {}, []
     for name, folder in folders.items():
         try:
-            loaded.append(load_template(name, read_folder(folder), origin=str(folder)))
+            sources[name] = read_folder(folder)
         except TemplateError as error:
-            if name in only:
+            if only is None or name in only:
                 raise
-            warnings.append(f"{name} is left out, as it does not load and is not among --templates: {error}")
-    return loaded, warnings
+            wrong.append(error)
+    return sources, wrong
 
 
 def _version(text: str | None) -> tuple[int, int] | None:
