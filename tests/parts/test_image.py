@@ -13,6 +13,7 @@ import re
 import ssl
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,10 +71,15 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
             source, target = rest.split()
             if target.startswith("/app"):
                 subprocess.run(["cp", "-r", str(ROOT / source), target.replace("/app", str(app), 1)], check=True)
-    for folder in (app, *app.parents):  # nobody has to get in
-        if folder.is_relative_to(tmp_path_factory.getbasetemp().parent):
-            folder.chmod(0o755)
+    let_nobody_in(app)
     return app
+
+
+def let_nobody_in(folder: Path) -> None:
+    """Let every user into a folder below the system's one for temporary files; pytest closes those above it."""
+    for step in (folder, *folder.parents):
+        if Path(tempfile.gettempdir()) in step.parents:
+            step.chmod(0o755)
 
 
 def can_mount(folder: Path) -> bool:
@@ -114,8 +120,7 @@ def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
         *["--standalone", "--address=127.0.0.1", f"--port={port}", f"--metrics-port={metrics_port}"],
         *[f"--cert={tmp_path / 'server.crt'}", f"--key={tmp_path / 'server.key'}"],
     ]
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    let_nobody_in(tmp_path)
     process = Process(words, tmp_path / "server.log", folder=Path("/"))
     try:
         ready = f"http://127.0.0.1:{metrics_port}/readyz"
