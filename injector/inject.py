@@ -139,7 +139,8 @@ def _completed(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
     if receipt.generation == task.snapshot.generation:
         return again(pod, made, receipt, task)
     bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
-    return pod if not any(mismatches(bare, made.pod, "", "", "", exact=True)) else made.pod
+    wanted = with_annotations(made.pod, {})  # a map of them here too
+    return pod if not any(mismatches(bare, wanted, "", "", "", exact=True)) else made.pod
 
 
 def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:

@@ -126,7 +126,8 @@ class _Renders:
                 return self._made(sample, given, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
-            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True)
+            broken = error.rule if sample is STANDARD and not given else ""
+            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True, broken=broken)
 
     def _made(self, sample: SamplePod, given: dict[str, Any], edge: Edge, title: str) -> Rendering | Failure | None:
         template, snapshot = self._template, self._snapshots[sample.native]

@@ -188,3 +188,15 @@ def test_unreadable_input_is_one_sentence(program):
     assert result.stderr == (
         "Error: standard input:2:1: the key a is there twice (document 1)\n    2 | a: 2\n      | ^\n"
     )
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Pod"])
+def test_a_receipt_of_another_generation_does_not_change_a_manifest_that_has_it_all(run, kind, tmp_path):
+    """Other templates beside it, as another machine has them, are another generation."""
+    once = run("inject", *LOGGER, stdin=manifests.WORKLOADS[kind])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "template.yaml").write_text("description: Another.\n")
+    (tmp_path / "other" / "overlay.yaml.j2").write_text("spec: {}\n")
+    again = run("inject", "--templates-dir", str(tmp_path), *LOGGER, stdin=once.out)
+    assert again.out == once.out
+    assert "unchanged" in again.err

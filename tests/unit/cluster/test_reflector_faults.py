@@ -238,7 +238,7 @@ def test_optional_and_forbidden_is_an_answer(tmp_path: Path) -> None:
             await asyncio.sleep(1.5)
             assert len(server.asked) - before <= 6  # every 0.25 to 0.5 s here, 15 minutes by default
             allowed = True
-            await until(lambda: reflector.items)
+            await until(lambda: reflector.items and len(logs) > 1)  # that it is back is told after the items are there
             await reflector.stop()
 
     with capture_logs() as logs:
