@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
 from injector.templates.formats import FORMATS
-from injector.templates.patterns import LONGEST, compiled, longest
+from injector.templates.patterns import LONGEST, found
 from injector.templates.spelling import hint, shortened
 
 _CHECKER = FormatChecker(formats=())
@@ -21,30 +21,28 @@ for _name, _format in FORMATS.items():
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str):
-        if len(instance) > longest(pattern):
-            yield ValidationError(f"is longer than the {longest(pattern)} characters that its pattern is tried with")
-        elif not compiled(pattern).search(instance):
+        if len(instance) > LONGEST:
+            yield ValidationError(f"is longer than the {LONGEST} characters that a pattern is tried with")
+        elif not found(pattern, instance):
             yield ValidationError(f"{shortened(instance)} does not match {pattern}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    most = min(map(longest, patterns), default=LONGEST)
     for name, value in instance.items() if isinstance(instance, dict) else ():
-        if len(name) > most:
-            yield ValidationError(f"a key is longer than the {most} characters that its pattern is tried with")
+        if len(name) > LONGEST:
+            yield ValidationError(f"a key is longer than the {LONGEST} characters that a pattern is tried with")
             continue
         for pattern, inner in patterns.items():
-            if compiled(pattern).search(name):
+            if found(pattern, name):
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
 def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    patterns = [compiled(pattern) for pattern in schema.get("patternProperties", ())]
-    most = min(map(longest, schema.get("patternProperties", ())), default=LONGEST)
+    patterns = schema.get("patternProperties", ())
     for name, value in instance.items() if isinstance(instance, dict) else ():
-        if name in schema.get("properties", ()) or (patterns and len(name) > most):
+        if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
             continue  # too long a name is told already
-        if any(pattern.search(name) for pattern in patterns):
+        if any(found(pattern, name) for pattern in patterns):
             continue
         if others is False:
             yield ValidationError(f"no key {shortened(name)} is known here{hint(name, schema.get('properties', ()))}")

@@ -1,101 +1,45 @@
-"""Regular expressions of schemas: read as JSON Schema does, and only those that no text can make slow.
+"""Regular expressions of schemas, by RE2: whatever the pattern, the time grows with the text and no faster.
 
-JSON Schema takes the dialect of ECMA-262, where `$` is the very end (Python's also matches before a last line end) and
-`\\d` and `\\w` are ASCII.
+A pod's author chooses the text, so a pattern that some text makes slow would let one pod stop the server. RE2's dialect
+is JSON Schema's (ECMA-262) in what both have: `$` is the very end, `\\d` and `\\w` are ASCII. It has no look-around and
+no references to groups. https://github.com/google/re2/wiki/Syntax
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
-from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
 
-from injector.templates.ambiguity import Automaton
-from injector.templates.characters import Item, within
+import re2
 
-#: Characters that a text may have where a pattern is tried, and how few it may have at least for a pattern to be taken.
+#: Characters that a text may have where a pattern is tried.
 LONGEST = 2048
-_SHORTEST = 64
-#: Steps of the engine that a pattern may take for each character of the longest text that it is tried with. All of a
-#: pod's annotations are 256 KiB, so that they take no more than some ten millions of steps.
-_EACH = 128
-_STEPS = re.compile(r"\\.|\[\^?\]?|\]|\$|.", re.DOTALL)
-_CLASSES = {"\\d": "0-9", "\\w": "A-Za-z0-9_"}
-_NEGATED = {"\\D": "[^0-9]", "\\W": "[^A-Za-z0-9_]"}
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False  # they would go to standard error
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of JSON Schema, to `search` with. Raises re.error for what is no regular expression."""
-    return re.compile(_translated(pattern))
-
-
-@lru_cache(maxsize=1024)
-def longest(pattern: str) -> int:
-    """How many characters a text may have at most that a pattern is tried with: `LONGEST`, or fewer where the time
-    that it takes grows faster than the text.
-
-    Raises ValueError, saying why, for a pattern that a text of few characters can make slow or that is no regular
-    expression.
-    """
+def compiled(pattern: str) -> Any:
+    """A pattern of JSON Schema, to `search` with. Raises ValueError, saying why, for one that RE2 does not have."""
     try:
-        tree = parser.parse(_translated(pattern))
-    except (re.error, OverflowError, RecursionError):
-        raise ValueError("is no regular expression") from None
-    most = _EACH * LONGEST
-    steps = _steps(list(tree), tree.state.flags, most)
-    fits = [length for length, taken in enumerate(steps) if length and taken <= _EACH * max(length, _SHORTEST)]
-    if not fits or fits[-1] < _SHORTEST:
-        raise ValueError(
-            "takes too much time with a long text, which several of its parts can read; keep them apart by a "
-            "character that neither reads, and begin with ^"
-        )
-    return fits[-1]
+        return re2.compile(pattern, _OPTIONS)
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0] if isinstance(error, re2.error) else "half of a surrogate pair"
+        words = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+        raise ValueError(f"is not available: {_WORDS.get(words.partition(':')[0], words)}") from None
 
 
-def _steps(items: Sequence[Item], flags: int, most: int, *, within_another: bool = False) -> list[int]:
-    """The steps that a pattern takes, as `Automaton.steps`, with those of what it looks ahead or back at."""
-    begins = bool(items) and items[0][0] is ops.AT and items[0][1] in (ops.AT_BEGINNING, ops.AT_BEGINNING_STRING)
-    automaton = Automaton(items, flags, anywhere=not (begins or within_another))
-    automaton.check()
-    steps = automaton.steps(LONGEST, most)
-    first = list(takewhile(lambda item: item[0] in (ops.AT, ops.ASSERT, ops.ASSERT_NOT), items))
-    for item in _looks(items):
-        inner = _steps(list(item[1][1]), flags, most, within_another=True)
-        if item[1][0] < 0:  # back, over as many characters as it has
-            width = min(item[1][1].getwidth()[1], len(inner) - 1)
-            inner = [inner[width]] * len(steps)
-        once = begins and any(item is one for one in first)
-        steps = [n + m if once else n * (1 + m) for n, m in zip(steps, inner, strict=False)]
-    return steps
+def found(pattern: str, text: str) -> bool:
+    """Whether a pattern is in a text of at most `LONGEST` characters. Raises ValueError as `compiled` does."""
+    try:
+        return compiled(pattern).search(text) is not None
+    except UnicodeEncodeError:
+        return False  # half of a surrogate pair is no character
 
 
-def _looks(items: Iterable[Item]) -> Iterator[Item]:
-    """What a pattern looks ahead or back at, but for what lies within such."""
-    for item in items:
-        if item[0] in (ops.ASSERT, ops.ASSERT_NOT):
-            yield item
-        for inner in within(*item):
-            yield from _looks(inner)
-
-
-def _translated(pattern: str) -> str:
-    made = []
-    inside = False
-    for step in _STEPS.findall(pattern):
-        if step[0] == "[" and not inside:
-            inside = True
-            # a ] behind the bracket is a character in Python and the end in ECMA; no pattern means the latter
-        elif step == "]":
-            inside = False
-        elif step == "$" and not inside:
-            step = r"\Z"
-        elif step in _CLASSES:
-            step = _CLASSES[step] if inside else f"[{_CLASSES[step]}]"
-        elif step in _NEGATED and not inside:
-            step = _NEGATED[step]
-        made.append(step)
-    return "".join(made)
+#: What RE2 says, in the words of those who write patterns.
+_WORDS = {
+    "invalid perl operator": "there is no look-ahead and no look-behind; use `allOf` and `not`",
+    "invalid escape sequence": "an escape that there is not, or a reference to a group",
+}

@@ -12,7 +12,7 @@ from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.templates.formats import FORMATS
 from injector.templates.keywords import check_keywords, keyword_values, patterns_in, validator
-from injector.templates.patterns import longest
+from injector.templates.patterns import LONGEST, compiled
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import SETTERS, UNSET, Parameter
 
@@ -51,7 +51,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         )
     for path, pattern in patterns_in(schema):
         try:
-            longest(pattern)
+            compiled(pattern)
         except ValueError as error:
             raise ValueError(path, f"the pattern {shortened(pattern)} {error}", "limit") from None
     check = validator(schema)
@@ -191,7 +191,7 @@ def _words(parameter: Parameter, error: ValidationError) -> str:
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
         return f"{where} must not be {_ruled_out(error.validator_value)}".strip()
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
-    if error.validator == "pattern" and len(str(error.instance)) > longest(str(error.validator_value)):
+    if error.validator == "pattern" and len(str(error.instance)) > LONGEST:
         return f"{where} {error.message}".lstrip()
     if not error.absolute_path:
         return f"must be {allowed(parameter)}"

@@ -71,9 +71,9 @@ BOMBS: dict[str, Files] = {
         '{% include "_0.j2" %}\n',
         **{f"_{n}.j2": f'{{% include "_{n + 1}.j2" %}}' if n < 900 else "a" for n in range(901)},
     ),
-    "pattern": _parameter("{type: string, pattern: '^(a+)+$', default: " + "a" * 50 + "b}"),
+    "pattern": _parameter("{type: string, pattern: '^(?=(a+)+$)', default: " + "a" * 50 + "b}"),
     "pattern-of-keys": _parameter(
-        "{type: object, propertyNames: {pattern: '^(a+)+$'}, default: {" + "a" * 50 + "b: 1}}"
+        "{type: object, propertyNames: {pattern: '^(?=(a+)+$)'}, default: {" + "a" * 50 + "b: 1}}"
     ),
     "pattern-large": _parameter("{type: string, pattern: '" + "(a|b)*" * 50_000 + "'}"),
     "pattern-repeat": _parameter("{type: string, pattern: 'a{99999999999999999999}'}"),

@@ -1,4 +1,4 @@
-"""Regular expressions of schemas: the dialect of JSON Schema, and none that a text can make slow."""
+"""Regular expressions of schemas: the dialect of JSON Schema, and no text makes them slow."""
 
 from __future__ import annotations
 
@@ -7,26 +7,8 @@ import time
 
 import pytest
 
-from injector.templates.patterns import LONGEST, compiled, longest
+from injector.templates.patterns import LONGEST, compiled, found
 
-FINE = [
-    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
-    r"^([a-z]+,)*[a-z]+$",
-    r"^\w+@\w+\.\w+$",
-    r"^.*,.*$",
-    r"^\s*\S+\s*$",
-    r"^(\d{1,3}\.){3}\d{1,3}$",
-    r"^([a-z0-9-]{1,63}\.)*[a-z0-9]{1,63}$",
-    r"^(/[A-Za-z0-9_][-A-Za-z0-9._]*)+$",
-    r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$",
-    r"^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$",
-    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
-    r"^(.|\n)*$",
-    r"^(?!-)[a-z-]{1,63}(?<!-)$",
-    r"(?i)^(on|off)$",
-    r"^[^\s,]+(,[^\s,]+)*$",
-    r"^(?>a+)b$",
-]
 SLOW = [
     r"^(a+)+$",
     r"^(a*)*$",
@@ -36,7 +18,6 @@ SLOW = [
     r"^([a-z]+,?)+$",
     r"^(x+x+)+y$",
     r"^(([0-9]{1,3}\.){3}[0-9]{1,3},?)*$",
-    r"^(?=(a+)+$).*$",
     r"(?i)^([a-z]+[A-Z]*)*$",
     r"^[^=]+=[^=]*(,[^=]+=[^=]*)*$",
     r"^([a-zA-Z0-9])(([\-.]|[_]+)?([a-zA-Z0-9]+))*$",
@@ -47,63 +28,51 @@ SLOW = [
     "^" + "(ab?)?" * 20 + "z",
     "^" + "(a|b)?" * 28 + "!",
     "a*a*$",
-    "(?:a(?!a*x))*z",
     "^(a{4}b|aaaab)*$",
     "|".join(f"(a*){last}" for last in "bcdefghijk"),
 ]
 
 
-@pytest.mark.parametrize("pattern", FINE)
-def test_a_pattern_that_nothing_makes_slow_is_taken(pattern: str) -> None:
-    longest(pattern)
-
-
 @pytest.mark.parametrize("pattern", SLOW)
-def test_a_slow_pattern_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"more ways than there is time|too much time"):
-        longest(pattern)
-
-
-@pytest.mark.parametrize(
-    "pattern", [r"^.*,.*$", r".*x", r"^a*a*b$", r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"]
-)
-@pytest.mark.parametrize("piece", ["a", ",", "@", "a@", "a.", "@a."])
-def test_what_is_taken_ends_soon_with_the_longest_text(pattern: str, piece: str) -> None:
-    most = longest(pattern)
-    text = (piece * most)[: most - 1] + "\0"
+@pytest.mark.parametrize("piece", ["a", "ab", "a,", "1.", "x"])
+def test_no_text_makes_a_pattern_slow(pattern: str, piece: str) -> None:
+    text = (piece * LONGEST)[: LONGEST - 1] + "\0"
+    compiled(pattern)
     began = time.process_time()
-    compiled(pattern).search(text)
+    found(pattern, text)
     assert time.process_time() - began < 0.1
 
 
-@pytest.mark.parametrize(
-    ("pattern", "characters"),
-    [(r"^[a-z]+(,[a-z]+)*$", LONGEST), (r"^(?=.*x)[a-z]+$", LONGEST), (r"^.*,.*$", 254), (r"a*a", 127)],
-)
-def test_the_slower_a_pattern_the_shorter_its_texts(pattern: str, characters: int) -> None:
-    assert longest(pattern) == characters
+def test_that_others_would_be_slow() -> None:
+    def seconds(length: int) -> float:
+        began = time.process_time()
+        assert re.search("^(a+)+$", "a" * length + "!") is None
+        return time.process_time() - began
+
+    assert seconds(21) > 5 * seconds(16)
 
 
 @pytest.mark.parametrize(
-    "pattern", ["^(a?){28}z", "^(|){28}z", "^" + "(|)" * 28 + "z", "^" + "(ab?)?" * 30 + "z", "^((?i:a)|A)*$"]
+    ("pattern", "why"),
+    [
+        ("^(?!-)a", "look-ahead"),
+        ("a(?<!-)$", "look-behind"),
+        (r"^(a)\1$", "a reference to a group"),
+        ("[", "missing ]"),
+        ("(", "missing )"),
+        ("(a{1,100}b){1,10}" * 10_000, "too large"),
+        ("a{2000}", "repetition"),
+        ("\ud800", "surrogate"),
+    ],
 )
-def test_what_has_many_ways_to_read_nothing_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"read nothing|too complicated|flags"):
-        longest(pattern)
+def test_what_there_is_not_is_said(pattern: str, why: str) -> None:
+    with pytest.raises(ValueError, match="is not available: ") as caught:
+        compiled(pattern)
+    assert why in str(caught.value)
 
 
-@pytest.mark.parametrize("pattern", [r"^(a)\1$", "a" * 2000, "(" * 200 + ")" * 200 + "\\1", "["])
-def test_what_cannot_be_judged_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"refer|large|no regular expression"):
-        longest(pattern)
-
-
-@pytest.mark.parametrize("pattern", ["(a|b)*" * 60, "(a?){3}" * 100, "[a-z]*" * 50, "(([a-z]*x){3}){3}" * 5])
-def test_judging_ends_soon(pattern: str) -> None:
-    began = time.process_time()
-    with pytest.raises(ValueError, match=r"time|large|complicated"):
-        longest(pattern)
-    assert time.process_time() - began < 2
+def test_half_a_surrogate_pair_is_no_character() -> None:
+    assert not found("^.$", "\ud800")
 
 
 @pytest.mark.parametrize(
@@ -133,13 +102,4 @@ def test_judging_ends_soon(pattern: str) -> None:
     ],
 )
 def test_the_dialect_is_that_of_json_schema(pattern: str, text: str, fits: bool) -> None:
-    assert (compiled(pattern).search(text) is not None) is fits
-
-
-def test_that_what_is_refused_would_be_slow() -> None:
-    def seconds(length: int) -> float:
-        began = time.process_time()
-        assert re.search("^(a+)+$", "a" * length + "!") is None
-        return time.process_time() - began
-
-    assert seconds(21) > 5 * seconds(16)
+    assert found(pattern, text) is fits
