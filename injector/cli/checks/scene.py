@@ -67,8 +67,9 @@ class Scene:
 
     @cached_property
     def namespaces(self) -> tuple[Object, ...]:
-        """All namespaces."""
-        return tuple(self.live.objects("/api/v1/namespaces"))
+        """All namespaces but those that are being deleted, which take no pods."""
+        found = self.live.objects("/api/v1/namespaces")
+        return tuple(one for one in found if "deletionTimestamp" not in one["metadata"])
 
     @cached_property
     def deployment(self) -> Object | None:
