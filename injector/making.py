@@ -155,7 +155,7 @@ def context_of(base: Object, state: Object, app: frozenset[str], parameters: Res
         namespace=task.namespace,
         workload=task.workload or workload_of_pod(base),
         containers=containers,
-        ports=tuple(_tcp_ports(containers)),
+        ports=tuple(tcp_ports(containers)),
         cluster=task.snapshot.cluster,
         native=task.native,
     )
@@ -240,7 +240,7 @@ def _render(
     return rendered.overlay, (generated,), rendered.warnings
 
 
-def _tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
+def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
     """The TCP ports that the app's containers declare, in order."""
     for container in containers:
         ports = container.get("ports")

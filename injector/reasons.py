@@ -107,6 +107,13 @@ class Reason(Enum):
     # --- results ---
     INJECTED = ("injected", "the pod got its sidecar", Effect.INJECT, Effect.INJECT)
     ALREADY_INJECTED = ("already-injected", "the pod has every part of its sidecar", Effect.SKIP, Effect.SKIP)
+    AMENDED = ("amended", "the templates of the path completed the object", Effect.INJECT, Effect.INJECT)
+    NOT_FOR_TEMPLATES = (
+        "not-for-templates",
+        "no template of the path is for such an object",
+        Effect.SKIP,
+        Effect.SKIP,
+    )
     NOTHING_TO_ADD = ("nothing-to-add", "its templates have nothing to add to this pod", Effect.SKIP, Effect.SKIP)
 
     def __init__(self, name: str, sentence: str, enabled: Effect, required: Effect) -> None:

@@ -21,6 +21,8 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 #: A duration that is at least a second.
 Seconds = Annotated[float, msgspec.Meta(ge=1)]
 #: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
+_PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
+_SLUG = 60
 _PREFIX = re.compile(r"(?=.{1,180}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
@@ -74,6 +76,19 @@ class Certificates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_f
     lease_seconds: Seconds = 15.0
 
 
+class PathTemplates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The templates of a path of its own: for objects of any kind, as the `for` of each says.
+
+    `type` is that of the webhook configuration. `failure_policy` is the entry's, and also says what becomes of an
+    object for which a template fails.
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
+    """
+
+    templates: tuple[str, ...]
+    type: Literal["mutating", "validating"] = "mutating"
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
+
+
 class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """All settings, with the defaults that a new installation has."""
 
@@ -96,6 +111,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     parameters: dict[str, dict[str, Any]] = {}
     native_sidecars: Literal["auto", "always", "never"] = "auto"
     cluster_domain: str = "cluster.local"
+    #: What is at paths of their own.
+    paths: dict[str, PathTemplates] = {}
     server: Server = Server()
     certificates: Certificates = Certificates()
 
@@ -153,7 +170,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     try:
         settings = msgspec.convert(document if document is not None else {}, Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {_words(str(error))}") from None
+        raise SettingsError(f"{source}: {_words(*_at_path(document, str(error)))}") from None
     if not _PREFIX.match(settings.prefix):
         raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
@@ -164,11 +181,53 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
             f"{source}: certificates.lifeSeconds is longer than authorityLifeSeconds, and no certificate outlives its"
             " authority"
         )
+    _check_paths(settings, source)
     return msgspec.structs.replace(
         settings,
         yes_values=tuple(v.lower() for v in settings.yes_values),
         no_values=tuple(v.lower() for v in settings.no_values),
     )
+
+
+def entry_slug(path: str) -> str:
+    """What names a path's webhook entry: `/mutate/claims` is `mutate-claims`."""
+    return re.sub("[^a-z0-9]+", "-", path.lower()).strip("-")
+
+
+def _check_paths(settings: Settings, source: str) -> None:
+    server = settings.server
+    known = {*server.mutate_paths, *server.validate_paths, *server.advise_paths, "/"}
+    slugs: dict[str, str] = {}
+    for path, at in settings.paths.items():
+        where = f"{source}: paths.{path[:80]}"
+        if not _PATH.fullmatch(path):
+            raise SettingsError(
+                f"{where} is no path; write it like /policies/services (letters, digits, - . _ ~ and /)"
+            )
+        if path in known:
+            raise SettingsError(f"{where} is a path of `server` already; choose another")
+        slug = entry_slug(path)
+        if slug in slugs or not 0 < len(slug) <= _SLUG:
+            why = f"{slugs[slug]} has the same" if slug in slugs else f"that has 1 to {_SLUG} characters"
+            raise SettingsError(
+                f'{where}: its webhook entry would be called "{slug}"; choose a path with another: {why}'
+            )
+        slugs[slug] = path
+        if not at.templates:
+            raise SettingsError(f"{where}.templates is empty; name the templates for what is posted there")
+
+
+def _at_path(document: object, error: str) -> tuple[str, type[msgspec.Struct] | None]:
+    """The error with the path that it is about, which msgspec does not tell, and what stands there."""
+    if "`$.paths[...]" not in error or not isinstance(document, dict):
+        return error, None
+    for path, value in document["paths"].items():
+        try:
+            msgspec.convert(value, PathTemplates)
+        except msgspec.ValidationError as found:
+            message, _, where = str(found).partition(" - at `$")
+            return f"{message} - at `$.paths.{path}{where.strip('`')}`", PathTemplates
+    return error, None
 
 
 _KINDS = {
@@ -186,15 +245,16 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "certificates": Certificates,
 }
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 
 
-def _words(error: str) -> str:
-    """What msgspec says about a value, in the words of the file."""
+def _words(error: str, of: type[msgspec.Struct] | None = None) -> str:
+    """What msgspec says about a value, in the words of the file. `of` is the section, where no name leads to it."""
     message, _, path = error.partition(" - at `$")
     path = path.strip(".`")
     if unknown := _UNKNOWN.fullmatch(message):
-        known = [field.encode_name for field in msgspec.structs.fields(_SECTIONS.get(path, Settings))]
+        known = [field.encode_name for field in msgspec.structs.fields(of or _SECTIONS.get(path, Settings))]
         near = get_close_matches(unknown[1], known, n=1)
         rest = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
         return f"unknown key {f'{path}.' if path else ''}{unknown[1]}; {rest}"
@@ -204,7 +264,9 @@ def _words(error: str) -> str:
         return f"{path or 'the file'} has to be {wanted}, and is {found}"
     if message.startswith("Invalid enum value"):
         section, _, key = path.rpartition(".")
-        fields = msgspec.structs.fields(_SECTIONS.get(section, Settings))
+        fields = msgspec.structs.fields(of or _SECTIONS.get(section, Settings))
         choices = next((get_args(f.type) for f in fields if f.encode_name == key), ())
         return f"{path} has to be {' or '.join(choices)}"
+    if missing := _MISSING.fullmatch(message):
+        return f"{path}.{missing[1]} is missing"
     return f"{path}: {message}" if path else message

@@ -42,6 +42,7 @@ class Request(msgspec.Struct, frozen=True):
     group: str = ""
     sub_resource: str = ""
     dry_run: bool = False
+    version: str = "v1"
 
 
 class Workload(msgspec.Struct, frozen=True):

@@ -8,13 +8,14 @@ says that the receipt, and what it names, is a replica's word.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
+from injector.pods.merge_keys import is_aligned, unescape
 from injector.pods.receipt import Receipt, value_at, write_receipt
 
 
@@ -45,9 +46,19 @@ def is_sealed(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None
 
 
 def _text(receipt: Receipt, pod: Object) -> str:
-    """What is sealed: the receipt, and its parts less what Kubernetes fills in on the way."""
-    parts = []
-    for pointer in receipt.added:
-        *_, parent, field, _step = ("", "", *pointer.split("/"))
-        parts.append(without_fillings(value_at(pod, pointer), field, parent))
+    """What is sealed: the receipt, its parts, and what it put in the place of other values.
+
+    Less what Kubernetes fills in on the way, and quantities, which it writes in its own way. What was null before is
+    a whole list or map, into which others write as well.
+    """
+    insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
+    parts = [_part(pod, pointer) for pointer in (*receipt.added, *insisted)]
     return write_receipt(receipt) + msgspec.json.encode(parts, order="deterministic").decode()
+
+
+def _part(pod: Object, pointer: str) -> Any:
+    *_, above, holder, step = ("", "", *map(unescape, pointer.split("/")))
+    value = value_at(pod, pointer)
+    if is_aligned(holder):
+        return without_fillings(value, holder, holder)
+    return without_fillings({step: value}, above if is_aligned(above) else holder)

@@ -20,6 +20,8 @@ _KINDS = {
     "bool": "a boolean", "int": "a number", "float": "a number", "str": "a string", "dict": "a mapping",
     "NoneType": "null",
 }  # fmt: skip
+#: What an overlay may say of an object's metadata.
+_METADATA = ("annotations", "labels", "finalizers")
 _MAPS = ("affinity", "dnsConfig", "nodeSelector", "os", "overhead", "resources", "securityContext")
 
 
@@ -109,6 +111,19 @@ def check_overlay(overlay: Overlay) -> None:
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
             _need_one(bare_value(item), ("spec", field, position), dict)
+
+
+def check_object_overlay(overlay: Overlay) -> None:
+    """Refuse what no object of any kind can be given by a template. Raises OverlayError naming the field."""
+    for field in ("apiVersion", "kind", "status"):
+        if field in overlay:
+            raise OverlayError(f"{field} cannot be set by a template", (field,))
+    _need(overlay, (), ("metadata",), dict)
+    for field in overlay.get("metadata") or {}:
+        if field not in _METADATA:
+            words = f"metadata.{field} cannot be set by a template; there are {', '.join(_METADATA)}"
+            raise OverlayError(words, ("metadata", field))
+    _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
 
 
 def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: type) -> None:

@@ -119,6 +119,9 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint(name, catalog.names)}'
         )
+    if why := template.why_not_injected:
+        words = f"template {template.name} ({source}) is not for injection but for a path of the settings: {why}"
+        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words)
     return template
 
 

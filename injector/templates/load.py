@@ -64,6 +64,9 @@ def _loaded(name: str, kept: dict[str, str], origin: str) -> Template:
     ):
         with manifest.collecting():
             fields[field] = read()
+    with manifest.collecting():
+        if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
+            manifest.refuse(("files",), "files are for the sidecars of a pod; this template is not for pods on CREATE")
     manifest.finish()
     roots = [OVERLAY, *dict.fromkeys(spec.template for spec in fields["files"].values())]
     program = Program(name, kept, roots, [p.variable for p in fields["parameters"].values()], origin)

@@ -25,6 +25,19 @@ _KEYS = (
     "for",
 )  # fmt: skip
 
+_OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+#: The keys of `for`: what is meant without, what each word has to be, and an example.
+_FOR = {
+    "apiGroups": (("",), re.compile(r"|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"), '"" (the core group) or apps'),
+    "apiVersions": (("v1",), re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?"), "v1 or v1beta1"),
+    "resources": (
+        ("pods",),
+        re.compile(r"[a-z]([-a-z0-9.]{0,251}[a-z0-9])?(/[a-z]([-a-z0-9]{0,61}[a-z0-9])?)?"),
+        "services or pods/ephemeralcontainers",
+    ),
+    "operations": (("CREATE",), re.compile("|".join(_OPERATIONS)), " or ".join(_OPERATIONS)),
+}
+
 
 class Manifest:
     """template.yaml, read with the places of everything in it.
@@ -190,20 +203,24 @@ class Manifest:
         value = self._data.get("for")
         if value is None:
             return AppliesTo()
-        fields = ("apiGroups", "resources", "operations")
         if not isinstance(value, dict):
-            self.refuse(("for",), f"for has to be a mapping with {', '.join(fields)}")
+            self.refuse(("for",), f"for has to be a mapping with {', '.join(_FOR)}")
         for key in value:
-            if key not in fields:
-                self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, fields)}")
-        found = AppliesTo(
-            self.strings(("for", "apiGroups"), ("",)),
-            self.strings(("for", "resources"), ("pods",)),
-            self.strings(("for", "operations"), ("CREATE",)),
-        )
-        if not ("" in found.api_groups and "pods" in found.resources and "CREATE" in found.operations):
-            self.refuse(("for",), 'so far a template is for the creation of pods: apiGroups "", pods, CREATE')
-        return found
+            if key not in _FOR:
+                self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, _FOR)}")
+        found: dict[str, tuple[str, ...]] = {}
+        for key, (default, pattern, example) in _FOR.items():
+            found[key] = self.strings(("for", key), default)
+            if not found[key]:
+                self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {example}")
+            for number, word in enumerate(found[key]):
+                if word == "*":
+                    words = f"for.{key} cannot be *: the API server would ask about everything there is"
+                    self.refuse(("for", key, number), f"{words}; name them, such as {example}")
+                if not pattern.fullmatch(word):
+                    words = f"for.{key}: {shortened(word)} is none; write it as {example}"
+                    self.refuse(("for", key, number), words)
+        return AppliesTo(found["apiGroups"], found["apiVersions"], found["resources"], found["operations"])
 
 
 def manifest_place(template: Template, path: Sequence[str | int], *, key: bool = True) -> Place:

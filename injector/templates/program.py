@@ -20,6 +20,7 @@ from injector.templates.places import begin_with_first, expression_at, normal, p
 from injector.templates.spelling import cut, hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.tagging import Tagged, Tags
+from injector.templates.template import REVIEW_NAMES
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
@@ -143,7 +144,9 @@ class Program:
             reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
         if sum(path[0] == "params" for path in reads) > _PARAMS_ONE_BY_ONE:
             reads.add(("params",))
-        shortest = {p for p in reads if p[0] in syntax.NAMES and not any(p[:n] in reads for n in range(1, len(p)))}
+        # of the names of a review, one that the template gives a value is its own
+        seen = syntax.NAMES - (REVIEW_NAMES & shared)
+        shortest = {p for p in reads if p[0] in seen and not any(p[:n] in reads for n in range(1, len(p)))}
         names = {path[0] for path in shortest}
         return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))
 

@@ -12,7 +12,7 @@ import msgspec
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.remembered import Remembered
-from injector.pods.shape import OverlayError, check_overlay
+from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.templates.dump import dump
 from injector.templates.environment import VerdictError
 from injector.templates.failures import RenderError as RenderError
@@ -29,8 +29,10 @@ from injector.templates.template import OVERLAY, Template
 class Context(msgspec.Struct, frozen=True):
     """What a template sees.
 
-    `params` by their names in templates; `object` the pod; `containers` the app's; `ports` the TCP ports that those
-    declare, in order; `native` whether sidecars are native here; `configmap` the name of the generated ConfigMap.
+    `params` by their names in templates; `object` the pod, or what else the template is for; `containers` the app's;
+    `ports` the TCP ports that those declare, in order; `native` whether sidecars are native here; `configmap` the name
+    of the generated ConfigMap. `old_object` and `request` are of a review at a path: the object before, and all of the
+    AdmissionReview's request but the two objects.
     """
 
     params: dict[str, Any]
@@ -42,6 +44,8 @@ class Context(msgspec.Struct, frozen=True):
     cluster: Cluster = Cluster()
     native: bool = True
     configmap: str = ""
+    old_object: Object = {}
+    request: Object = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +120,9 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        words = f"the overlay is {kind_of(value)}; it has to be a partial pod, with `spec:` or `metadata:`"
-        raise OverlayError(words, ())
-    check_overlay(value)
+        what = "a partial pod" if job.template.applies_to.only_pods else "a partial object"
+        raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`", ())
+    (check_overlay if job.template.applies_to.only_pods else check_object_overlay)(value)
     return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
 
 
@@ -207,4 +211,8 @@ _VARIABLES: dict[str, Callable[[Context], Any]] = {
     "files": lambda c: {"configmap": c.configmap},
     "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
     "native": lambda c: c.native,
+    "oldObject": lambda c: c.old_object,
+    "operation": lambda c: c.request.get("operation", "CREATE"),
+    "user": lambda c: c.request.get("userInfo") or {},
+    "request": lambda c: c.request,
 }

@@ -68,6 +68,9 @@ def sample_contexts(template: Template) -> Iterator[Context]:
             if value is UNSET:
                 return
         params[parameter.variable] = value
+    if not template.applies_to.pods_created:
+        yield from _objects(template, params)
+        return
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
         declared = [port for container in containers for port in container.get("ports", ())]
@@ -82,6 +85,23 @@ def sample_contexts(template: Template) -> Iterator[Context]:
             cluster=Cluster(),
             native=number % 2 == 0,
             configmap=f"{template.name}-0123456789ab",
+        )
+
+
+def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
+    """A request of each operation that a template is for, about an object that says next to nothing."""
+    pods = template.applies_to.only_pods
+    for operation in template.applies_to.operations:
+        obj: Object = SAMPLES[2] if pods else {"metadata": {"name": "sample", "namespace": "sample"}, "spec": {}}
+        gone = operation == "DELETE"
+        yield Context(
+            params=params,
+            object={} if gone else obj,
+            namespace=Namespace("sample"),
+            workload=Workload("", "sample", None),
+            containers=obj["spec"].get("containers", ()),
+            old_object={} if operation == "CREATE" else obj,
+            request={"operation": operation, "userInfo": {"username": "sample", "groups": []}},
         )
 
 

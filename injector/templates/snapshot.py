@@ -111,6 +111,12 @@ def _check_settings(
         for name in settings.templates
         if name not in sources
     ]
+    warnings += [
+        f"settings: paths.{path}.templates names {shortened(name)}, which does not exist{hint(name, catalog.names)}"
+        for path, at in settings.paths.items()
+        for name in at.templates
+        if name not in sources
+    ]
     for name, values in settings.parameters.items():
         template = catalog.get(name)
         if template is None:

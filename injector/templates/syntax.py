@@ -23,11 +23,12 @@ from injector.templates.operands import METHODS
 from injector.templates.places import first_offset
 from injector.templates.reads import chain, item_reads
 from injector.templates.spelling import hint
+from injector.templates.template import REVIEW_NAMES
 
 #: The names that a template sees; see `render.Context`.
-NAMES = frozenset(
-    ["params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native"]
-)
+NAMES = REVIEW_NAMES | {
+    "params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native",
+}  # fmt: skip
 #: The nodes of a syntax tree that authors may use.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.Assign,
@@ -37,7 +38,7 @@ _ALLOWED = (
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
-_PATH_ROOTS = NAMES - {"containers", "ports", "native"}
+_PATH_ROOTS = NAMES - {"containers", "ports", "native", "operation"}
 
 
 class ForbiddenError(Exception):
@@ -118,7 +119,7 @@ class _Checker(NodeTransformer):
             self.facts.reads.add((node.name,))
             self.facts.names.setdefault(node.name, node.lineno)
         else:
-            if node.name in NAMES or node.name in FUNCTIONS:
+            if node.name in NAMES - REVIEW_NAMES or node.name in FUNCTIONS:
                 raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
             self.facts.assigned.add(node.name)
         return node

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from injector.pods.context import Object
+from injector.pods.context import Object, Request
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
@@ -28,6 +28,8 @@ class _Unset:
 
 #: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
 SETTERS: Final = ("pod", "namespace", "settings")
+#: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
+REVIEW_NAMES: Final = frozenset(("oldObject", "operation", "user", "request"))
 #: The default of a parameter that has none.
 UNSET: Final = _Unset()
 
@@ -69,11 +71,36 @@ class FileSpec:
 
 @dataclass(frozen=True, slots=True)
 class AppliesTo:
-    """The requests that a template is for, as in a rule of a webhook configuration."""
+    """The requests that a template is for, as in a rule of a webhook configuration, where nothing is `*`.
+
+    A resource may be a subresource: `pods/ephemeralcontainers`.
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules
+    """
 
     api_groups: tuple[str, ...] = ("",)
+    api_versions: tuple[str, ...] = ("v1",)
     resources: tuple[str, ...] = ("pods",)
     operations: tuple[str, ...] = ("CREATE",)
+
+    def covers(self, request: Request) -> bool:
+        """Whether a request is one of these."""
+        resource = f"{request.resource}/{request.sub_resource}" if request.sub_resource else request.resource
+        return (
+            request.group in self.api_groups
+            and request.version in self.api_versions
+            and resource in self.resources
+            and request.operation in self.operations
+        )
+
+    @property
+    def pods_created(self) -> bool:
+        """Whether the creation of a pod is one of these."""
+        return self.covers(Request())
+
+    @property
+    def only_pods(self) -> bool:
+        """Whether it is for nothing but pods, and what is below them."""
+        return self.api_groups == ("",) and all(r.partition("/")[0] == "pods" for r in self.resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +121,15 @@ class Template:
     applies_to: AppliesTo = field(default=AppliesTo(), compare=False)
     origin: str = field(default="", compare=False)  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+
+    @property
+    def why_not_injected(self) -> str:
+        """Why no pod can be given it by injection but only at a path; "" for a template that can be."""
+        if not self.applies_to.pods_created:
+            return f"it is for {', '.join(self.applies_to.resources)}"
+        names = {name for root in self.program.roots.values() for name in root.names}
+        seen = sorted(REVIEW_NAMES & names)
+        return f"it reads `{seen[0]}`, which differs from replica to replica" if seen else ""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

@@ -216,7 +216,7 @@ class App:
         self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
-        return about(self._settings.server, self.keeper, self.ports[1])
+        return about(self._settings, self.keeper, self.ports[1])
 
     # -- tasks --
 

@@ -104,6 +104,10 @@ class Mutate:
             return self._with_second_opinion(case, pod, namespace)
         return self._conclude(case, pod, namespace, injection, key, volatile)
 
+    def forget(self) -> None:
+        """Give no answer again that was given before: seals are made with another key now."""
+        self._cached_of = None
+
     # -- what may have to wait --
 
     async def _with_namespace(self, case: _Case) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from injector.pods.context import Object
+from injector.pods.context import Object, Request
 from injector.reasons import Effect, Reason
 from injector.telemetry import Cell, LogOutput, Metrics
 from injector.webhook.review import Review
@@ -27,6 +27,20 @@ class _Line(msgspec.Struct, frozen=True):
     generation: str
 
 
+class _ObjectLine(msgspec.Struct, frozen=True):
+    """The same about an object of any kind."""
+
+    path: str
+    namespace: str
+    resource: str
+    name: str
+    operation: str
+    reason: str
+    outcome: str
+    templates: tuple[str, ...]
+    generation: str
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """What all reviews with one answer have in common for logs and metrics."""
@@ -38,7 +52,7 @@ class Note:
 
 
 def pod_name(pod: Object) -> str:
-    """A pod's name, or `generateName*` when the API server has not made it up yet; at most 260 characters."""
+    """A pod's name (or another object's), or `generateName*` when the API server has not made it up yet; at most 260 characters."""
     metadata = pod.get("metadata")
     if not isinstance(metadata, dict):
         return ""
@@ -49,7 +63,7 @@ def pod_name(pod: Object) -> str:
 
 
 class Recorder:
-    """Writes and counts the reviews of one path (`mutate` or `validate`)."""
+    """Writes and counts the reviews of one path: `mutate`, `validate`, `advise`, or one of the settings' `paths`."""
 
     def __init__(self, path: str, metrics: Metrics, output: LogOutput) -> None:
         self.path = path
@@ -64,6 +78,23 @@ class Recorder:
             path=self.path,
             namespace=namespace[:64],
             pod=pod_name(pod),
+            reason=note.reason.label,
+            outcome=note.effect.value,
+            templates=note.templates,
+            generation=note.generation,
+        )
+        return b"," + _encode(line)[1:] + b"\n"
+
+    def object_line(self, note: Note, namespace: str, obj: Object, request: Request) -> bytes:
+        """The part of a review's log line about an object of any kind."""
+        below = f"/{request.sub_resource}" if request.sub_resource else ""
+        group = f".{request.group}" if request.group else ""
+        line = _ObjectLine(
+            path=self.path,
+            namespace=namespace[:64],
+            resource=f"{request.resource}{group}{below}"[:320],
+            name=pod_name(obj),
+            operation=request.operation[:16],
             reason=note.reason.label,
             outcome=note.effect.value,
             templates=note.templates,

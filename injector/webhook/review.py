@@ -26,10 +26,11 @@ _VERSIONS = {
 
 
 class GroupResource(msgspec.Struct, frozen=True, gc=False):
-    """Which kind of object is asked about, as the API names it: ("", "pods")."""
+    """Which kind of object is asked about, as the API names it: ("pods", "", "v1")."""
 
     resource: str
     group: str = ""
+    version: str = "v1"
 
 
 class ReviewRequest(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -99,7 +100,7 @@ def read_review(body: bytes) -> Review:
 
 
 def read_object(raw: bytes) -> Object:
-    """The object of a review as a plain dict, less `metadata.managedFields`: nobody looks at who set which field, and
+    """An object of a review as a plain dict, less `metadata.managedFields`: nobody looks at who set which field, and
     in a small pod that is half of all there is to decode.
 
     Raises ReviewError (HTTP 400) when it is missing, null, no object, not UTF-8 or nested too deeply.
@@ -136,7 +137,20 @@ def to_request(request: ReviewRequest) -> Request:
         group=request.resource.group,
         sub_resource=request.sub_resource or "",
         dry_run=bool(request.dry_run),
+        version=request.resource.version,
     )
+
+
+def read_request(body: bytes) -> Object:
+    """All of a review's request but its two objects, as a plain dict. Raises ReviewError as `read_review` does."""
+    read_review(body)
+    try:
+        request = _fields_decoder.decode(_fields_decoder.decode(body)["request"])
+        return {name: _value(value) for name, value in request.items() if name not in ("object", "oldObject")}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReviewError(f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise ReviewError("the body is nested too deeply") from None
 
 
 def answer_head(review: Review) -> bytes:

@@ -7,8 +7,6 @@ from functools import partial
 import structlog
 
 from injector.inject import guard, inject
-from injector.pods.seal import Seals
-from injector.settings import Server as ServerSettings
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
 from injector.webhook import parts
@@ -16,7 +14,9 @@ from injector.webhook.advise import Advise
 from injector.webhook.judge import Judge
 from injector.webhook.lookup import Lookup
 from injector.webhook.mutate import Mutate
+from injector.webhook.paths import AtPath
 from injector.webhook.record import Recorder
+from injector.webhook.seals import CertificateSeals
 from injector.webhook.server import Route
 from injector.webhook.troubles import Tell
 from injector.webhook.validate import Validate
@@ -31,7 +31,7 @@ def review_routes(
     output: LogOutput,
     logger: structlog.typing.FilteringBoundLogger,
     tell: Tell,
-    seals: Seals,
+    seals: CertificateSeals,
 ) -> dict[str, Route]:
     """The route for each path that the API server may post reviews to."""
     server = settings.server
@@ -42,19 +42,25 @@ def review_routes(
 
     judge = Judge(partial(inject, seals=seals), logger)
     mutate = Mutate(judge, snapshots, lookup, config_maps, recorder("mutate"), metrics, server.cache_bytes, tell)
+    seals.on_new_key = mutate.forget
     validate = Validate(Judge(partial(guard, seals=seals), logger), snapshots, lookup, recorder("validate"), tell)
     advise = Advise(snapshots, lookup, recorder("advise"), logger)
     return {
         **{path: Route("POST", mutate) for path in server.mutate_paths},
         **{path: Route("POST", validate) for path in server.validate_paths},
         **{path: Route("POST", advise) for path in server.advise_paths},
+        **{
+            path: Route("POST", AtPath(path, at, snapshots, lookup, recorder(path), logger))
+            for path, at in settings.paths.items()
+        },
     }
 
 
-def about(server: ServerSettings, snapshots: parts.Snapshots, metrics_port: int) -> bytes:
+def about(settings: Settings, snapshots: parts.Snapshots, metrics_port: int) -> bytes:
     """What `GET /` says."""
+    server = settings.server
     names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"
-    paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths)
+    paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths, *settings.paths)
     return (
         "sidecar-injector: puts sidecars into pods as they are created.\n\n"
         f"The API server posts reviews to {' '.join(paths)}.\n"

@@ -15,40 +15,51 @@ PERIOD_SECONDS = 300.0
 #: Seconds for which a sealed answer may be given again: with what a creation takes, it stays below a period.
 REUSE_SECONDS = 240.0
 _PURPOSE = b"sidecar-injector receipt\0"
-#: Keys that seals are verified with: replicas take a new certificate one after the other.
+#: Keys that are known: replicas take a new certificate one after the other, and one that starts knows only the new one.
 _KEYS = 2
 
 
 class CertificateSeals:
-    """`Seals` by the serving certificate's key; `use` it before anything is sealed. `clock` gives UNIX time."""
+    """`Seals` by the serving certificate's key; `use` it before anything is sealed. `clock` gives UNIX time.
+
+    A seal is by the last two keys, one of which every replica has, whichever certificate it has got so far.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._keys: tuple[bytes, ...] = ()
+        #: Called when what was sealed before is not all that it could be any more.
+        self.on_new_key: Callable[[], None] = lambda: None
 
     def use(self, key: bytes) -> None:
-        """Sign by this private key (PEM) from now on; what the one before has sealed still counts."""
+        """Sign by this private key (PEM) from now on, and by the one before."""
         derived = hashlib.sha256(_PURPOSE + b"".join(key.split())).digest()
-        self._keys = (derived, *(known for known in self._keys if known != derived))[:_KEYS]
+        keys = (derived, *(known for known in self._keys if known != derived))[:_KEYS]
+        if keys != self._keys:
+            self._keys = keys
+            self.on_new_key()
 
     def sign(self, namespace: str, text: str) -> str:
         """The seal for a text about a pod of this namespace; "" before there is a key."""
-        return _seal(self._keys[0], self._period(), namespace, text) if self._keys else ""
+        period = self._period()
+        macs = [_mac(key, period, namespace, text) for key in self._keys]
+        return f"{period}.{'.'.join(macs)}" if macs else ""
 
     def verify(self, namespace: str, text: str, seal: str) -> bool:
         """Whether this text was sealed for this namespace with one of the last keys, ten minutes ago at the most."""
-        period, _, _ = seal.partition(".")
+        period, *macs = seal.split(".", _KEYS)
         if not period.isascii() or not period.isdigit() or len(period) > 12:
             return False
         if abs(int(period) - self._period()) > 1:
             return False
-        given = seal.encode(errors="replace")
-        return any(hmac.compare_digest(_seal(key, int(period), namespace, text).encode(), given) for key in self._keys)
+        given = [mac.encode(errors="replace") for mac in macs]
+        mine = [_mac(key, int(period), namespace, text).encode() for key in self._keys]
+        return any(hmac.compare_digest(one, other) for one in mine for other in given)
 
     def _period(self) -> int:
         return int(self._clock() // PERIOD_SECONDS)
 
 
-def _seal(key: bytes, period: int, namespace: str, text: str) -> str:
+def _mac(key: bytes, period: int, namespace: str, text: str) -> str:
     message = "\0".join((namespace, str(period), text)).encode(errors="surrogatepass")
-    return f"{period}.{hmac.new(key, message, hashlib.sha256).hexdigest()[:32]}"
+    return hmac.new(key, message, hashlib.sha256).hexdigest()[:32]
