@@ -6,7 +6,7 @@ import base64
 import contextlib
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ from tests.cluster.processes import eventually, free_port
 from tests.cluster.server import InjectorServer
 
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+#: The same as RBAC rules name them.
+CONFIGURATIONS = tuple(f"{kind.lower()}s" for kind in KINDS)
 SECRET = "sidecar-injector-certificates"
 _numbers = itertools.count(1)
 
@@ -37,14 +39,22 @@ def everything_but(installation: str, *resources: str) -> list[Object]:
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch", "update"], **names},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]},
-        {
-            "apiGroups": [group],
-            "resources": [f"{kind.lower()}s" for kind in KINDS],
-            "resourceNames": [installation],
-            "verbs": ["get", "list", "watch", "patch"],
-        },
+        *(
+            {
+                "apiGroups": [group],
+                "resources": [configurations],
+                "resourceNames": [installation],
+                "verbs": ["get", "list", "watch", "patch"],
+            }
+            for configurations in CONFIGURATIONS
+        ),
     ]
     return [rule for rule in rules if not set(rule["resources"]) & set(resources)]
+
+
+def reading_only(rule: Object) -> Object:
+    """The same RBAC rule without a verb that changes anything."""
+    return {**rule, "verbs": [verb for verb in rule["verbs"] if verb in ("get", "list", "watch")]}
 
 
 class Install(Protocol):
@@ -103,6 +113,11 @@ class BuiltinInstallation:
 
     def configuration(self, kind: str) -> Object:
         return self.api.get(kind, self.name)
+
+    def generation(self, kind: str) -> int:
+        """How often one of the configurations was changed; writes that change nothing do not count."""
+        count: int = self.configuration(kind)["metadata"]["generation"]
+        return count
 
     def bundles(self) -> dict[str, bytes]:
         """The bundle of each entry of ours, PEM, by the entry's name."""
@@ -168,12 +183,13 @@ class BuiltinInstallation:
         leads: bool = True,
         wait: bool = True,
         behind: bool = True,
+        only_reads: Sequence[str] = (),
         drainSeconds: float = 0.5,
         **more: Any,
     ) -> InjectorServer:
         """Start a server; without `leads` it may not touch Leases. `behind` puts it behind the Service.
 
-        `more` are settings of certificates for this server alone.
+        `only_reads` are resources that it may not change. `more` are settings of certificates for this server alone.
         """
         folder = self.folder / f"server-{next(self._folders)}"
         folder.mkdir()
@@ -188,7 +204,9 @@ class BuiltinInstallation:
             "server": {"drainSeconds": drainSeconds},
             "certificates": certificates,
         }
-        kubeconfig = Path(user_with(self.control_plane, *everything_but(self.name, *(() if leads else ("leases",)))))
+        rules = everything_but(self.name, *(() if leads else ("leases",)))
+        allowed = [reading_only(rule) if set(rule["resources"]) & set(only_reads) else rule for rule in rules]
+        kubeconfig = Path(user_with(self.control_plane, *allowed))
         server = InjectorServer(
             self.control_plane,
             folder,

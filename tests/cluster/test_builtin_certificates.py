@@ -127,7 +127,7 @@ def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     assert "overwritten" not in one.log + two.log
     assert repairs(one) + repairs(two) == 0
     # made, and the next one; each a write to each configuration, and the dropping of old ones
-    assert installation.configuration(KINDS[0])["metadata"]["generation"] < 12
+    assert installation.generation(KINDS[0]) < 12
 
 
 def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(install: Install) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,8 +18,16 @@ import pytest
 from cryptography.x509 import Certificate
 
 from injector.cluster.held import Held
-from injector.cluster.issue import new_authority, pem_of, service_names, sign
-from tests.cluster.builtin import KINDS, SECRET, BuiltinInstallation, number, wait_in_order, wait_until_ready
+from injector.cluster.issue import new_authority, pem_of, read_certificates, service_names, sign
+from tests.cluster.builtin import (
+    CONFIGURATIONS,
+    KINDS,
+    SECRET,
+    BuiltinInstallation,
+    number,
+    wait_in_order,
+    wait_until_ready,
+)
 from tests.cluster.builtin_watch import Prober, Stream
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
@@ -99,32 +108,49 @@ def installation(
 
 @pytest.mark.parametrize("name", states(("x",)))
 def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: str) -> None:
+    leader: InjectorServer | None = None
+    with Stream(installation) as stream, Prober(installation) as prober:
+        put(installation, name)
+        try:
+            leader = complete(installation)
+        finally:
+            end_leaders(installation)
+    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert "Traceback" not in leader.log
+
+
+def put(installation: BuiltinInstallation, name: str) -> None:
+    """Put the state of this name there; what comes before it is served by then."""
     first, state = states(service_names("injector", installation.name, "cluster.local"))[name]
     assert first.serving
     served = first.serving.certificate.not_valid_after_utc.timestamp()
-    leader: InjectorServer | None = None
-    with Stream(installation) as stream, Prober(installation) as prober:
-        everybody = (*installation.held().bundle, *first.bundle)
-        for kind in KINDS:
-            installation.set_bundle(kind, pem_of(everybody))
-        installation.store(first)
-        eventually("it is served", lambda: all(served == end_of(server) for server in installation.servers[:2]))
-        for kind, bundle in zip(KINDS, state.bundles, strict=True):
-            installation.set_bundle(kind, pem_of(bundle))
-        if state.secret is None:
-            installation.api.delete("Secret", SECRET, installation.name)
-        else:
-            installation.store(state.secret)
-        try:
-            leader = installation.server(wait=False)
-            eventually("it leads", lambda: leader in installation.leaders(), 60)
-            eventually("it is done", lambda: done(installation), 60)
-            time.sleep(0.5)
-        finally:
-            if leader and leader.process:
-                leader.process.kill()
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
-    assert "Traceback" not in leader.log
+    everybody = (*installation.held().bundle, *first.bundle)
+    for kind in KINDS:
+        installation.set_bundle(kind, pem_of(everybody))
+    installation.store(first)
+    eventually("it is served", lambda: all(served == end_of(server) for server in installation.servers[:2]))
+    for kind, bundle in zip(KINDS, state.bundles, strict=True):
+        installation.set_bundle(kind, pem_of(bundle))
+    if state.secret is None:
+        installation.api.delete("Secret", SECRET, installation.name)
+    else:
+        installation.store(state.secret)
+
+
+def complete(installation: BuiltinInstallation) -> InjectorServer:
+    """Start a leader and wait until it has completed what is under way; it goes on."""
+    leader = installation.server(wait=False, behind=False)
+    eventually("it leads", lambda: leader in installation.leaders(), 60)
+    eventually("it is done", lambda: done(installation), 60)
+    time.sleep(0.5)
+    return leader
+
+
+def end_leaders(installation: BuiltinInstallation) -> None:
+    """Kill all but the two that answer the reviews."""
+    for server in installation.servers[2:]:
+        if server.process:
+            server.process.kill()
 
 
 def end_of(server: InjectorServer) -> float:
@@ -137,6 +163,88 @@ def done(installation: BuiltinInstallation) -> bool:
     held = installation.held()
     fresh = held.authority and "worn" not in str(held.authority.certificate.subject)
     return bool(fresh) and all("ended" not in str(one.subject) for one in held.bundle) and installation.in_order()
+
+
+# ------------------------------------------------------------------------------------------------ held, then killed
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is to be seen: whose the Secret's authorities are, and whose are in the bundles of the two configurations.
+
+    `new` is every authority that a leader has made.
+    """
+
+    signs: str
+    next: str
+    old: str
+    bundles: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Middle:
+    """A leader that begins from the state `begins` gets no further than `reached`.
+
+    It may only read `only_reads`, or waits so long before a new authority signs.
+    """
+
+    begins: str
+    reached: Picture
+    only_reads: tuple[str, ...] = ()
+    settle: float = 1
+
+
+MIDDLES = {
+    "authority made": Middle("before", Picture("worn", "new", "", ("worn", "worn")), CONFIGURATIONS),
+    "in one bundle": Middle("before", Picture("worn", "new", "", ("new worn", "worn")), CONFIGURATIONS[1:]),
+    "in both bundles": Middle("before", Picture("worn", "new", "", ("new worn", "new worn")), settle=600),
+    "authority used": Middle("before", Picture("new", "", "worn", ("new worn", "new worn"))),
+    "old one dropped": Middle(
+        "old one ended", Picture("upcoming", "", "", ("ended upcoming", "ended upcoming")), CONFIGURATIONS
+    ),
+    "old one out of one bundle": Middle(
+        "old one ended", Picture("upcoming", "", "", ("upcoming", "ended upcoming")), CONFIGURATIONS[1:]
+    ),
+    "Secret lost, authority made": Middle("Secret lost", Picture("", "new", "worn", ("worn", "worn")), CONFIGURATIONS),
+    "Secret lost, in one bundle": Middle(
+        "Secret lost", Picture("", "new", "worn", ("new worn", "worn")), CONFIGURATIONS[1:]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIDDLES)
+def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstallation, name: str) -> None:
+    """Held there by what it may not do, and killed; the next one completes the step and all that follow."""
+    middle = MIDDLES[name]
+    with Stream(installation) as stream, Prober(installation) as prober:
+        put(installation, middle.begins)
+        try:
+            leader = installation.server(
+                wait=False, behind=False, only_reads=middle.only_reads, settleSeconds=middle.settle
+            )
+            eventually("it is in the middle", lambda: picture(installation) == middle.reached, 60)
+            assert leader.process and leader.process.popen.poll() is None
+            leader.process.kill()
+            assert leader.process.popen.wait(10) == -signal.SIGKILL
+            assert picture(installation) == middle.reached
+            complete(installation)
+        finally:
+            end_leaders(installation)
+    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+
+
+def picture(installation: BuiltinInstallation) -> Picture:
+    """As it is now."""
+    held, bundles = installation.held(), installation.bundles()
+    required, _, guard = (whose(*read_certificates(bundles[entry])) for entry in installation.entries)
+    signs, upcoming = (whose(*([pair.certificate] if pair else [])) for pair in (held.authority, held.next))
+    return Picture(signs, upcoming, whose(*held.old), (required, guard))
+
+
+def whose(*authorities: Certificate) -> str:
+    """The names of the states' authorities, and `new` for others."""
+    names = (one.subject.rfc4514_string().removeprefix("CN=") for one in authorities)
+    return " ".join(sorted(name if name in ("worn", "upcoming", "ended") else "new" for name in names))
 
 
 # ------------------------------------------------------------------------------------------------ at any moment

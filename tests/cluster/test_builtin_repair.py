@@ -32,18 +32,31 @@ def test_a_bundle_that_somebody_overwrites_is_right_again_after_one_write(instal
     kind = KINDS[0]
     stranger = Authority("stranger").certificate
 
-    def generation() -> int:
-        count: int = installation.configuration(kind)["metadata"]["generation"]
-        return count
-
     for times, overwritten in enumerate((stranger, stranger + pem_of(held.bundle)), 1):
-        before = generation()
+        before = installation.generation(kind)
         installation.set_bundle(kind, overwritten)
         eventually("it is right again", installation.bundles_fit, 10)
-        assert settles(generation, 2)
-        assert generation() == before + 2, "theirs, and one of ours"
+        assert settles(lambda: installation.generation(kind), 2)
+        assert installation.generation(kind) == before + 2, "theirs, and one of ours"
         assert sum(repairs(server) for server in installation.servers) == times
     assert installation.api.create(pod("after"), installation.shop)["spec"]
+
+
+def test_two_that_lead_at_once_put_a_bundle_right_with_one_write(install: Install) -> None:
+    """Each with a Lease of its own: whoever is later finds another version of the configuration, and looks anew."""
+    installation = install()
+    installation.configure()
+    servers = [installation.server(lease=lease) for lease in ("one", "two")]
+    wait_in_order(installation)
+    assert installation.leaders() == servers
+    stranger = Authority("stranger").certificate
+    for times in range(1, 3):
+        before = installation.generation(KINDS[0])
+        installation.set_bundle(KINDS[0], stranger)
+        eventually("it is right again", installation.bundles_fit, 10)
+        assert settles(lambda: installation.generation(KINDS[0]), 2)
+        assert installation.generation(KINDS[0]) == before + 2, "somebody's, and one of the two's"
+        assert sum(repairs(server) for server in servers) == times
 
 
 def test_a_configuration_that_is_deleted_and_made_again(install: Install) -> None:
