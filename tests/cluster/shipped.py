@@ -1,0 +1,126 @@
+"""What is shipped, installed as people do: the chart with one of both Helms, or the manifest with kubectl.
+
+A process stands in for the Deployment's pods, with their arguments, environment, settings and service account; the
+pods are bound to the one node, where kwok says that they run. The Service has another port than 443, which only root
+may listen on.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+from tests.cluster.api import Object
+from tests.cluster.controlplane import NODE, ControlPlane
+from tests.cluster.processes import Process, eventually, free_port
+from tests.cluster.server import INJECTOR, PROJECT
+from tests.deploy.helm import CHART, NAME, ROOT, Helm
+
+_STRICT = {"pod-security.kubernetes.io/enforce": "restricted"}
+
+
+class Shipped:
+    """One installation in its default namespace; `how` is helm-3, helm-4 or kubectl."""
+
+    def __init__(self, control_plane: ControlPlane, how: str, folder: Path) -> None:
+        self.control_plane = control_plane
+        self.api = control_plane.api
+        self._how = how
+        self._folder = folder
+        self._port, self._metrics_port = free_port(), free_port()
+        self.process: Process | None = None
+
+    def prepare(self) -> None:
+        """What has to be there first: for Helm the namespace."""
+        if self._how != "kubectl":
+            where = {"metadata": {"name": NAME, "labels": _STRICT}}
+            self.api.create({"apiVersion": "v1", "kind": "Namespace", **where})
+            self.control_plane.wait_for_default_account(NAME)
+
+    def install(self) -> None:
+        """With the one command, and then the process."""
+        if self._how == "kubectl":
+            self.control_plane.kubectl("apply", "-f", "-", stdin=self._manifest())
+        else:
+            self._helm("install", NAME, CHART, "--set", f"service.port={self._port}")
+        self._start()
+
+    def restart(self) -> None:
+        """Another process in its place, which knows nothing of what that one did."""
+        assert self.process
+        self.process.stop()
+        self._start()
+
+    def upgrade(self) -> None:
+        """To three replicas, and another setting."""
+        if self._how == "kubectl":
+            manifest = self._manifest().replace("replicas: 2", "replicas: 3")
+            self.control_plane.kubectl("apply", "-f", "-", stdin=manifest)
+        else:
+            self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
+
+    def uninstall(self) -> None:
+        """As docs/installing.md says; the process goes on, as pods do for a while."""
+        if self._how == "kubectl":
+            webhooks = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
+            self.control_plane.kubectl("delete", webhooks, NAME)
+            words = ("delete", "--ignore-not-found", "--timeout=50s", "-f", "-")
+            self.control_plane.kubectl(*words, stdin=self._manifest())
+        else:
+            self._helm("uninstall", NAME)
+
+    def bind(self) -> list[Object]:
+        """The pods that the Deployment wants, all on the node."""
+
+        def bound() -> list[Object]:
+            wanted = self.api.get("Deployment", NAME, NAME)["spec"]["replicas"]
+            for found in self.api.list("Pod", NAME, fieldSelector="spec.nodeName="):
+                name = found["metadata"]["name"]
+                target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+                binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+                self.api.call("POST", f"/api/v1/namespaces/{NAME}/pods/{name}/binding", binding)
+            found = self.api.list("Pod", NAME)
+            return found if len(found) == wanted else []
+
+        return eventually("the Deployment's pods are bound", bound)
+
+    def check(self) -> dict[str, str]:
+        """What `injector check --wait` says, and is not good: check and text."""
+        words = ["check", "--wait", "60", "--output", "json", "--kubeconfig", str(self.control_plane.kubeconfig)]
+        done = subprocess.run([*INJECTOR, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert done.stdout, done.stderr
+        lines = [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]
+        assert len(lines) > 20
+        return {line["check"]: line["text"] for line in lines if line["result"] != "good"}
+
+    def _start(self) -> None:
+        stood_for = self.bind()[0]
+        container = stood_for["spec"]["containers"][0]
+        mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+        assert mounts.pop("settings") == "/settings"
+        account = self.control_plane.kubeconfig_for_service_account(NAME, stood_for["spec"]["serviceAccountName"])
+        env = {"KUBECONFIG": str(account)}
+        for variable in container["env"]:
+            if "value" in variable:
+                env[variable["name"]] = variable["value"].replace("/settings/", f"{self._folder}/")
+            else:
+                section, _, field = variable["valueFrom"]["fieldRef"]["fieldPath"].partition(".")
+                env[variable["name"]] = stood_for[section][field]
+        text = self.api.get("ConfigMap", NAME, NAME)["data"]["settings.yaml"]
+        (self._folder / "settings.yaml").write_text(text)
+        address = self.api.get("Service", NAME, NAME)["spec"]["clusterIP"]
+        ports = [f"--address={address}", f"--port={self._port}", f"--metrics-port={self._metrics_port}"]
+        command = [sys.executable, "-m", "injector", *container["args"], *ports]
+        process = self.process = Process(command, self._folder / "server.log", env, PROJECT)
+        ready = f"http://{address}:{self._metrics_port}{container['readinessProbe']['httpGet']['path']}"
+        process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 60)
+
+    def _manifest(self) -> str:
+        text = (ROOT / "deploy" / "install.yaml").read_text()
+        return text.replace("port: 443", f"port: {self._port}")
+
+    def _helm(self, verb: str, *words: str | Path) -> None:
+        Helm(int(self._how[-1]), self.control_plane.kubeconfig).run(verb, *words, "--namespace", NAME)
