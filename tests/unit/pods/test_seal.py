@@ -217,3 +217,58 @@ def test_without_a_key_there_are_no_seals() -> None:
     receipt = read_receipt(inject(pod(), SHOP, OLD, seals=without).pod, SETTINGS)
     assert receipt.seal == ""
     assert not without.verify("shop", "text", without.sign("shop", "text"))
+
+
+def with_app(overlay: str) -> tuple[Snapshot, Snapshot]:
+    """Two snapshots whose templates say this of the app's containers as well, with two images of the sidecar."""
+
+    def one(image: str) -> Snapshot:
+        text = f"spec:\n  containers:\n  - {{name: proxy, image: '{image}'}}\n  - {{name: '*', {overlay}}}\n"
+        sources = {"template.yaml": "description: A proxy.\n", "overlay.yaml.j2": text}
+        return build_snapshot(SETTINGS, {"proxy": sources}, Cluster(), trial=False)
+
+    return one("registry.example/proxy:1"), one("registry.example/proxy:2")
+
+
+@pytest.mark.parametrize(
+    ("overlay", "filled"),
+    [
+        ("resources: {requests: {cpu: 0.5}}", {"resources": {"requests": {"cpu": "500m"}}}),
+        ("resources: {limits: {memory: 1024Mi}}", {"resources": {"limits": {"memory": "1Gi"}}}),
+        ("stdin: false", {"stdin": None}),
+        ("livenessProbe: {httpGet: {port: 80}}",
+         {"livenessProbe": {"httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}, "periodSeconds": 10}}),
+    ],
+)  # fmt: skip
+def test_what_kubernetes_writes_in_its_own_way_breaks_no_seal(overlay: str, filled: dict[str, Any]) -> None:
+    before, after = with_app(overlay)
+    injected = copy.deepcopy(inject(pod(), SHOP, before, seals=seals()).pod)
+    injected["spec"]["containers"][0].update(filled)
+    assert guard(injected, SHOP, after, seals=seals()).allowed
+
+
+def test_a_seal_is_for_what_was_put_in_the_place_of_the_pod_s_own() -> None:
+    before, after = with_app("imagePullPolicy: !replace Always, livenessProbe: !replace {exec: {command: [ask]}}")
+    own = pod()
+    own["spec"]["containers"][0].update(imagePullPolicy="Never", livenessProbe={"httpGet": {"port": 80}})
+    injected = inject(own, SHOP, before, seals=seals()).pod
+    assert guard(injected, SHOP, after, seals=seals()).allowed
+    for field, value in (("imagePullPolicy", "Never"), ("livenessProbe", {"exec": {"command": ["true"]}})):
+        changed = copy.deepcopy(injected)
+        changed["spec"]["containers"][0][field] = value
+        assert not guard(changed, SHOP, after, seals=seals()).allowed
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((b"old",), (b"old", b"new")),  # the one has the new certificate, the other has not yet
+        ((b"old", b"new"), (b"new",)),  # a replica that was started since then
+    ],
+)
+def test_replicas_that_take_a_new_certificate_one_after_the_other(
+    one: tuple[bytes, ...], other: tuple[bytes, ...]
+) -> None:
+    for mine, theirs in ((one, other), (other, one)):
+        injected = inject(pod(), SHOP, OLD, seals=seals(*mine)).pod
+        assert guard(injected, SHOP, NEW, seals=seals(*theirs)).allowed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
+import re
 import ssl
 import threading
 import warnings
@@ -146,3 +148,23 @@ def test_a_pipe_in_place_of_the_certificate_blocks_nothing(tmp_path: Path) -> No
     certificate.unlink()
     make_certificate(tmp_path)
     assert watcher.check() and len(used) == 1
+
+
+def test_after_a_new_certificate_no_answer_is_given_again(loop: Loop, tmp_path: Path) -> None:
+    """A replica that starts now knows the new key alone: what is sealed from now on has to be sealed with that too."""
+    mount = Mount(tmp_path / "mount")
+    mount.swap()
+    app = Served(loop, tmp_path, mounted=tmp_path / "mount").ready()
+
+    def seal() -> str:
+        with Client(app.port) as client:
+            response = client.ask(to_bytes(review(pod()))).json["response"]
+        [receipt] = re.findall(rb'\\"seal\\":\\"([^"\\]+)', base64.b64decode(response["patch"]))
+        return receipt.decode()
+
+    old = seal()
+    assert seal() == old
+    mount.swap()
+    app.until(lambda: len(app.lines("certificate-swapped")) == 1)
+    assert len(seal().split(".")) == len(old.split(".")) + 1
+    assert [line["cached"] for line in app.lines("review")] == [False, True, False]
