@@ -11,21 +11,30 @@ import itertools
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-
-from tests.cluster.server import InjectorServer
+from typing import Protocol
 
 #: Seconds between two looks at readiness; kubelet and the endpoints controller need longer together.
 _LOOK = 0.25
 
 
+class Server(Protocol):
+    """What stands behind a Service: where it listens, and the status that its plain port answers at a path."""
+
+    address: str
+    port: int
+
+    def status(self, path: str) -> int: ...
+
+
 class Balancer:
     """Listens on `address`:`port` in a thread of its own. `servers` may be changed at any time."""
 
-    def __init__(self, address: str, port: int, servers: Sequence[InjectorServer]) -> None:
+    def __init__(self, address: str, port: int, servers: Sequence[Server]) -> None:
         self.servers = tuple(servers)
         #: Connections that each server was given, by its port.
         self.given: dict[int, int] = {}
         self._ready: tuple[int, ...] = ()
+        self._addresses: tuple[tuple[str, int], ...] = ()
         self._where = (address, port)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -62,22 +71,23 @@ class Balancer:
             await self._look()
 
     async def _look(self) -> None:
-        ready = [server.port for server in self.servers if await asyncio.to_thread(_is_ready, server)]
-        self._ready = tuple(ready)
+        ready = [server for server in self.servers if await asyncio.to_thread(_is_ready, server)]
+        self._ready = tuple(server.port for server in ready)
+        self._addresses = tuple((server.address, server.port) for server in ready)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        ready = self._ready
+        ready = self._addresses
         if not ready:
             writer.transport.abort()
             return
-        port = ready[next(self._turn) % len(ready)]
+        host, port = ready[next(self._turn) % len(ready)]
         self.given[port] = self.given.get(port, 0) + 1
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+            far_reader, far_writer = await asyncio.open_connection(host, port)
         except OSError:
             writer.transport.abort()
             return
@@ -100,7 +110,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-def _is_ready(server: InjectorServer) -> bool:
+def _is_ready(server: Server) -> bool:
     try:
         return server.status("/readyz") == 200
     except OSError:

@@ -42,6 +42,7 @@ class InjectorServer:
     ) -> None:
         self.control_plane = control_plane
         self.folder = folder
+        self.address = "127.0.0.1"
         self.port = free_port()
         self.metrics_port = free_port()
         self.authority = Authority("test-webhook")
