@@ -6,8 +6,7 @@ RFC 5280 is what fills the extensions. Keys are P-256 (half the cost of RSA in a
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +21,12 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 CLOCK_SKEW = timedelta(minutes=5)
 
 _PEM = serialization.Encoding.PEM
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_BEGIN, _END = (b"-----%s CERTIFICATE-----" % word for word in (b"BEGIN", b"END"))
+#: The curves that API servers know in a certificate and in TLS (Go's crypto/tls).
+_CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+_RSA_BITS = range(2048, 4097)
+#: Bytes of a key's PEM; to check the numbers of a larger one takes seconds.
+_KEY_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +89,18 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     found = read_certificates(certificate)
     if not found:
         raise ValueError("the certificate is not PEM")
+    if len(key) > _KEY_BYTES:
+        raise ValueError(f"the key has more than {_KEY_BYTES} bytes")
     try:
         private = serialization.load_pem_private_key(key, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError("the key is not PEM, or encrypted") from None
-    if not isinstance(private, PrivateKey):
-        raise ValueError("the key is neither P-256 nor RSA")
+    if isinstance(private, ec.EllipticCurvePrivateKey):
+        known = isinstance(private.curve, _CURVES)
+    else:
+        known = isinstance(private, rsa.RSAPrivateKey) and private.key_size in _RSA_BITS
+    if not isinstance(private, PrivateKey) or not known:
+        raise ValueError("the key is neither of P-256, P-384 or P-521 nor RSA with 2048 to 4096 bits")
     if private.public_key() != found[0].public_key():
         raise ValueError("the key is that of another certificate")
     return Pair(found[0], private)
@@ -99,7 +109,7 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
 def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     """The certificates in a PEM text, in their order; what cannot be read is left out."""
     found = []
-    for block in _BLOCK.findall(pem):
+    for block in _blocks(pem):
         try:
             certificate = x509.load_pem_x509_certificate(block)
             certificate.public_key()
@@ -109,13 +119,27 @@ def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     return tuple(found)
 
 
+def _blocks(pem: bytes) -> Iterator[bytes]:
+    """Each text up to an end, from the last beginning before it; in one pass."""
+    begin = pem.find(_BEGIN)
+    while begin >= 0 and (end := pem.find(_END, begin)) >= 0:
+        yield pem[pem.rfind(_BEGIN, begin, end) : end + len(_END)]
+        begin = pem.find(_BEGIN, end)
+
+
 def pem_of(certificates: Iterable[x509.Certificate]) -> bytes:
     """Certificates as one PEM text."""
     return b"".join(certificate.public_bytes(_PEM) for certificate in certificates)
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether it may sign other certificates (RFC 5280, 4.2.1.9)."""
+    """Whether it may sign other certificates (RFC 5280, 4.2.1.9), with a key that API servers know.
+
+    They refuse a bundle with one that they do not know.
+    """
+    key = certificate.public_key()
+    if isinstance(key, ec.EllipticCurvePublicKey) and not isinstance(key.curve, _CURVES):
+        return False
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except (x509.ExtensionNotFound, ValueError):

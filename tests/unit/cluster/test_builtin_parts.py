@@ -7,13 +7,15 @@ import datetime
 import socket
 import ssl
 import threading
+import time
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
+from injector.cluster.held import read_held
 from injector.cluster.issue import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.cluster.patience import Patience
 from injector.errors import SettingsError
@@ -145,7 +147,8 @@ def test_pairs_that_are_none_say_why() -> None:
     for wrong, why in (
         ((b"", key), "the certificate is not PEM"),
         ((certificate, b""), "the key is not PEM, or encrypted"),
-        ((certificate, unknown), "the key is neither P-256 nor RSA"),
+        ((certificate, unknown), "the key is neither of P-256, P-384 or P-521 nor RSA"),
+        ((certificate, b"x" * 4097), "the key has more than 4096 bytes"),
         ((certificate, TWO.key_pem), "the key is that of another certificate"),
     ):
         with pytest.raises(ValueError, match=why):
@@ -154,8 +157,45 @@ def test_pairs_that_are_none_say_why() -> None:
 
 def test_certificates_are_read_one_by_one() -> None:
     text = b"x\n" + pem_of([ONE.certificate]) + pem_of([TWO.certificate])[:90] + pem_of([TWO.certificate])
-    assert ONE.certificate in read_certificates(text)
+    assert read_certificates(text) == (ONE.certificate, TWO.certificate)
     assert read_certificates(b"") == ()
+
+
+def test_beginnings_without_an_end_cost_no_time() -> None:
+    """As much as a Secret or a webhook configuration can hold: it is read in the loop that answers reviews."""
+    text = b"-----BEGIN CERTIFICATE-----\n" * 37_000
+    begin = time.perf_counter()
+    assert read_certificates(text + pem_of([ONE.certificate]) + text) == (ONE.certificate,)
+    assert time.perf_counter() - begin < 2
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ec.generate_private_key(ec.SECP256K1()),
+        ec.generate_private_key(ec.SECP224R1()),
+        rsa.generate_private_key(public_exponent=65537, key_size=1024),
+    ],
+    ids=["secp256k1", "secp224r1", "rsa-1024"],
+)
+def test_keys_that_api_servers_do_not_know_or_trust_are_damage(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSL would serve the curves: but a bundle with such an authority is refused, so it would stay for ever."""
+    monkeypatch.setattr("injector.cluster.issue.new_key", lambda _use_rsa=False: key)
+    authority = new_authority("odd", NOW, NOW + DAY)
+    server = sign(authority, ["injector.sidecars.svc"], NOW, NOW + DAY)
+    monkeypatch.undo()
+    held = read_held(
+        {
+            "tls.crt": server.certificate_pem,
+            "tls.key": server.key_pem,
+            "ca.crt": authority.certificate_pem,
+            "ca.key": authority.key_pem,
+        }
+    )
+    assert (held.serving, held.authority) == (None, None)
+    assert len(held.faults) == 2
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        assert held.bundle == ()
 
 
 def test_a_pair_in_memory_is_served() -> None:
