@@ -56,7 +56,7 @@ class Reason(Enum):
     NAMESPACE_REQUIRED = ("namespace-required", "the namespace's label says required", Effect.INJECT, Effect.INJECT)
     POD_NOT_OPTED_IN = (
         "pod-not-opted-in",
-        "the settings want the pod's own yes, and it has none",
+        "the settings want the pod to ask for it, and it does not",
         Effect.SKIP,
         Effect.INJECT,
     )

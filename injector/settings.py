@@ -20,9 +20,12 @@ LabelSelector = dict[str, Any]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 #: A duration that is at least a second.
 Seconds = Annotated[float, msgspec.Meta(ge=1)]
-#: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
+#: What is behind the slash of an annotation's key, or all of a key without one.
+#: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/#syntax-and-character-set
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
 _SLUG = 60
+#: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
 _PREFIX = re.compile(r"(?=.{1,180}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
@@ -96,8 +99,9 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     namespace_label: NamespaceLabel = NamespaceLabel()
     yes_values: tuple[str, ...] = ("true", "yes", "y", "on", "enabled")
     no_values: tuple[str, ...] = ("false", "no", "n", "off", "disabled")
-    #: `inject`: a labelled namespace is enough. `skip`: the pod must say yes as well.
-    pod_default: Literal["inject", "skip"] = "inject"
+    #: `inject`: a labelled namespace is enough. `skip`: the pod must say yes as well. `named`: the same, and a pod that
+    #: names its templates says yes by that.
+    pod_default: Literal["inject", "skip", "named"] = "inject"
     ignored_namespaces: tuple[str, ...] = ("kube-system", "kube-public", "kube-node-lease")
     #: Pods that are never injected unless their namespace is `required`.
     never_selector: LabelSelector | None = None
@@ -105,6 +109,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     always_selector: LabelSelector | None = None
     #: Pods that even a `required` namespace lets through as they are.
     exempt_selector: LabelSelector | None = None
+    #: The annotation that names templates; "" for `templates` behind the prefix.
+    named_by: str = msgspec.field(default="", name="templatesKey")
     #: Templates for a pod when nobody names one and no template's selector matches.
     templates: tuple[str, ...] = ("envoy",)
     #: Defaults of parameters: template, parameter, value.
@@ -124,7 +130,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     @property
     def templates_key(self) -> str:
         """The annotation that names templates, in order."""
-        return f"{self.prefix}/templates"
+        return self.named_by or f"{self.prefix}/templates"
 
     @property
     def status_key(self) -> str:
@@ -173,6 +179,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         raise SettingsError(f"{source}: {_words(*_at_path(document, str(error)))}") from None
     if not _PREFIX.match(settings.prefix):
         raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
+    _check_templates_key(settings, source)
     clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
     if clash:
         raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")
@@ -187,6 +194,20 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         yes_values=tuple(v.lower() for v in settings.yes_values),
         no_values=tuple(v.lower() for v in settings.no_values),
     )
+
+
+def _check_templates_key(settings: Settings, source: str) -> None:
+    key = settings.named_by
+    prefix, slash, name = key.rpartition("/")
+    where = f"{source}: templatesKey"
+    if not key:
+        return
+    if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
+        raise SettingsError(f"{where} is no key of an annotation such as {settings.prefix}/request")
+    if key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
+        raise SettingsError(f"{where}: {key} has a meaning already; choose another")
+    if prefix.endswith(f".{settings.prefix}"):
+        raise SettingsError(f"{where}: {prefix}/... are parameters of a template; choose another")
 
 
 def entry_slug(path: str) -> str:

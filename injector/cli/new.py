@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.scaffold import STARTER, ScaffoldError, legal_name, scaffold
+from injector.authoring.scaffold import STARTER, ScaffoldError, scaffold
 from injector.authoring.scaffold.goldens import write_goldens
 from injector.cli.sources import template_folder
 from injector.errors import DocumentError
 from injector.templates.load import find_gallery, gallery_path
-from injector.templates.spelling import shortened
+from injector.templates.spelling import legal_name, shortened
 
 _GALLERY = list(find_gallery(gallery_path()))
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")

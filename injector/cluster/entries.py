@@ -149,9 +149,14 @@ def _does_not_say_no(settings: Settings) -> list[Entry]:
 
 
 def _asks_for_it(settings: Settings) -> Entry:
-    """The pod says yes, or `alwaysSelector` selects it; other pods of unlabelled namespaces cause no call."""
+    """The pod says yes, or `alwaysSelector` selects it; other pods of unlabelled namespaces cause no call.
+
+    With `podDefault: named` a pod says yes by naming its templates.
+    """
     yes = words(settings.yes_values)
     says_yes = [f"{in_any_case(where, settings.inject_key)} in {yes}" for where in ("annotations", "labels")]
+    if settings.pod_default == "named":
+        says_yes.append(f"{in_any_case('annotations', settings.templates_key)} != ''")
     if settings.always_selector is None:
         return {"name": "annotation-or-label-says-yes", "expression": " || ".join(says_yes)}
     always = selected(settings.always_selector)

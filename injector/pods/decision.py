@@ -128,12 +128,19 @@ def _says_no(s: _Subject) -> tuple[bool, tuple[str, ...]]:
 
 
 def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
-    return s.said(s.settings.yes_values, "yes")
+    fits, saw = s.said(s.settings.yes_values, "yes")
+    if fits or s.settings.pod_default != "named":
+        return fits, saw
+    key = s.settings.templates_key
+    named = s.annotations.get(key, "").strip(" ,")
+    if named:
+        return True, ("annotation {}: {!r}, with podDefault: named", key, named)
+    return False, (f"{saw[0]}, and no {{}}", *saw[1:], key)
 
 
 def _not_opted_in(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     ours = s.label in (s.settings.namespace_label.enabled, s.settings.namespace_label.required)
-    return ours and s.settings.pod_default == "skip", ("settings say podDefault: {}", s.settings.pod_default)
+    return ours and s.settings.pod_default != "inject", ("settings say podDefault: {}", s.settings.pod_default)
 
 
 #: The table. Order is the contract; each line is a reason and how to tell that it fits.

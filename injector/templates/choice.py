@@ -14,7 +14,7 @@ from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.catalog import Catalog
-from injector.templates.spelling import hint, shortened
+from injector.templates.spelling import hint, shortened, template_name
 from injector.templates.template import Template
 
 
@@ -27,8 +27,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def names_in(value: str) -> list[str]:
-    """The names of a comma-separated list, in order, each once."""
-    return list(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    """The templates of a comma-separated list of names, in order, each once."""
+    return list(dict.fromkeys(template_name(name.strip()) for name in value.split(",") if name.strip()))
 
 
 def choose(
@@ -82,14 +82,17 @@ def misspelt(
     Others are left alone: the prefix may be that of another injector, which knows more of them.
     """
     start = f"{settings.prefix}/"
+    asked = (settings.inject_key, settings.templates_key)
+    known = (*asked, settings.status_key, settings.reason_key, settings.receipt_key)
+    written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
     for key in entries:
         name = key[len(start) :]
-        if not key.startswith(start) or name in ("inject", "templates", "status", "reason", "receipt"):
+        if not key.startswith(start) or key in known:
             continue
         owner = next((t.name for t in templates if name in t.parameters), None)
         near = f"{owner}.{start}{name}" if owner else None
-        if near is None and (words := get_close_matches(name[:40].lower(), ("inject", "templates"), n=1, cutoff=0.75)):
-            near = start + words[0]
+        if near is None and (words := get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)):
+            near = written[words[0]]
         if near is not None:
             yield f"{what} {key[:80]} is not counted; did you mean {near}?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -24,6 +25,20 @@ def hint(name: str, known: Iterable[str], what: str = "there are") -> str:
     if near is not None:
         return f"; did you mean {near}?"
     return f"; {what}: {', '.join(names)}" if names else f"; {what} none"
+
+
+def legal_name(name: str) -> str:
+    """The nearest name that a template may have; empty where nothing is left of it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].rstrip("-")
+
+
+def template_name(name: str) -> str:
+    """The template that a name stands for: `php:1.2` for `php-1-2`, `PHP` and `php:latest` for `php`.
+
+    Other injectors call their configs `name` or `name:version`, of which `latest` is the default.
+    """
+    base, _, version = name.partition(":")
+    return legal_name(base if version.strip().lower() in ("", "latest") else name) or name
 
 
 def cut(message: str, length: int = 500) -> str:

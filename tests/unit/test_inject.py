@@ -44,6 +44,9 @@ _BATCH = {"never_selector": {"matchLabels": {"app": "web"}}}
 _ALWAYS = {"always_selector": {"matchLabels": {"app": "web"}}}
 _EXEMPT = {"exempt_selector": {"matchLabels": {"app": "web"}}}
 _SKIP = {"pod_default": "skip"}
+#: The annotation by which pods name templates, as another injector has it.
+REQUEST = "injector.example.com/request"
+_NAMED = {"pod_default": "named", "named_by": REQUEST}
 
 #: Labels of the namespace, annotations of the pod, settings; the reason that decides, and whether it is injected.
 DECISIONS: list[tuple[str, dict[str, str], dict[str, Any], Reason, bool]] = [
@@ -67,6 +70,16 @@ DECISIONS: list[tuple[str, dict[str, str], dict[str, Any], Reason, bool]] = [
     ("enabled", {INJECT: "on"}, _SKIP, Reason.POD_OPTED_IN, True),
     ("required", {}, _SKIP, Reason.NAMESPACE_REQUIRED, True),
     ("unlabelled", {}, _SKIP, Reason.NOT_REQUESTED, False),
+    ("enabled", {}, _NAMED, Reason.POD_NOT_OPTED_IN, False),
+    ("enabled", {REQUEST: "logger"}, _NAMED, Reason.POD_OPTED_IN, True),
+    ("enabled", {INJECT: "no", REQUEST: "logger"}, _NAMED, Reason.POD_OPTED_OUT, False),
+    ("enabled", {INJECT: "yes"}, _NAMED, Reason.POD_OPTED_IN, True),
+    ("enabled", {REQUEST: " , "}, _NAMED, Reason.POD_NOT_OPTED_IN, False),
+    ("required", {}, _NAMED, Reason.NAMESPACE_REQUIRED, True),
+    ("disabled", {REQUEST: "logger"}, _NAMED, Reason.NAMESPACE_DISABLED, False),
+    ("unlabelled", {REQUEST: "logger"}, _NAMED, Reason.POD_OPTED_IN, True),
+    ("unlabelled", {}, _NAMED, Reason.NOT_REQUESTED, False),
+    ("enabled", {REQUEST: "logger"}, {**_SKIP, "named_by": REQUEST}, Reason.POD_NOT_OPTED_IN, False),
     ("enabled", {}, _EXEMPT, Reason.EXEMPT, False),
     ("required", {INJECT: "yes"}, _EXEMPT, Reason.EXEMPT, False),
     ("required", {MIRROR_ANNOTATION: "x"}, {}, Reason.MIRROR_POD, False),
@@ -92,6 +105,28 @@ def test_decisions(
         assert (result.reason, result.effect, result.patch) == (reason, Effect.SKIP, ())
         assert result.pod is pod
         assert result.message == reason.sentence
+
+
+@pytest.mark.parametrize(
+    "asked", ["Logger", "logger:", "logger:latest", "LOGGER:Latest", "logger,Logger:latest", "_logger"]
+)
+def test_names_as_another_injector_s_configs_have_them(asked: str) -> None:
+    current = snapshot("logger", named_by=REQUEST)
+    for namespace in (ENABLED, REQUIRED):
+        result = inject(web({REQUEST: asked}), namespace, current)
+        assert (result.reason, [name for name, _ in result.templates]) == (Reason.INJECTED, ["logger"])
+
+
+def test_a_version_is_a_part_of_the_name() -> None:
+    result = inject(web({REQUEST: "logger:1.2"}), ENABLED, snapshot("logger", named_by=REQUEST))
+    assert result.reason is Reason.UNKNOWN_TEMPLATE
+    assert 'no template "logger-1-2"' in result.message
+
+
+def test_the_usual_annotation_is_not_counted_where_the_settings_have_another() -> None:
+    result = inject(web({"sidecar.injector/templates": "nope"}), ENABLED, snapshot("logger", named_by=REQUEST))
+    assert result.reason is Reason.INJECTED
+    assert f"pod annotation sidecar.injector/templates is not counted; did you mean {REQUEST}?" in result.warnings
 
 
 @pytest.mark.parametrize("value", ["true", "TRUE", "Yes", "y", "On", " enabled ", "ENABLED"])

@@ -20,7 +20,17 @@ from injector.settings import parse_settings
         ("yesValues: [true]", "yesValues[0] has to be a string, and is a boolean"),
         ("server: {port: '1'}", "server.port has to be a whole number, and is a string"),
         ("server: {port: 99999}", "server.port: Expected `int` <= 65535"),
-        ("podDefault: Skip", "podDefault has to be inject or skip"),
+        ("podDefault: Skip", "podDefault has to be inject or skip or named"),
+        ("templatesKey: a/b/c", "templatesKey is no key of an annotation such as sidecar.injector/request"),
+        ("templatesKey: -x", "templatesKey is no key of an annotation such as sidecar.injector/request"),
+        (
+            "{prefix: x.org, templatesKey: x.org/inject}",
+            "templatesKey: x.org/inject has a meaning already; choose another",
+        ),
+        (
+            "{prefix: x.org, templatesKey: envoy.x.org/image}",
+            "templatesKey: envoy.x.org/... are parameters of a template; choose another",
+        ),
         ("5", "the file has to be a mapping, and is a whole number"),
     ],
 )

@@ -111,6 +111,10 @@ matchExpressions:
 {{- range list "annotations" "labels" -}}
 {{- $parts = append $parts (printf "%s in %s" (include "injector.cel.inAnyCase" (list . $key)) (include "injector.lowerWords" $.Values.settings.yesValues)) -}}
 {{- end -}}
+{{- if eq (toString $.Values.settings.podDefault) "named" -}}
+{{- $named := $.Values.settings.templatesKey | default (printf "%s/templates" $.Values.settings.prefix) -}}
+{{- $parts = append $parts (printf "%s != ''" (include "injector.cel.inAnyCase" (list "annotations" $named))) -}}
+{{- end -}}
 {{- $always := $.Values.settings.alwaysSelector -}}
 {{- if kindIs "map" $always -}}
 {{- $parts = append $parts (printf "(%s)" (include "injector.cel.selected" $always)) -}}

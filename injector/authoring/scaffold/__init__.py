@@ -27,11 +27,6 @@ class ScaffoldError(InjectorError):
     """No template can be started so: the name is none, or what it is to be made from cannot be copied."""
 
 
-def legal_name(name: str) -> str:
-    """The nearest name that a template may have; empty where nothing is left of it."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].rstrip("-")
-
-
 def scaffold(name: str, original: Path) -> dict[str, str]:
     """The files of a new template by their path within its folder: a copy of another's under this name.
 

@@ -20,13 +20,17 @@ HELP: Final = {
     "namespaceLabel.disabled": "its value for: never",
     "yesValues": "values of a pod's `inject` that mean yes, in any case",
     "noValues": "values that mean no; no value can be in both lists",
-    "podDefault": "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well",
+    "podDefault": (
+        "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well. `named`: the "
+        "same, and a pod that names its templates says yes by that, wherever it is"
+    ),
     "ignoredNamespaces": "namespaces that are left alone, whatever their label; the injector's own is added",
     "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
     "alwaysSelector": (
         "label selector of pods that are injected wherever they are, unless they or their namespace say no"
     ),
     "exemptSelector": "label selector of pods that even a `required` namespace lets through as they are",
+    "templatesKey": "the annotation that names templates, of pods and namespaces; empty: `templates` behind the prefix",
     "templates": "templates for a pod when nobody names one and no template's own selector matches",
     "parameters": "values of parameters: template, parameter, value; annotations count before them",
     "nativeSidecars": (

@@ -120,7 +120,9 @@ def _untouched(scene: Scene, namespace: Object, pod: Object) -> Verdict:
 def plain_pod(settings: Settings) -> Object:
     """A pod that every namespace takes, under Pod Security `restricted` and with a quota too. It is never run."""
     yes = (
-        {settings.inject_key: settings.yes_values[0]} if settings.pod_default == "skip" and settings.yes_values else {}
+        {settings.inject_key: settings.yes_values[0]}
+        if settings.pod_default != "inject" and settings.yes_values
+        else {}
     )
     small = {"cpu": "1m", "memory": "1Mi"}
     container = {
