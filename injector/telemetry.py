@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -21,6 +21,8 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
+
+from injector.reasons import Effect, Reason
 
 #: Content type of `Metrics.exposition()`: the Prometheus text format.
 EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,11 +42,21 @@ class Cell:
 
 
 class Numbers:
-    """A metric: one cell for each combination of its labels' values. `kind` is `counter` or `gauge`."""
+    """A metric: one cell for each combination of its labels' values. `kind` is `counter` or `gauge`.
 
-    def __init__(self, name: str, about: str, labels: tuple[str, ...] = (), kind: str = "counter") -> None:
+    The `known` ones are there from the start: to Prometheus a counter that appears with a 1 has not increased.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        labels: tuple[str, ...] = (),
+        kind: str = "counter",
+        known: Iterable[tuple[str, ...]] = (),
+    ) -> None:
         self.name, self.about, self.labels, self.kind = name, about, labels, kind
-        self._cells: dict[tuple[str, ...], Cell] = {}
+        self._cells: dict[tuple[str, ...], Cell] = {values: Cell() for values in known}
 
     def cell(self, *values: str) -> Cell:
         """The cell for these labels' values, made at first sight. Keep it rather than asking twice."""
@@ -116,7 +128,10 @@ class Metrics(Collector):
 
     def __init__(self) -> None:
         self.reviews = Numbers(
-            "injector_reviews", "Reviews answered, by reason and outcome.", ("path", "reason", "outcome")
+            "injector_reviews",
+            "Reviews answered, by reason and outcome.",
+            ("path", "reason", "outcome"),
+            known=_failures(),
         )
         self.templates = Numbers(
             "injector_template_reviews", "Reviews by each template that took part.", ("template", "outcome")
@@ -125,10 +140,16 @@ class Metrics(Collector):
             "injector_review_seconds", "Time from a whole request to its answer.", ("path", "cached")
         )
         self.unreadable = Numbers(
-            "injector_unreadable_requests", "Requests answered with HTTP 4xx, by status code.", ("code",)
+            "injector_unreadable_requests",
+            "Requests answered with HTTP 4xx, by status code.",
+            ("code",),
+            known=_each("400", "404", "405", "413", "415", "429"),
         )
         self.reloads = Numbers(
-            "injector_reloads", "Reloads of settings and templates: swapped in, or refused.", ("result",)
+            "injector_reloads",
+            "Reloads of settings and templates: swapped in, or refused.",
+            ("result",),
+            known=_each("swapped", "refused"),
         )
         self.snapshot = Numbers("injector_snapshot_info", "The snapshot in use.", ("generation",), kind="gauge")
         self.snapshot_time = Numbers(
@@ -138,7 +159,10 @@ class Metrics(Collector):
             "injector_reload_failing", "1 while the newest settings or templates do not build.", kind="gauge"
         )
         self.certificates = Numbers(
-            "injector_certificate_reloads", "New serving certificates: swapped in, or refused.", ("result",)
+            "injector_certificate_reloads",
+            "New serving certificates: swapped in, or refused.",
+            ("result",),
+            known=_each("swapped", "refused"),
         )
         self.certificate_end = Numbers(
             "injector_certificate_not_after_timestamp_seconds", "When the certificate in use expires.", kind="gauge"
@@ -148,7 +172,10 @@ class Metrics(Collector):
             "injector_authority_not_after_timestamp_seconds", "When the built-in authority expires.", kind="gauge"
         )
         self.bundle_writes = Numbers(
-            "injector_bundle_writes", "Writes of caBundle: because it changed, or repaired after somebody.", ("why",)
+            "injector_bundle_writes",
+            "Writes of caBundle: because it changed, or repaired after somebody.",
+            ("why",),
+            known=_each("changed", "repaired"),
         )
         self.bundle_fights = Numbers(
             "injector_bundle_fights", "Repairs of a caBundle that is overwritten again and again.", ("manager",)
@@ -178,6 +205,19 @@ class Metrics(Collector):
     def exposition(self) -> bytes:
         """What `GET /metrics` answers; its content type is EXPOSITION_TYPE."""
         return generate_latest(self._registry)
+
+
+def _each(*values: str) -> list[tuple[str]]:
+    return [(value,) for value in values]
+
+
+def _failures() -> Iterator[tuple[str, ...]]:
+    """Every way in which a pod is marked or refused: path, reason and outcome. The guard only refuses."""
+    for reason in Reason:
+        for effect in sorted({reason.outlook.enabled, reason.outlook.required} & {Effect.MARK, Effect.REFUSE}):
+            yield "mutate", reason.label, effect.value
+            if effect is Effect.REFUSE:
+                yield "validate", reason.label, effect.value
 
 
 class LogOutput:

@@ -161,6 +161,28 @@ def test_metrics_expose_what_was_counted() -> None:
     assert "old" not in text
 
 
+def test_failures_are_counted_from_nought() -> None:
+    """To Prometheus a counter that appears with a 1 has not increased, and its alert would not speak up."""
+    text = Metrics().exposition().decode()
+    for labels in (
+        'outcome="mark",path="mutate",reason="files-failed"',
+        'outcome="refuse",path="mutate",reason="internal-error"',
+        'outcome="refuse",path="mutate",reason="denied"',
+        'outcome="refuse",path="validate",reason="not-injected"',
+    ):
+        assert f"injector_reviews_total{{{labels}}} 0.0" in text
+    for other in ('path="advise"', 'outcome="inject"', 'outcome="skip"', 'outcome="mark",path="validate"'):
+        assert other not in text
+    for metric, label, values in (
+        ("unreadable_requests", "code", ("400", "413", "429")),
+        ("reloads", "result", ("refused", "swapped")),
+        ("certificate_reloads", "result", ("refused", "swapped")),
+        ("bundle_writes", "why", ("changed", "repaired")),
+    ):
+        for value in values:
+            assert f'injector_{metric}_total{{{label}="{value}"}} 0.0' in text
+
+
 class Broken:
     """A standard output whose reader went away."""
 
