@@ -131,7 +131,7 @@ def _amended(
 def _merged(template: Template, state: Object, overlay: Object, asked: ObjectRequest) -> tuple[Object, tuple[str, ...]]:
     if not overlay:
         return state, ()
-    if not state:
+    if asked.request.operation == "DELETE":
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object that is being deleted"
         )

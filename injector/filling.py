@@ -17,7 +17,7 @@ from injector.reasons import Reason
 
 
 class Filled(NamedTuple):
-    """The object, the same one where it lacks nothing; a sentence for each place where the template has another value."""
+    """The object, the same one where it lacks nothing, and a sentence for each place where the template disagrees."""
 
     object: Object
     differences: tuple[str, ...]

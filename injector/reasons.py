@@ -79,7 +79,7 @@ class Reason(Enum):
     )
     WINDOWS = ("windows", "the pod is for Windows, which the template does not serve", Effect.SKIP, Effect.REFUSE)
     NOT_SERVED = ("not-served", "the template cannot serve this pod", Effect.MARK, Effect.REFUSE)
-    DENIED = ("denied", "a template denies this pod", Effect.REFUSE, Effect.REFUSE)
+    DENIED = ("denied", "a template denies it", Effect.REFUSE, Effect.REFUSE)
     BAD_PARAMETER = ("bad-parameter", "a parameter's value is not allowed", Effect.MARK, Effect.REFUSE)
     TEMPLATE_FAILED = ("template-failed", "a template failed to render for this pod", Effect.MARK, Effect.REFUSE)
     # --- what the final pod would look like ---
@@ -114,7 +114,7 @@ class Reason(Enum):
         Effect.SKIP,
         Effect.SKIP,
     )
-    NOTHING_TO_ADD = ("nothing-to-add", "its templates have nothing to add to this pod", Effect.SKIP, Effect.SKIP)
+    NOTHING_TO_ADD = ("nothing-to-add", "its templates have nothing to add", Effect.SKIP, Effect.SKIP)
 
     def __init__(self, name: str, sentence: str, enabled: Effect, required: Effect) -> None:
         self.label = name

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
+from injector.cli.ca_bundle import check_calls, with_ca_bundle
 from injector.cli.certificates import Certificates, make_certificates
 from injector.cli.dump import dump_yaml
+from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.private_files import write_file
 from injector.cli.signer_options import Signing, with_signer
 from injector.cluster.issue import service_names
@@ -28,6 +30,13 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 @click.option("--namespace", required=True, metavar="NS", help="The namespace of that Service.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the three files.")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="One more DNS name or IP address. Repeatable.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A DNS name or IP address in place of the Service's own. The first is the common name. Repeatable.",
+)
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
 @click.option("--days", type=click.IntRange(1, 36500), default=365, show_default=True, help="How long it is valid.")
 @click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
@@ -38,6 +47,11 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
     type=click.Choice(["secret", "ca-bundle"]),
     help="Print a Secret of type kubernetes.io/tls, or the caBundle of a webhook configuration (base64).",
 )
+@click.option(
+    "--fill",
+    metavar="FILE",
+    help="Print this manifest, with the caBundle in each webhook entry that calls the Service. - is standard input.",
+)
 @click.option("--secret-name", metavar="NAME", help="Name of the printed Secret. Default: SERVICE-tls.")
 @with_signer
 def certs(
@@ -45,18 +59,20 @@ def certs(
     namespace: str,
     out: Path | None,
     more_names: tuple[str, ...],
+    hosts: tuple[str, ...],
     cluster_domain: str,
     days: int,
     use_rsa: bool,
     force: bool,
     print_form: str | None,
+    fill: str | None,
     secret_name: str | None,
     signing: Signing | None,
 ) -> None:
     """Make a certificate for the webhook, signed by an authority made for it alone.
 
-    With --out and --print both, what is printed belongs to the files. The authority's key is thrown away: for a new
-    certificate run the command again and hand out the new ca.crt as well.
+    With --out and --print or --fill, what is printed belongs to the files. The authority's key is thrown away: for a
+    new certificate run the command again and hand out the new ca.crt as well.
 
     With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. Run again, it goes
     on with a request that waits, and renews a certificate of which less than a third of its life is left.
@@ -64,10 +80,16 @@ def certs(
     for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
         if value is not None and not _LABEL.fullmatch(value):
             raise click.BadParameter(f'"{value}" is not a name of Kubernetes: a-z, 0-9 and -', param_hint=option)
-    for name in more_names:
-        if not _HOST.fullmatch(name):
-            raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint="--san")
-    names = (*service_names(service, namespace, cluster_domain), *more_names)
+    for option, given in (("--san", more_names), ("--host", hosts)):
+        for name in given:
+            if not _HOST.fullmatch(name):
+                raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
+    if fill and print_form:
+        raise click.UsageError("Either --fill or --print: both write to standard output.")
+    names = (*(hosts or service_names(service, namespace, cluster_domain)), *more_names)
+    manifest = read_manifests([fill]) if fill else []
+    if fill:
+        check_calls(manifest, service, namespace)
     if signing is not None:
         if (out is None) == (signing.secret is None):
             raise click.UsageError("With --signer say where it is to go: --secret NAME or --out DIR.")
@@ -78,7 +100,11 @@ def certs(
 
         wish = Wish(service=service, namespace=namespace, names=names, days=days, use_rsa=use_rsa, force=force)
         authorities = have_signed(wish, signing, out)
-        if print_form == "ca-bundle":
+        if fill and not authorities:
+            raise SettingsError(f"{fill}: not filled, as it is not known whom the API server has to trust")
+        if fill:
+            write_manifests(with_ca_bundle(manifest, service, namespace, authorities))
+        elif print_form == "ca-bundle":
             click.echo(base64.b64encode(authorities))
         return
     if out is None and print_form is None:
@@ -89,7 +115,9 @@ def certs(
         click.echo(
             f"{out}: ca.crt server.crt server.key for {', '.join(made.names)}, until {made.until:%Y-%m-%d}", err=True
         )
-    if print_form == "secret":
+    if fill:
+        write_manifests(with_ca_bundle(manifest, service, namespace, made.authority))
+    elif print_form == "secret":
         click.echo(_secret(made, secret_name or f"{service}-tls", namespace), nl=False)
     elif print_form == "ca-bundle":
         click.echo(base64.b64encode(made.authority))

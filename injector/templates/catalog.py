@@ -18,9 +18,8 @@ class Catalog:
     def __init__(self, templates: Iterable[Template] = ()) -> None:
         self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
         # so that a pod costs nothing for the templates that select none
-        self._selecting = tuple(
-            t for t in self._templates.values() if t.selector is not None and not t.why_not_injected
-        )
+        injected = (t for t in self._templates.values() if not t.why_not_injected)
+        self._selecting = tuple(t for t in injected if t.selector is not None)
 
     def get(self, name: str) -> Template | None:
         """The template of a name, or None."""

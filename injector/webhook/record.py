@@ -52,7 +52,7 @@ class Note:
 
 
 def pod_name(pod: Object) -> str:
-    """A pod's name (or another object's), or `generateName*` when the API server has not made it up yet; at most 260 characters."""
+    """A pod's name, or another object's, at most 260 characters; `generateName*` when it has not been made up yet."""
     metadata = pod.get("metadata")
     if not isinstance(metadata, dict):
         return ""

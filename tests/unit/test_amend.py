@@ -1,0 +1,301 @@
+"""Objects of any kind, and the templates of the path that they are posted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from injector.amend import ObjectRequest, amend
+from injector.inject import inject
+from injector.injection import Injection
+from injector.pods.context import Cluster, Namespace, Request
+from injector.reasons import Effect, Reason
+from injector.settings import parse_settings
+from injector.templates.snapshot import Snapshot, build_snapshot
+
+PATH = "/objects"
+CLAIM = {
+    "template.yaml": "for: {resources: [persistentvolumeclaims]}\n"
+    "parameters: {class: {type: string, default: fast, description: Its class.}}\n",
+    "overlay.yaml.j2": "spec:\n  storageClassName: {{ params.class }}\n",
+}
+SERVICE = {
+    "template.yaml": "for: {resources: [services], operations: [CREATE, UPDATE, DELETE]}\n",
+    "overlay.yaml.j2": '{% if operation == "DELETE" %}{% if oldObject.metadata.labels.keep | default("") %}'
+    '{{ deny("kept") }}{% endif %}{% elif object.spec.type == "LoadBalancer" %}'
+    '{{ deny("none for " ~ user.username) }}{% endif %}\n',
+}
+
+
+def snapshot(
+    templates: Mapping[str, Mapping[str, str]], parameters: dict[str, Any] | None = None, **at: Any
+) -> Snapshot:
+    settings = parse_settings(
+        {"templates": [], "paths": {PATH: {"templates": list(templates), **at}}, "parameters": parameters or {}}
+    )
+    return build_snapshot(settings, templates, Cluster(), trial=False)
+
+
+def asked(
+    obj: dict[str, Any], resource: str, operation: str = "CREATE", old: dict[str, Any] | None = None, **review: Any
+) -> ObjectRequest:
+    name, _, below = resource.partition("/")
+    return ObjectRequest(Request(operation, name, "", below), obj, old or {}, review)
+
+
+def amended(snap: Snapshot, request: ObjectRequest, namespace: Namespace | None = None) -> Injection:
+    found = amend(request, namespace or Namespace("shop"), snap.settings.paths[PATH], snap)
+    if found.patch:
+        assert jsonpatch.apply_patch(request.object, list(found.patch)) == found.pod
+    return found
+
+
+def test_an_object_is_completed_and_then_lacks_nothing() -> None:
+    snap = snapshot({"claim": CLAIM})
+    first = amended(snap, asked({"spec": {"accessModes": ["ReadWriteOnce"]}}, "persistentvolumeclaims"))
+    assert (first.reason, first.effect) == (Reason.AMENDED, Effect.INJECT)
+    assert first.pod == {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}}
+    again = amended(snap, asked(first.pod, "persistentvolumeclaims"))
+    assert (again.reason, again.effect, again.patch) == (Reason.NOTHING_TO_ADD, Effect.SKIP, ())
+
+
+def test_what_the_author_wrote_stays_and_is_told_without_its_value() -> None:
+    found = amended(
+        snapshot({"claim": CLAIM}), asked({"spec": {"storageClassName": "s3cret"}}, "persistentvolumeclaims")
+    )
+    assert found.patch == ()
+    assert found.warnings == ("spec.storageClassName: the object has another value than the template, and it stays",)
+
+
+def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> None:
+    claim = {"metadata": {"annotations": {"claim.sidecar.injector/class": "own"}}, "spec": {}}
+    snap = snapshot({"claim": CLAIM})
+    assert amended(snap, asked(claim, "persistentvolumeclaims")).pod["spec"] == {"storageClassName": "own"}
+    namespace = Namespace("shop", annotations={"claim.sidecar.injector/class": "theirs"})
+    bare = asked({"spec": {}}, "persistentvolumeclaims")
+    assert amended(snap, bare, namespace).pod["spec"] == {"storageClassName": "theirs"}
+    snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
+    assert amended(snap, bare).pod["spec"] == {"storageClassName": "ours"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "obj", "after"),
+    [
+        (
+            "metadata: {labels: {a: b}}",
+            {"metadata": {"labels": {"c": "d"}}},
+            {"metadata": {"labels": {"c": "d", "a": "b"}}},
+        ),
+        ("spec: {list: [1, 2]}", {"spec": {}}, {"spec": {"list": [1, 2]}}),
+        ("spec: {list: [1, 2]}", {"spec": {"list": [3]}}, None),
+        ("spec: {list: !replace [1, 2]}", {"spec": {"list": [3]}}, {"spec": {"list": [1, 2]}}),
+        ("spec: {type: !replace ClusterIP}", {"spec": {"type": "NodePort"}}, {"spec": {"type": "ClusterIP"}}),
+        ("spec: {a: !replace null}", {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2}}),
+        ("spec: {a: !replace null}", {"spec": {"b": 2}}, None),
+        ("spec: {a: 1}", {"spec": {"a": None}}, {"spec": {"a": 1}}),
+        ("spec: {a: {b: {c: d}}}", {}, {"spec": {"a": {"b": {"c": "d"}}}}),
+        ('spec: {"a/b~c": x}', {"spec": {}}, {"spec": {"a/b~c": "x"}}),
+        ("data: {key: value}", {"data": {}}, {"data": {"key": "value"}}),
+        ("", {"spec": {}}, None),
+    ],
+)
+def test_maps_are_filled_in_and_lists_are_whole(
+    overlay: str, obj: dict[str, Any], after: dict[str, Any] | None
+) -> None:
+    template = {"template.yaml": "for: {resources: [widgets]}\n", "overlay.yaml.j2": overlay + "\n"}
+    found = amended(snapshot({"widget": template}), asked(obj, "widgets"))
+    assert found.pod == (obj if after is None else after)
+    assert (found.pod is obj) is (after is None)
+
+
+def test_a_policy_sees_the_review() -> None:
+    snap = snapshot({"service": SERVICE}, type="validating")
+    user = {"userInfo": {"username": "bob"}}
+    one = {"spec": {"type": "LoadBalancer"}}
+    refused = amended(snap, asked(one, "services", **user))
+    assert (refused.effect, refused.code) == (Effect.REFUSE, 403)
+    assert refused.message == "denied: none for bob (service/overlay.yaml.j2:1)"
+    assert amended(snap, asked({"spec": {"type": "ClusterIP"}}, "services", **user)).allowed
+    kept = {"metadata": {"labels": {"keep": "yes"}}, "spec": {}}
+    assert "denied: kept" in amended(snap, asked({}, "services", "DELETE", kept)).message
+    assert amended(snap, asked({}, "services", "DELETE", {"metadata": {"labels": {}}})).allowed
+
+
+def test_all_of_the_review_is_there() -> None:
+    names = "request.operation request.name request.options.kind request.dryRun user.groups[0] oldObject.a"
+    hole = " ~ ".join(names.split())
+    template = {
+        "template.yaml": "for: {resources: [widgets], operations: [UPDATE]}\n",
+        "overlay.yaml.j2": f"{{{{ deny({hole}) }}}}\n",
+    }
+    review = {"name": "n", "options": {"kind": "UpdateOptions"}, "dryRun": False, "userInfo": {"groups": ["g"]}}
+    found = amended(snapshot({"w": template}), asked({"a": 1}, "widgets", "UPDATE", {"a": 2}, **review))
+    assert found.message == "denied: UPDATEnUpdateOptionsfalseg2 (w/overlay.yaml.j2:1)"
+
+
+@pytest.mark.parametrize(
+    ("more", "request_", "namespace", "fits"),
+    [
+        ("", asked({}, "configmaps"), Namespace("shop"), False),
+        ("", asked({}, "services", "CONNECT"), Namespace("shop"), False),
+        ("", asked({}, "services/status"), Namespace("shop"), False),
+        ("", ObjectRequest(Request("CREATE", "services", "apps"), {}), Namespace("shop"), False),
+        ("", ObjectRequest(Request("CREATE", "services", version="v2"), {}), Namespace("shop"), False),
+        ("", asked({}, "services"), Namespace("shop"), True),
+        ("", asked({}, "services"), Namespace(""), True),
+        ("namespaces: {matchLabels: {a: b}}", asked({}, "services"), Namespace("shop", {"a": "b"}), True),
+        ("namespaces: {matchLabels: {a: b}}", asked({}, "services"), Namespace("shop"), False),
+        ("namespaces: {}", asked({}, "services"), Namespace(""), False),
+        (
+            "selector: {matchLabels: {a: b}}",
+            asked({"metadata": {"labels": {"a": "b"}}}, "services"),
+            Namespace("s"),
+            True,
+        ),
+        ("selector: {matchLabels: {a: b}}", asked({}, "services"), Namespace("s"), False),
+        (
+            "selector: {matchLabels: {a: b}}",
+            asked({}, "services", "DELETE", {"metadata": {"labels": {"a": "b"}}}),
+            Namespace("s"),
+            True,
+        ),
+    ],
+)
+def test_whom_a_template_is_for(more: str, request_: ObjectRequest, namespace: Namespace, fits: bool) -> None:
+    template = {
+        "template.yaml": f"for: {{resources: [services], operations: [CREATE, DELETE]}}\n{more}\n",
+        "overlay.yaml.j2": '{{ deny("no") }}\n',
+    }
+    found = amended(snapshot({"service": template}), request_, namespace)
+    assert found.reason is (Reason.DENIED if fits else Reason.NOT_FOR_TEMPLATES)
+    assert found.allowed is not fits
+
+
+def test_ignored_namespaces_are_left_alone() -> None:
+    snap = snapshot({"service": {**SERVICE, "overlay.yaml.j2": '{{ deny("no") }}\n'}})
+    assert amended(snap, asked({}, "services"), Namespace("kube-system")).reason is Reason.NAMESPACE_IGNORED
+    assert amended(snap, asked({}, "services"), Namespace("kube-systems")).reason is Reason.DENIED
+
+
+@pytest.mark.parametrize(
+    ("templates", "reason"),
+    [
+        ({"service": {**SERVICE, "overlay.yaml.j2": "spec: {a: {{ object.nothing.here }}}\n"}}, Reason.TEMPLATE_FAILED),
+        ({"service": {**SERVICE, "overlay.yaml.j2": "- a\n"}}, Reason.TEMPLATE_FAILED),
+        ({"service": {**SERVICE, "overlay.yaml.j2": "kind: Pod\n"}}, Reason.TEMPLATE_FAILED),
+        ({"service": {**SERVICE, "overlay.yaml.j2": "metadata: {name: b}\n"}}, Reason.TEMPLATE_FAILED),
+        ({"service": {**SERVICE, "overlay.yaml.j2": "spec: {type: {a: b}}\n"}}, Reason.CONFLICT),
+        (
+            {
+                "service": {
+                    "template.yaml": "for: {resources: [services]}\n"
+                    "parameters: {v: {type: string, required: true, description: V.}}\n",
+                    "overlay.yaml.j2": "spec: {v: {{ params.v }}}\n",
+                }
+            },
+            Reason.BAD_PARAMETER,
+        ),
+    ],
+)
+def test_a_template_that_fails_is_told_by_the_failure_policy(
+    templates: dict[str, dict[str, str]], reason: Reason
+) -> None:
+    request = asked({"spec": {"type": "ClusterIP"}}, "services")
+    passed = amended(snapshot(templates), request)
+    assert (passed.reason, passed.effect, passed.patch) == (reason, Effect.SKIP, ())
+    [warning] = passed.warnings
+    assert warning.startswith(f"let through as it is: {reason}: ")
+    refused = amended(snapshot(templates, failurePolicy="Fail"), request)
+    assert (refused.reason, refused.effect, refused.warnings) == (reason, Effect.REFUSE, ())
+
+
+def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:
+    for policy, allowed in (("Ignore", True), ("Fail", False)):
+        settings = parse_settings({"paths": {PATH: {"templates": ["servise"], "failurePolicy": policy}}})
+        snap = build_snapshot(settings, {"service": SERVICE}, Cluster(), trial=False)
+        assert any('paths./objects.templates names "servise"' in warning for warning in snap.warnings)
+        found = amended(snap, asked({"spec": {}}, "services"))
+        assert (found.reason, found.allowed) == (Reason.UNKNOWN_TEMPLATE, allowed)
+        assert "did you mean service?" in found.message
+
+
+def test_a_validating_path_changes_nothing() -> None:
+    snap = snapshot({"claim": CLAIM}, type="validating", failurePolicy="Fail")
+    refused = amended(snap, asked({"spec": {}}, "persistentvolumeclaims"))
+    assert refused.reason is Reason.TEMPLATE_FAILED
+    assert "list it at a path of type mutating" in refused.message
+    assert amended(snap, asked({"spec": {"storageClassName": "fast"}}, "persistentvolumeclaims")).allowed
+
+
+def test_pods_are_merged_as_pods_and_every_container_is_meant() -> None:
+    template = {
+        "template.yaml": "for: {resources: [pods, pods/ephemeralcontainers], operations: [CREATE, UPDATE]}\n",
+        "overlay.yaml.j2": "spec:\n"
+        + "".join(
+            f'  {field}:\n  - name: "*"\n    imagePullPolicy: !replace Always\n'
+            for field in ("containers", "initContainers", "ephemeralContainers")
+        ),
+    }
+    pod = {
+        "metadata": {"name": "web"},
+        "spec": {
+            "containers": [{"name": "web", "image": "a"}],
+            "initContainers": [{"name": "first", "image": "b", "imagePullPolicy": "Never"}],
+            "ephemeralContainers": [{"name": "debugger", "image": "c", "imagePullPolicy": "IfNotPresent"}],
+        },
+    }
+    found = amended(snapshot({"always": template}), asked(pod, "pods/ephemeralcontainers", "UPDATE", pod))
+    lists = [found.pod["spec"][field] for field in ("containers", "initContainers", "ephemeralContainers")]
+    assert [c["imagePullPolicy"] for containers in lists for c in containers] == ["Always"] * 3
+    assert "annotations" not in found.pod["metadata"]
+
+
+def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
+    def template(overlay: str) -> dict[str, str]:
+        return {"template.yaml": "for: {resources: [widgets]}\n", "overlay.yaml.j2": overlay}
+
+    snap = snapshot({"one": template("spec: {a: 1}\n"), "two": template("spec: {b: {{ object.spec.a + 1 }}}\n")})
+    found = amended(snap, asked({}, "widgets"))
+    assert found.pod == {"spec": {"a": 1, "b": 2}}
+    assert [name for name, _ in found.templates] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (CLAIM, "it is for persistentvolumeclaims"),
+        (
+            {"template.yaml": "description: Another.", "overlay.yaml.j2": "{{ warn(user.username) }}\n"},
+            "it reads `user`",
+        ),
+    ],
+)
+def test_a_template_for_a_path_is_not_for_injection(template: dict[str, str], why: str) -> None:
+    settings = parse_settings({"templates": ["claim"]})
+    snap = build_snapshot(settings, {"claim": template}, Cluster(), trial=False)
+    namespace = Namespace("shop", {"injection": "enabled"})
+    found = inject({"spec": {"containers": [{"name": "web", "image": "a"}]}}, namespace, snap)
+    assert found.reason is Reason.TEMPLATE_NOT_ALLOWED
+    assert f"is not for injection but for a path of the settings: {why}" in found.message
+
+
+def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:
+    template = {
+        "template.yaml": "description: Another.",
+        "overlay.yaml.j2": '{% set user = 5 %}metadata: {annotations: {u: "{{ user }}"}}\n',
+    }
+    snap = build_snapshot(parse_settings({"templates": ["own"]}), {"own": template}, Cluster(), trial=False)
+    found = inject(
+        {"spec": {"containers": [{"name": "web", "image": "a"}]}}, Namespace("shop", {"injection": "enabled"}), snap
+    )
+    assert found.pod["metadata"]["annotations"]["u"] == "5"
+
+
+def test_a_selector_never_picks_a_template_for_a_path() -> None:
+    template = {**CLAIM, "template.yaml": CLAIM["template.yaml"] + "selector: {}\n"}
+    snap = build_snapshot(parse_settings({"templates": []}), {"claim": template}, Cluster(), trial=False)
+    pod = {"spec": {"containers": [{"name": "web", "image": "a"}]}}
+    assert inject(pod, Namespace("shop", {"injection": "enabled"}), snap).reason is Reason.NO_TEMPLATE
