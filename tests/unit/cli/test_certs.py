@@ -89,8 +89,75 @@ def test_printed_forms_belong_to_the_files(tmp_path):
     assert "\n" not in bundle
 
 
+MANIFEST = """\
+# ours
+apiVersion: v1
+kind: ConfigMap  # stays
+metadata: {name: a}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: pods}
+webhooks:
+- name: ours.example.com
+  clientConfig: {service: {name: injector, namespace: sidecars, path: /mutate}, caBundle: "${CA_BUNDLE}"}
+- name: elsewhere.example.com
+  clientConfig: {service: {name: injector, namespace: other}}
+- name: url.example.com
+  clientConfig: {url: "https://example.com", caBundle: theirs}
+"""
+
+
+def test_a_manifest_is_filled_where_it_calls_the_service(tmp_path):
+    (tmp_path / "webhooks.yaml").write_text(MANIFEST)
+    out = run("--out", tmp_path / "certs", "--fill", tmp_path / "webhooks.yaml")
+    assert out.exit_code == 0, out.output
+    before, after = MANIFEST.split("---\n")[0], yaml.safe_load(out.stdout.split("---\n")[1])
+    assert out.stdout.startswith(before), "what is not about the Service stays byte for byte"
+    bundles = [entry["clientConfig"].get("caBundle") for entry in after["webhooks"]]
+    assert base64.b64decode(bundles[0]) == (tmp_path / "certs" / "ca.crt").read_bytes()
+    assert bundles[1:] == [None, "theirs"]
+    after["webhooks"][0]["clientConfig"]["caBundle"] = "${CA_BUNDLE}"
+    assert after == yaml.safe_load(MANIFEST.split("---\n")[1])
+
+
 @pytest.mark.parametrize(
-    "args", [[], ["--out", "x", "--service", "Not_a_name"], ["--print", "secret", "--san", "a b"], ["--days", "0"]]
+    ("manifest", "found"),
+    [
+        (MANIFEST.replace("sidecars", "shop"), "they call injector in other, injector in shop"),
+        ("kind: ConfigMap", "there is no webhook entry that calls any"),
+        (
+            "kind: MutatingWebhookConfiguration\nwebhooks: [1, {clientConfig: {service: 1}}, {clientConfig: 1}]",
+            "no webhook",
+        ),
+    ],
+)
+def test_a_manifest_that_does_not_call_the_service_makes_nothing(tmp_path, manifest, found):
+    (tmp_path / "webhooks.yaml").write_text(manifest)
+    out = run("--out", tmp_path / "certs", "--fill", tmp_path / "webhooks.yaml")
+    assert out.exit_code == 1
+    assert "webhooks.yaml: no webhook entry calls the Service injector in namespace sidecars" in str(out.exception)
+    assert found in str(out.exception)
+    assert (out.stdout, (tmp_path / "certs").exists()) == ("", False)
+
+
+def test_hosts_stand_in_place_of_the_service_s_names(tmp_path):
+    assert run("--out", tmp_path, "--host", "injector.example", "--host", "b.example").exit_code == 0
+    made = x509.load_pem_x509_certificate((tmp_path / "server.crt").read_bytes())
+    names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["injector.example", "b.example"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--host", "a b", "--out", "x"],
+        ["--print", "secret", "--fill", "x"],
+        [],
+        ["--out", "x", "--service", "Not_a_name"],
+        ["--print", "secret", "--san", "a b"],
+        ["--days", "0"],
+    ],
 )
 def test_wrong_usage(args):
     assert run(*args).exit_code == 2
