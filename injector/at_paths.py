@@ -1,0 +1,101 @@
+"""What would be asked at the settings' paths about an object of a manifest: the request, and which paths have a say.
+
+An API server asks at the paths of mutating webhooks first, then at those of validating ones, each in the order of its
+configuration.
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#admission-control-phases
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from injector.amend import ObjectRequest, is_for
+from injector.pods.constraints.parts import mapping
+from injector.pods.context import Namespace, Object, Request
+from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.settings import PathTemplates
+from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template
+
+_NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
+def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
+    """The resources that templates are for, those below others too."""
+    for template in templates:
+        covered = template.applies_to
+        for group in covered.api_groups:
+            for version in covered.api_versions:
+                yield from (Resource(group, version, name) for name in covered.resources)
+
+
+def asked_of(
+    obj: Object,
+    resource: Resource,
+    namespace: str = "",
+    operation: str = "CREATE",
+    old: Object | None = None,
+    more: Object | None = None,
+) -> ObjectRequest:
+    """What an API server would ask about an object, as far as it can be known without one.
+
+    `old` is the object before, `more` what is known of the review's request besides, such as `userInfo`.
+    """
+    name, _, below = resource.name.partition("/")
+    group_version = {"group": resource.group, "version": resource.version}
+    kind = {**group_version, "kind": (obj or old or {}).get("kind", "")}
+    which = {**group_version, "resource": name}
+    metadata = mapping((obj or old or {}).get("metadata"))
+    review: dict[str, Any] = {
+        "uid": _NO_UID,
+        "kind": kind,
+        "resource": which,
+        "requestKind": kind,
+        "requestResource": which,
+        "name": metadata.get("name") or "",
+        "namespace": namespace,
+        "operation": operation,
+        "userInfo": {},
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
+        "dryRun": False,
+    }
+    if below:
+        review |= {"subResource": below, "requestSubResource": below}
+    review |= more or {}
+    asked = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
+    return ObjectRequest(asked, {} if operation == "DELETE" else obj, old or {}, review)
+
+
+def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default") -> ObjectRequest:
+    """The creation of an object, in `namespace` where it lies in one and names none.
+
+    Raises ValueError for an object without apiVersion or kind.
+    """
+    resource = resource_of(obj, named_resources(snapshot.catalog))
+    metadata = mapping(obj.get("metadata"))
+    if not in_a_namespace(resource):
+        within = str(metadata.get("name") or "") if resource[::2] == ("", "namespaces") else ""
+    else:
+        within = str(metadata.get("namespace") or namespace)
+    return asked_of(obj, resource, within)
+
+
+def paths_for(asked: ObjectRequest, namespace: Namespace, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
+    """The paths of the settings that have a template for what is asked, in the order in which they are asked.
+
+    What one of them makes of the object, the next is asked about: see `after`.
+    """
+    found = [
+        (path, at)
+        for path, at in snapshot.settings.paths.items()
+        if any((t := snapshot.catalog.get(name)) is not None and is_for(t, asked, namespace) for name in at.templates)
+    ]
+    return tuple(sorted(found, key=lambda item: item[1].type == "validating"))
+
+
+def after(asked: ObjectRequest, obj: Object) -> ObjectRequest:
+    """The same about the object as the path before has left it."""
+    return msgspec.structs.replace(asked, object=obj)

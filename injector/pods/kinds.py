@@ -1,0 +1,78 @@
+"""Which resource an object is, where no API server says so: in a manifest, in a case.
+
+The kind leads to its plural by the guess of Kubernetes' own apimachinery, `UnsafeGuessKindToResource`
+(https://pkg.go.dev/k8s.io/apimachinery/pkg/api/meta#UnsafeGuessKindToResource). It guesses wrong where the plural is
+another (`gateways`, `network-attachment-definitions`), so what somebody wrote down goes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from injector.pods.context import Object
+
+
+class Resource(NamedTuple):
+    """A resource as rules of webhook configurations name it: in the plural, "" for the core group."""
+
+    group: str
+    version: str
+    name: str
+
+
+#: Of Kubernetes' own resources those that lie in no namespace, by group (`kubectl api-resources --namespaced=false`),
+#: and what OpenShift makes projects of.
+_IN_NO_NAMESPACE = {
+    "": ("componentstatuses", "namespaces", "nodes", "persistentvolumes"),
+    "admissionregistration.k8s.io": (
+        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
+    ),
+    "apiextensions.k8s.io": ("customresourcedefinitions",),
+    "apiregistration.k8s.io": ("apiservices",),
+    "authentication.k8s.io": ("selfsubjectreviews", "tokenreviews"),
+    "authorization.k8s.io": ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"),
+    "certificates.k8s.io": ("certificatesigningrequests", "clustertrustbundles"),
+    "flowcontrol.apiserver.k8s.io": ("flowschemas", "prioritylevelconfigurations"),
+    "networking.k8s.io": ("ingressclasses", "ipaddresses", "servicecidrs"),
+    "node.k8s.io": ("runtimeclasses",),
+    "project.openshift.io": ("projectrequests", "projects"),
+    "rbac.authorization.k8s.io": ("clusterrolebindings", "clusterroles"),
+    "resource.k8s.io": ("deviceclasses", "resourceslices"),
+    "scheduling.k8s.io": ("priorityclasses",),
+    "storage.k8s.io": ("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
+}  # fmt: skip
+
+
+def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
+    """The resource of an object: the one of `named` that its apiVersion and kind fit, or else a guess.
+
+    Raises ValueError for an object without apiVersion or kind.
+    """
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not version or not isinstance(kind, str) or not kind:
+        raise ValueError("an object has to have an apiVersion and a kind")
+    group, _, number = version.rpartition("/")
+    for resource in named:
+        if resource[:2] == (group, number) and "/" not in resource.name and _fits(resource.name, kind.lower()):
+            return resource
+    return Resource(group, number, _plural(kind.lower()))
+
+
+def in_a_namespace(resource: Resource) -> bool:
+    """Whether objects of a resource lie in a namespace; taken for granted where it is not one of Kubernetes' own."""
+    return resource.name.partition("/")[0] not in _IN_NO_NAMESPACE.get(resource.group, ())
+
+
+def _fits(plural: str, kind: str) -> bool:
+    """Whether a plural that somebody wrote is one of a kind, both in small letters."""
+    return plural.replace("-", "").replace(".", "") in (kind, f"{kind}s", f"{kind}es", _plural(kind))
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith("endpoints"):
+        return kind
+    if kind.endswith("s"):
+        return f"{kind}es"
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
