@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.dump import dump_json, dump_yaml
 from injector.cli.inputs import Input
 from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
-from injector.cli.yaml_stream import has_comment, split_yaml
 from injector.errors import DocumentError
 
 _BOM = "\ufeff"

@@ -12,7 +12,7 @@ import click
 from injector.authoring.folders import has_manifest, no_manifest, no_templates
 from injector.authoring.printable import one_line
 from injector.authoring.versions import version_of
-from injector.cli.yaml_stream import split_yaml
+from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings

@@ -36,6 +36,8 @@ class Problem:
     @property
     def where(self) -> str:
         """`PATH/FILE:LINE:COLUMN`, as far as known."""
+        if not self.path:
+            return str(self.place)
         return f"{self.path.rstrip('/')}/{self.place}" if self.place.file else self.path
 
     def __str__(self) -> str:

@@ -66,7 +66,7 @@ class Document:
         """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
         node, mark = self._node, self._node.start_mark if self._node is not None else None
         for number, step in enumerate(steps, 1):
-            found = _step(node, step)
+            found = step_below(node, step)
             if found is None:
                 break
             key_mark, node = found
@@ -117,7 +117,7 @@ def read_document(folder: Path, path: str, name: str) -> Document:
         return document
 
 
-def _step(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
+def step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
     """The mark of a key or item below a node, and the node of its value; `<<` is followed."""
     if isinstance(node, yaml.MappingNode):
         merged: list[Node] = []
@@ -126,7 +126,7 @@ def _step(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
                 return key.start_mark, value
             if key.value == "<<":
                 merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((found for other in merged if (found := _step(other, step)) is not None), None)
+        return next((found for other in merged if (found := step_below(other, step)) is not None), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None
