@@ -7,12 +7,12 @@ type is an error that names the key: a typing mistake never becomes a silent def
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from injector.errors import SettingsError
+from injector.wrong_values import explained
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
@@ -176,7 +176,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     try:
         settings = msgspec.convert(document if document is not None else {}, Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {_words(*_at_path(document, str(error)))}") from None
+        raise SettingsError(f"{source}: {explained(document, Settings, error)}") from None
     if not _PREFIX.match(settings.prefix):
         raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     _check_templates_key(settings, source)
@@ -236,58 +236,3 @@ def _check_paths(settings: Settings, source: str) -> None:
         slugs[slug] = path
         if not at.templates:
             raise SettingsError(f"{where}.templates is empty; name the templates for what is posted there")
-
-
-def _at_path(document: object, error: str) -> tuple[str, type[msgspec.Struct] | None]:
-    """The error with the path that it is about, which msgspec does not tell, and what stands there."""
-    if "`$.paths[...]" not in error or not isinstance(document, dict):
-        return error, None
-    for path, value in document["paths"].items():
-        try:
-            msgspec.convert(value, PathTemplates)
-        except msgspec.ValidationError as found:
-            message, _, where = str(found).partition(" - at `$")
-            return f"{message} - at `$.paths.{path}{where.strip('`')}`", PathTemplates
-    return error, None
-
-
-_KINDS = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "object": "a mapping",
-    "str": "a string",
-}
-_SECTIONS: dict[str, type[msgspec.Struct]] = {
-    "": Settings,
-    "namespaceLabel": NamespaceLabel,
-    "server": Server,
-    "certificates": Certificates,
-}
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-_EXPECTED = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
-
-
-def _words(error: str, of: type[msgspec.Struct] | None = None) -> str:
-    """What msgspec says about a value, in the words of the file. `of` is the section, where no name leads to it."""
-    message, _, path = error.partition(" - at `$")
-    path = path.strip(".`")
-    if unknown := _UNKNOWN.fullmatch(message):
-        known = [field.encode_name for field in msgspec.structs.fields(of or _SECTIONS.get(path, Settings))]
-        near = get_close_matches(unknown[1], known, n=1)
-        rest = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-        return f"unknown key {f'{path}.' if path else ''}{unknown[1]}; {rest}"
-    if wrong := _EXPECTED.fullmatch(message):
-        wanted, found = (" or ".join(_KINDS.get(k, k) for k in kinds.split(" | ")) for kinds in wrong.groups())
-        found = {"true or false": "a boolean"}.get(found, found)
-        return f"{path or 'the file'} has to be {wanted}, and is {found}"
-    if message.startswith("Invalid enum value"):
-        section, _, key = path.rpartition(".")
-        fields = msgspec.structs.fields(of or _SECTIONS.get(section, Settings))
-        choices = next((get_args(f.type) for f in fields if f.encode_name == key), ())
-        return f"{path} has to be {' or '.join(choices)}"
-    if missing := _MISSING.fullmatch(message):
-        return f"{path}.{missing[1]} is missing"
-    return f"{path}: {message}" if path else message
