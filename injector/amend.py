@@ -11,7 +11,7 @@ import msgspec
 from injector.errors import InjectionError
 from injector.filling import fill_in
 from injector.injection import Applied, Injection, patch_between
-from injector.making import containers_of, tcp_ports
+from injector.making import Overrides, containers_of, tcp_ports, with_origins
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
 from injector.pods.merge import merge
@@ -22,7 +22,7 @@ from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.parameters import resolve
-from injector.templates.render import Context, render_overlay
+from injector.templates.render import Context, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import hint
 from injector.templates.template import Template
@@ -52,8 +52,15 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         return request.resource == "pods" and not request.group and "containers" in (self.object.get("spec") or {})
 
 
-def amend(asked: ObjectRequest, namespace: Namespace, at: PathTemplates, snapshot: Snapshot) -> Injection:
-    """Apply the templates of a path to an object. `namespace` has no name for what lies in none.
+def amend(
+    asked: ObjectRequest,
+    namespace: Namespace,
+    at: PathTemplates,
+    snapshot: Snapshot,
+    overrides: Overrides | None = None,
+) -> Injection:
+    """Apply the templates of a path to an object. `namespace` has no name for what lies in none; `overrides` are values
+    of parameters that go before all others.
 
     Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
     says `failurePolicy: Fail` goes by the column of `required`.
@@ -65,7 +72,7 @@ def amend(asked: ObjectRequest, namespace: Namespace, at: PathTemplates, snapsho
         fitting = [template for template in templates if is_for(template, asked, namespace)]
         if not fitting:
             return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
-        return _amended(asked, namespace, at, snapshot, fitting)
+        return _amended(asked, namespace, at, snapshot, fitting, overrides or {})
     except InjectionError as error:
         return refused(asked, at, snapshot, error)
 
@@ -93,19 +100,29 @@ def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: 
         generation=snapshot.generation,
         warnings=warnings,
         code=error.code,
+        mistake=error.as_template_error() if isinstance(error, RenderError) else None,
     )
 
 
 def _amended(
-    asked: ObjectRequest, namespace: Namespace, at: PathTemplates, snapshot: Snapshot, templates: list[Template]
+    asked: ObjectRequest,
+    namespace: Namespace,
+    at: PathTemplates,
+    snapshot: Snapshot,
+    templates: list[Template],
+    overrides: Overrides,
 ) -> Injection:
     settings = snapshot.settings
     if asked.is_pod:
         check_shape(asked.object)
     state, applied, warnings = asked.object, list[Applied](), list[str]()
     for template in templates:
-        parameters = resolve(template, string_map(asked.subject, "annotations"), namespace.annotations, settings)
-        rendered = render_overlay(template, _context(asked, state, namespace, snapshot, parameters.values))
+        given = overrides.get(template.name, {})
+        parameters = resolve(template, string_map(asked.subject, "annotations"), namespace.annotations, settings, given)
+        try:
+            rendered = render_overlay(template, object_context(asked, state, namespace, snapshot, parameters.values))
+        except RenderError as error:
+            raise with_origins(error, parameters) from None
         state, differences = _merged(template, state, rendered.overlay, asked)
         if at.type == "validating" and state is not asked.object:
             words = f"template {template.name} changes the object, which a validating webhook cannot"
@@ -147,9 +164,10 @@ def _merged(template: Template, state: Object, overlay: Object, asked: ObjectReq
     return merged.pod, merged.differences
 
 
-def _context(
+def object_context(
     asked: ObjectRequest, state: Object, namespace: Namespace, snapshot: Snapshot, params: dict[str, object]
 ) -> Context:
+    """What a template sees at a path: `state` is the object as the templates before it left it."""
     containers = state["spec"]["containers"] if asked.is_pod else []
     return Context(
         params=params,

@@ -190,7 +190,7 @@ def _make_with(base: Object, app: frozenset[str], task: Task) -> Made:
         try:
             overlay, files, said = _render(template, parameters, state, base, app, task)
         except RenderError as error:
-            raise _with_origins(error, parameters) from None
+            raise with_origins(error, parameters) from None
         merged = merge(state, overlay, app=app, placement=placement)
         state, placement = merged.pod, merged.placement
         applied.append(Applied(template, parameters, overlay, files))
@@ -211,7 +211,7 @@ def _check_app(made: Made) -> None:
         )
 
 
-def _with_origins(error: RenderError, parameters: Resolved) -> RenderError:
+def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
     """The error, with the values of the parameters that it is about and where each came from."""
     names = {p.variable: p.name for p in error.template.parameters.values()}
     said = []

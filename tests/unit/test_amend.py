@@ -299,3 +299,20 @@ def test_a_selector_never_picks_a_template_for_a_path() -> None:
     snap = build_snapshot(parse_settings({"templates": []}), {"claim": template}, Cluster(), trial=False)
     pod = {"spec": {"containers": [{"name": "web", "image": "a"}]}}
     assert inject(pod, Namespace("shop", {"injection": "enabled"}), snap).reason is Reason.NO_TEMPLATE
+
+
+def test_parameters_that_somebody_types_go_before_all_others() -> None:
+    snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
+    asked_for = asked({"spec": {}}, "persistentvolumeclaims")
+    found = amend(asked_for, Namespace("shop"), snap.settings.paths[PATH], snap, {"claim": {"class": "typed"}})
+    assert found.pod["spec"] == {"storageClassName": "typed"}
+
+
+def test_a_template_that_fails_says_where_and_for_which_values() -> None:
+    broken = {**CLAIM, "overlay.yaml.j2": "spec:\n  storageClassName: {{ params.class + 1 }}\n"}
+    found = amended(snapshot({"claim": broken}), asked({"spec": {}}, "persistentvolumeclaims"))
+    assert found.reason is Reason.TEMPLATE_FAILED
+    assert found.mistake is not None
+    assert found.mistake.place is not None
+    assert (found.mistake.place.file, found.mistake.place.line) == ("overlay.yaml.j2", 2)
+    assert 'class = "fast", from default' in found.message
