@@ -19,19 +19,19 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     while the injector is down. Pods that run stay as they are. `injector resume` takes it back.
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
-    from injector.cli.switches import configurations, whoami
+    from injector.cli.switches import apply, configurations, name_of, whoami
     from injector.cluster.live import Live
-    from injector.cluster.pause import MANAGER, is_paused, path_of, pausing, words_of_pause
+    from injector.cluster.pause import is_paused, pausing, words_of_pause
 
     with Live(kubeconfig, context) as live:
         found = configurations(live, namespace)
         now, by = datetime.now(UTC), ""
         for configuration in found:
-            name = f"{configuration['kind']} {configuration['metadata']['name']}"
+            name = name_of(configuration)
             if all(map(is_paused, configuration.get("webhooks") or ())):
                 click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
                 continue
             by = by or whoami(live)
-            live.apply(path_of(configuration), pausing(configuration, by, now, reason), MANAGER, what=f"pause {name}")
+            apply(live, pausing(configuration, by, now, reason), f"pause {name}")
             click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
     click.echo("New pods start without sidecars, in required namespaces too. Back again: injector resume", err=True)

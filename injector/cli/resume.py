@@ -14,16 +14,16 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
 
     Pods that were created meanwhile have no sidecar: `injector list -A --missing` names them, and how to restart them.
     """
-    from injector.cli.switches import configurations
+    from injector.cli.switches import apply, configurations, name_of
     from injector.cluster.live import Live
-    from injector.cluster.pause import MANAGER, is_paused, path_of, resuming
+    from injector.cluster.pause import is_paused, resuming
 
     still = False
     with Live(kubeconfig, context) as live:
         for configuration in configurations(live, namespace):
-            name = f"{configuration['kind']} {configuration['metadata']['name']}"
+            name = name_of(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
-            after = live.apply(path_of(configuration), resuming(configuration), MANAGER, what=f"resume {name}")
+            after = apply(live, resuming(configuration), f"resume {name}")
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
                 # somebody else applied the same selector: theirs is to take away

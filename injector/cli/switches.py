@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from injector.cluster.configurations import path_of, service_namespaces
 from injector.cluster.live import ClusterError, Live
+from injector.cluster.pause import MANAGER
 from injector.pods.context import Object
 
 
@@ -18,10 +20,14 @@ def configurations(live: Live, namespace: str | None) -> tuple[Object, ...]:
     return found
 
 
-def service_namespaces(configuration: Object) -> set[str]:
-    """The namespaces of the Services that a configuration calls."""
-    clients = [entry["clientConfig"] for entry in configuration.get("webhooks") or ()]
-    return {client["service"]["namespace"] for client in clients if client.get("service")}
+def name_of(configuration: Object) -> str:
+    """Kind and name, for people."""
+    return f"{configuration['kind']} {configuration['metadata']['name']}"
+
+
+def apply(live: Live, change: Object, what: str) -> Object:
+    """Do what `pausing` or `resuming` says; the configuration as it is then. `what` is for the error: `pause NAME`."""
+    return live.apply(path_of(change["kind"], change["metadata"]["name"]), change, MANAGER, what=what)
 
 
 def whoami(live: Live) -> str:

@@ -21,6 +21,7 @@ from injector.cluster.lease import Lease, LeaseTiming
 from injector.cluster.reflector import Timing
 from injector.cluster.rotation import Plan
 from injector.cluster.secret_store import SecretStore
+from injector.cluster.task import end
 from injector.settings import Certificates
 from injector.telemetry import Metrics
 
@@ -85,10 +86,7 @@ class BuiltinCertificates:
 
     async def hand_over(self) -> None:
         """Write nothing any more, and let another replica lead; what the Secret holds is served as before."""
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
         await self._lease.stop()
 
     async def stop(self) -> None:

@@ -17,6 +17,7 @@ from cryptography import x509
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
+from injector.cluster.configurations import API_VERSION, KINDS, path_of
 from injector.cluster.issue import pem_of, read_certificates
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
@@ -24,8 +25,6 @@ from injector.pods.context import Object
 
 #: Under this name the API server notes who wrote the field.
 FIELD_MANAGER = "sidecar-injector-certificates"
-_GROUP = "/apis/admissionregistration.k8s.io/v1"
-_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +77,13 @@ class Bundles:
         self._reflectors = {
             kind: Reflector(
                 client,
-                f"{_GROUP}/{kind.lower()}s",
+                path_of(kind),
                 self._keeper(kind),
                 query={"fieldSelector": f"metadata.name={name}"},
                 on_change=lambda _key, _kept: on_change(),
                 timing=timing,
             )
-            for kind in _KINDS
+            for kind in KINDS
         }
 
     def start(self) -> None:
@@ -115,10 +114,10 @@ class Bundles:
     async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
         found = []
-        for kind in _KINDS:
-            path = f"{_GROUP}/{kind.lower()}s/{self._name}"
+        for kind in KINDS:
             try:
-                found.append(self._keeper(kind)(await self._client.get(path, deadline=deadline)))
+                obj = await self._client.get(path_of(kind, self._name), deadline=deadline)
+                found.append(self._keeper(kind)(obj))
             except ApiError as error:
                 if error.status != 404:
                     raise
@@ -133,10 +132,10 @@ class Bundles:
         metadata = {"name": configuration.name, "resourceVersion": configuration.version}
         # All of them, not only those that differ: what an apply leaves out it gives up, and that takes it away.
         entries = [{"name": entry.name, "clientConfig": {"caBundle": text}} for entry in configuration.entries]
-        body = {"apiVersion": _GROUP[6:], "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
+        body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
         await self._client.request(
             "PATCH",
-            f"{_GROUP}/{configuration.kind.lower()}s/{configuration.name}",
+            path_of(configuration.kind, configuration.name),
             body,
             {"fieldManager": FIELD_MANAGER, "force": "true"},
             content_type="application/apply-patch+yaml",

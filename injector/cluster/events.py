@@ -8,7 +8,6 @@ https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
 import hashlib
 import time
@@ -20,6 +19,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff
 from injector.cluster.client import Client
+from injector.cluster.task import end
 from injector.pods.context import Object
 from injector.telemetry import Metrics
 
@@ -88,10 +88,7 @@ class Events:
 
     async def stop(self) -> None:
         """End; what waits is not written any more."""
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
 
     def tell(self, about: About, reason: str, note: str, *, action: str = "Inject", each_note: bool = False) -> None:
         """Have a warning written. Returns at once and never raises.

@@ -26,6 +26,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
+from injector.cluster.task import end
 from injector.pods.context import Object
 
 _log = structlog.get_logger(__name__)
@@ -89,10 +90,7 @@ class Lease:
 
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
         if self.leading and self._seen is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):

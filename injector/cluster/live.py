@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
+from injector.cluster.configurations import KINDS, path_of, service_namespaces
 from injector.cluster.connection import context_namespace
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import Sources, template_files
@@ -119,9 +120,8 @@ class Live:
     def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
         """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
         found: list[Object] = []
-        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-            path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}s"
-            found += ({"kind": kind, **obj} for obj in self.objects(path, {"labelSelector": selector}))
+        for kind in KINDS:
+            found += ({"kind": kind, **obj} for obj in self.objects(path_of(kind), {"labelSelector": selector}))
         return tuple(found)
 
     def installation(self) -> str:
@@ -129,12 +129,7 @@ class Live:
 
         ClusterError if there is none or several.
         """
-        names: set[str] = {
-            entry["clientConfig"]["service"]["namespace"]
-            for configuration in self.webhooks()
-            for entry in configuration.get("webhooks") or ()
-            if entry["clientConfig"].get("service")
-        }
+        names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
             found = f"injectors in {', '.join(sorted(names))}" if names else "no injector's webhooks"
             raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); name the injector's namespace")

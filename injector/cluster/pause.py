@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from injector.cluster.configurations import API_VERSION
 from injector.pods.context import Object
 
 #: The field manager; `kubectl apply --server-side` by this name does and undoes the same.
@@ -18,12 +19,6 @@ _KEY = "sidecar.injector/paused"
 _BY, _AT, _REASON = (f"{_KEY}-{what}" for what in ("by", "at", "reason"))
 #: No object both has a label and lacks it.
 NOTHING: Object = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
-_API = "/apis/admissionregistration.k8s.io/v1"
-
-
-def path_of(configuration: Object) -> str:
-    """Where the API server has a webhook configuration."""
-    return f"{_API}/{configuration['kind'].lower()}s/{configuration['metadata']['name']}"
 
 
 def pausing(configuration: Object, by: str, now: datetime, reason: str = "") -> Object:
@@ -53,5 +48,4 @@ def words_of_pause(configuration: Object) -> str:
 
 def _applied(configuration: Object, metadata: Object) -> Object:
     name = configuration["metadata"]["name"]
-    version = "admissionregistration.k8s.io/v1"
-    return {"apiVersion": version, "kind": configuration["kind"], "metadata": {"name": name, **metadata}}
+    return {"apiVersion": API_VERSION, "kind": configuration["kind"], "metadata": {"name": name, **metadata}}

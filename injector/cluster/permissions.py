@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from injector.cluster.configurations import GROUP, RESOURCES
 from injector.cluster.installation import Installation
 
 #: Where the certificate comes from: the setting `certificates.source`.
 CertificateSource = Literal["files", "builtin", "cert-manager", "csr"]
-
-_CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +107,8 @@ _OWN = (
 def _bundles(installation: Installation) -> tuple[Permission, ...]:
     return (
         Permission(
-            group="admissionregistration.k8s.io",
-            resources=_CONFIGURATIONS,
+            group=GROUP,
+            resources=RESOURCES,
             verbs=("get", "list", "watch", "patch"),
             names=(installation.name,),
             everywhere=True,

@@ -8,7 +8,6 @@ watch that does not last counts as one, so nothing the API server does can make 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import structlog
 from injector.cluster.api_error import BAD_ANSWER, ApiError
 from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
+from injector.cluster.task import end
 from injector.pods.context import Object
 
 T = TypeVar("T")
@@ -94,10 +94,7 @@ class Reflector(Generic[T]):
 
     async def stop(self) -> None:
         """End, and keep the last state."""
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
 
     # ------------------------------------------------------------ the loop
 

@@ -12,6 +12,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
+from injector.cluster.task import end
 from injector.pods.context import Object
 from injector.settings import Settings
 
@@ -82,10 +83,7 @@ class TemplateMaps:
     async def stop(self) -> None:
         """End; a call of `on_change` that is under way is cancelled."""
         await self._reflector.stop()
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
 
     async def _tell(self) -> None:
         await self.synced.wait()

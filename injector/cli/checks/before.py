@@ -11,7 +11,8 @@ from injector.cli.checks.namespaces import labels_of
 from injector.cli.checks.others import goes_by
 from injector.cli.checks.permissions import requests, review
 from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.checks.verdict import Section, Verdict, failed, good, some, warning
+from injector.cluster.configurations import API, GROUP, KINDS, RESOURCES, path_of
 from injector.cluster.installation import Installation
 from injector.cluster.live import ClusterError
 from injector.cluster.permissions import permissions
@@ -26,7 +27,7 @@ _OWN = (
 )
 _EVERYWHERE = (
     ("rbac.authorization.k8s.io", ("clusterroles", "clusterrolebindings")),
-    ("admissionregistration.k8s.io", ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")),
+    (GROUP, RESOURCES),
 )
 _SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LEVEL = "pod-security.kubernetes.io/enforce"
@@ -34,7 +35,7 @@ _LEVEL = "pod-security.kubernetes.io/enforce"
 
 def plugins(scene: Scene) -> Iterator[Verdict]:
     """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
-    scene.live.get("/apis/admissionregistration.k8s.io/v1", "the API of webhooks")
+    scene.live.get(API, "the API of webhooks")
     query = {"labelSelector": "component=kube-apiserver"}
     try:
         pods = list(scene.live.objects("/api/v1/namespaces/kube-system/pods", query))
@@ -90,7 +91,7 @@ def label(scene: Scene) -> Iterator[Verdict]:
     name = Settings().namespace_label
     rivals = [
         f"{configuration['metadata']['name']}: {entry['name']}"
-        for configuration in scene.live.objects("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations")
+        for configuration in scene.live.objects(path_of(KINDS[0]))
         for entry in configuration.get("webhooks") or ()
         if configuration not in scene.configurations and goes_by(entry, name)
     ]
@@ -125,10 +126,9 @@ def pod_security(scene: Scene) -> Iterator[Verdict]:
         if labels_of(one).get(_LEVEL) in ("baseline", "restricted") and one["metadata"]["name"] != scene.namespace
     ]
     if strict:
-        some = ", ".join(strict[:5]) + (f" and {len(strict) - 5} more" if len(strict) > 5 else "")
         yield warning(
             "pod-security",
-            f"Pod Security keeps sidecars that need NET_ADMIN out of namespace {some}",
+            f"Pod Security keeps sidecars that need NET_ADMIN out of namespace {some(strict)}",
             "use templates there that need no privilege: of the gallery's envoy, parameter intercept: ports",
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.checks.verdict import Section, Verdict, failed, good, some, warning
 from injector.cluster.pause import is_paused
 from injector.pods.context import Object
 from injector.pods.selectors import matches
@@ -89,10 +89,9 @@ def guarded(scene: Scene) -> Iterator[Verdict]:
                     one["metadata"]["name"]
                 )
     for why, names in without.items():
-        some = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         yield failed(
             "required-guarded",
-            f"{label.required} is not kept in namespace {some}: {why}",
+            f"{label.required} is not kept in namespace {some(names)}: {why}",
             "injector resume" if why.endswith("paused") else "apply the injector's webhook configurations again",
         )
     if required and not without:

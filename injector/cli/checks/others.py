@@ -8,11 +8,10 @@ from injector.cli.checks.namespaces import labels_of
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
 from injector.cli.live_setup import covers_pods
+from injector.cluster.configurations import KINDS, path_of
 from injector.pods.context import Object
 from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel
-
-_PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 def others(scene: Scene) -> Iterator[Verdict]:
@@ -25,7 +24,7 @@ def others(scene: Scene) -> Iterator[Verdict]:
     label = scene.settings.namespace_label
     own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), {})
     count = 0
-    for configuration in scene.live.objects(_PATH):
+    for configuration in scene.live.objects(path_of(KINDS[0])):
         name = configuration["metadata"]["name"]
         entries = [e for e in configuration.get("webhooks") or () if any(map(covers_pods, e.get("rules") or ()))]
         if name in ours or not entries:

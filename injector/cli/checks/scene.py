@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from injector.cli.live_setup import live_settings
-from injector.cli.switches import service_namespaces
+from injector.cluster.configurations import service_namespaces
 from injector.cluster.entries import Entries, entries
 from injector.cluster.installation import Installation
 from injector.cluster.live import INSTALLATION, ClusterError, Live

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from injector.cli.checks.scene import Scene
+
+_SOME = 5
 
 
 class Mark(StrEnum):
@@ -53,3 +55,8 @@ def warning(check: str, text: str, to_do: str, **data: Any) -> Verdict:
 def failed(check: str, text: str, to_do: str, **data: Any) -> Verdict:
     """Pods do not get their sidecars, or will not, or the wrong ones do."""
     return Verdict(Mark.FAILED, check, text, to_do, data)
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence; of many the first five and how many more there are."""
+    return ", ".join(names[:_SOME]) + (f" and {len(names) - _SOME} more" if len(names) > _SOME else "")
