@@ -21,7 +21,7 @@ from injector.pods.decision import STEPS, decide
 from injector.pods.limits import keep_requests_below_limits
 from injector.pods.merge_keys import KEYS, UNIONS
 from injector.reasons import Effect, Reason
-from injector.settings import Settings, parse_settings
+from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
 from injector.templates import environment, holes, load, schema, structure
 from injector.templates import yaml as kubernetes_yaml
@@ -131,12 +131,19 @@ def test_settings_and_their_defaults_are_those_of_the_code() -> None:
 
 def test_every_example_of_settings_is_read() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         parse_settings(yaml.safe_load(block))
 
 
-@pytest.mark.parametrize("number", [1, 2])
+def test_keys_of_a_path_and_their_defaults_are_those_of_the_code() -> None:
+    rows = table(page("settings.md"), "key of a path", "default", "what it does")
+    defaults = json.loads(msgspec.json.encode(PathTemplates(templates=())))
+    written = {code(name)[0]: json.loads(code(default)[0]) if code(default) else [] for name, default, _ in rows}
+    assert written == defaults
+
+
+@pytest.mark.parametrize("number", [2, 3])
 def test_names_of_other_injectors_work(number: int) -> None:
     block = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)[number]
     settings = parse_settings(yaml.safe_load(block))
