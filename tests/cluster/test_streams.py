@@ -169,6 +169,36 @@ def test_a_certificate_that_is_replaced(vault: str, start: Start, stream: Callab
     assert server.log.count("certificate-swapped") == 3
 
 
+def test_a_certificate_that_is_replaced_in_the_middle_of_an_upgrade(
+    vault: str, start: Start, stream: Callable[..., Stream], behind_service: BehindService
+) -> None:
+    """Kubelets bring it to one replica after the other; one that starts later has never had the old one."""
+    old = start(1, namespace=vault)
+    new = start(2, old, vault)
+    balancer, client_config = behind_service(vault, [old, new])
+
+    def swapped(server: InjectorServer, renew: Callable[[], object]) -> Callable[[], object]:
+        def change() -> None:
+            swaps = server.log.count("certificate-swapped")
+            renew()
+            eventually("it is in use", lambda: server.log.count("certificate-swapped") > swaps)
+
+        return change
+
+    def copy() -> None:
+        new.key_file.write_bytes(old.key_file.read_bytes())
+        new.certificate_file.write_bytes(old.certificate_file.read_bytes())
+
+    def replace_new() -> None:
+        later = start(2, old, vault)
+        balancer.servers = (old, later)
+        assert new.stop() == 0
+
+    renewals = swapped(old, lambda: old.write_certificate(f"{NAME}.{vault}.svc")), swapped(new, copy)
+    seen = stream(vault, client_config).during(*renewals, replace_new)
+    assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
+
+
 def test_templates_that_replicas_reload_one_after_the_other(
     vault: str, start: Start, stream: Callable[..., Stream], behind_service: BehindService
 ) -> None:
