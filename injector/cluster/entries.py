@@ -6,15 +6,19 @@ each is as it is stands in docs/serving.md. Only `caBundle` is missing here: it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.conditions import in_any_case, selected, words
 from injector.cluster.installation import Installation
-from injector.settings import Settings
+from injector.settings import PathTemplates, Settings
+from injector.templates.catalog import Catalog
+from injector.templates.template import AppliesTo, Template
 
 #: One webhook of a configuration, as in its manifest.
 Entry = dict[str, Any]
 
+_NO_TEMPLATES = Catalog()
 _PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
 _WORKLOADS = [
     {
@@ -60,9 +64,13 @@ class Entries(NamedTuple):
     validating: tuple[Entry, ...]
 
 
-def entries(settings: Settings, installation: Installation) -> Entries:
-    """The webhook entries for these settings. No default that the API server fills in is left out but `matchPolicy`,
-    `objectSelector` and `clientConfig.caBundle`."""
+def entries(settings: Settings, installation: Installation, catalog: Catalog = _NO_TEMPLATES) -> Entries:
+    """The webhook entries for these settings: those of the namespace label, then one for each of the settings' `paths`.
+
+    `catalog` are the templates that are at the paths. A path with a template that is not among them has no entry: what
+    the API server would have to ask about is not known. No default that the API server fills in is left out but
+    `matchPolicy`, `objectSelector`, `matchConditions` of a path's entry, and `clientConfig.caBundle`.
+    """
     label, server = settings.namespace_label, settings.server
     some = _entry(settings, installation, server.mutate_paths[0], _PODS)
     mutating = some | {"sideEffects": "NoneOnDryRun", "reinvocationPolicy": "IfNeeded"}
@@ -93,6 +101,7 @@ def entries(settings: Settings, installation: Installation) -> Entries:
                 ),
                 "matchConditions": [_NOT_A_MIRROR_POD, _asks_for_it(settings)],
             },
+            *_at_paths("mutating", settings, installation, catalog),
         ),
         validating=(
             guarding
@@ -109,8 +118,46 @@ def entries(settings: Settings, installation: Installation) -> Entries:
                 "namespaceSelector": _namespaces(settings, installation, "In", label.enabled, label.required),
                 "matchConditions": [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW],
             },
+            *_at_paths("validating", settings, installation, catalog),
         ),
     )
+
+
+def templates_at(at: PathTemplates, catalog: Catalog) -> tuple[list[Template], list[str]]:
+    """The templates of a path, each once, and the names of those that are not there."""
+    found = {name: catalog.get(name) for name in at.templates}
+    return [t for t in found.values() if t is not None], [name for name, t in found.items() if t is None]
+
+
+def rule_of(covered: AppliesTo) -> Entry:
+    """The rule of a webhook entry for what a template is for.
+
+    Of each scope: a resource is known by its name, and only the API server knows whether that lies in namespaces.
+    """
+    return {
+        "apiGroups": list(covered.api_groups),
+        "apiVersions": list(covered.api_versions),
+        "operations": list(covered.operations),
+        "resources": list(covered.resources),
+        "scope": "*",
+    }
+
+
+def _at_paths(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:
+    """The entries of the settings' paths in one of the two configurations, in the settings' order."""
+    for path, at in settings.paths.items():
+        templates, unknown = templates_at(at, catalog)
+        if at.type != kind or unknown:
+            continue
+        rules = [rule_of(template.applies_to) for template in templates]
+        entry = _entry(settings, installation, path, []) | {
+            "name": installation.path_entry(path),
+            "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
+            "failurePolicy": at.failure_policy,
+            "sideEffects": "None",
+            "namespaceSelector": _namespaces(settings, installation),
+        }
+        yield entry | ({"reinvocationPolicy": "IfNeeded"} if kind == "mutating" else {})
 
 
 def _entry(settings: Settings, installation: Installation, path: str, rules: list[Entry]) -> Entry:
@@ -124,13 +171,17 @@ def _entry(settings: Settings, installation: Installation, path: str, rules: lis
     }
 
 
-def _namespaces(settings: Settings, installation: Installation, operator: str, *values: str) -> dict[str, Any]:
-    """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed."""
+def _namespaces(settings: Settings, installation: Installation, operator: str = "", *values: str) -> dict[str, Any]:
+    """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed.
+
+    Without an operator the label has no say. Objects that lie in no namespace are asked about in any case.
+    """
     left_alone = settings.ignoring(installation.namespace).ignored_namespaces
     more = installation.namespaces or {}
+    label = {"key": settings.namespace_label.key, "operator": operator, "values": list(values)}
     selector: dict[str, Any] = {
         "matchExpressions": [
-            {"key": settings.namespace_label.key, "operator": operator, "values": list(values)},
+            *([label] if operator else ()),
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(left_alone)},
             *more.get("matchExpressions", ()),
         ]

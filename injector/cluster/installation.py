@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from injector.settings import entry_slug
+
 #: What an entry's failurePolicy may be.
 FailurePolicy = Literal["Ignore", "Fail"]
 
@@ -34,3 +36,7 @@ class Installation:
     def entry_name(self, entry: str) -> str:
         """The full name of a webhook entry; the API server wants three parts."""
         return f"{entry}.{self.name}.internal"
+
+    def path_entry(self, path: str) -> str:
+        """The full name of the entry of one of the settings' `paths`; no other entry begins like it."""
+        return self.entry_name(f"path-{entry_slug(path)}")
