@@ -16,7 +16,7 @@ from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
 from injector.pods.merge import merge
 from injector.pods.selectors import matches
-from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
+from injector.pods.shape import OverlayError, check_overlay, check_shape, spec_of, string_map
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.reasons import Effect, Reason
@@ -49,7 +49,7 @@ class ObjectRequest(msgspec.Struct, frozen=True):
     def is_pod(self) -> bool:
         """Whether it is a pod, or something below one that has a whole pod as its object."""
         request = self.request
-        return request.resource == "pods" and not request.group and "containers" in (self.object.get("spec") or {})
+        return request.resource == "pods" and not request.group and "containers" in spec_of(self.object)
 
 
 def amend(
