@@ -16,6 +16,9 @@ from injector.pods.quantity import parse_quantity
 #: Where the ServiceAccount admission plugin mounts the token in every container.
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105
 
+#: The ConfigMaps of authorities that are put beside the token in each namespace; the second one is OpenShift's.
+_AUTHORITIES = frozenset({"kube-root-ca.crt", "openshift-service-ca.crt"})
+
 _PULL = ("Always", "IfNotPresent")  #: by the image's tag, or AlwaysPullImages
 _MODE = (0o644,)
 
@@ -202,6 +205,29 @@ def is_token_mount(mount: Any) -> bool:
         and str(mount.get("name")).startswith("kube-api-access-")
         and not mount.keys() - {"name", "mountPath", "readOnly"}
     )
+
+
+def is_token_volume(volume: Any) -> bool:
+    """Whether a volume holds nothing but what the ServiceAccount plugin puts into its own, no content of an author's.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
+    """
+    projected = volume.get("projected") if type(volume) is dict else None
+    if type(projected) is not dict:
+        return False
+    sources = projected.get("sources")
+    return all(map(_is_of_plugin, sources if type(sources) is list else ()))
+
+
+def _is_of_plugin(source: Any) -> bool:
+    match source:
+        case {"configMap": {"name": name}}:
+            return name in _AUTHORITIES
+        case {"downwardAPI": {"items": [{"path": path}]}}:
+            return bool(path == "namespace")
+        case {"secret": _} | {"configMap": _} | {"downwardAPI": _}:
+            return False
+    return True
 
 
 def _is_default(parent: str, field: str, value: Any) -> bool:

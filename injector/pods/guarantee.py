@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.pods.context import Object
-from injector.pods.defaults import means_nothing, mismatches
+from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, means_nothing, mismatches
 from injector.pods.differences import lies_in, may_be_secret, sentence_at, shortened
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, step_of, steps_of
 
@@ -123,6 +123,12 @@ def _sidecar(
     theirs = {key: value for key, value in wanted.items() if key not in leave}
     for pointer, value, asked in mismatches(mine, theirs, field, field, here, exact=True):
         yield pointer, value, asked, True
+    for mount in _items(have, "volumeMounts"):
+        # Such a mount is let through as the ServiceAccount plugin's, but not with a token of the author's own.
+        if not is_token_mount(mount) or mount in _items(wanted, "volumeMounts"):
+            continue
+        if not is_token_volume(_named(have_spec, ("volumes",), mount["name"])):
+            yield f"{here}/volumeMounts/{escape(TOKEN_PATH)}", mount, None, True
     for unset in wanted.keys() & set(overridable):  # set as it likes, but set
         if have.get(unset) is None and not means_nothing(unset, wanted[unset]):
             yield f"{here}/{escape(unset)}", None, wanted[unset], True

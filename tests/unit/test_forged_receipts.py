@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -115,3 +116,53 @@ def test_a_template_that_the_pod_adds_frees_no_field_of_another() -> None:
     assert guard(added, REQUIRED, snapshot).effect is Effect.REFUSE
     sized = web({"sidecar.injector/templates": "two"}, {"name": "side", "image": "side", "resources": {}})
     assert inject(sized, REQUIRED, snapshot).reason is Reason.INJECTED
+
+
+ANNOTATION = {"fieldPath": "metadata.annotations['t']"}
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
+OF_THE_PLUGIN = (
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {
+        "downwardAPI": {
+            "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+        }
+    },
+    {"configMap": {"name": "openshift-service-ca.crt", "items": [{"key": "service-ca.crt", "path": "service-ca.crt"}]}},
+)
+
+
+def _with_token(volume: Object) -> Object:
+    mount = {"name": "kube-api-access-mine1", "mountPath": TOKEN, "readOnly": True}
+    side = {"name": "side", "image": "side", "volumeMounts": [mount]}
+    return web({}, side, volumes=[{"name": "kube-api-access-mine1", **volume}])
+
+
+def test_the_token_of_the_service_account_plugin_is_no_difference() -> None:
+    pod = _with_token({"projected": {"defaultMode": 420, "sources": list(OF_THE_PLUGIN)}})
+    assert inject(pod, REQUIRED, SNAPSHOT).reason is Reason.INJECTED
+    assert guard(inject(pod, REQUIRED, SNAPSHOT).pod, REQUIRED, SNAPSHOT).allowed
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        {"configMap": {"name": "mine"}},
+        {"secret": {"secretName": "mine"}},
+        {"emptyDir": {}},
+        {"projected": {"sources": [{"configMap": {"name": "mine"}}]}},
+        {"projected": {"sources": [*OF_THE_PLUGIN, {"secret": {"name": "mine"}}]}},
+        {"projected": {"sources": [{"downwardAPI": {"items": [{"path": "token", "fieldRef": ANNOTATION}]}}]}},
+    ],
+)
+def test_a_volume_of_the_plugin_s_name_gives_the_sidecar_no_other_token(volume: Object) -> None:
+    pod = _with_token(volume)
+    refused = inject(pod, REQUIRED, SNAPSHOT)
+    assert (refused.reason, refused.effect) == (Reason.NOT_OVERRIDABLE, Effect.REFUSE)
+    later = copy.deepcopy(inject(web(), REQUIRED, SNAPSHOT).pod)
+    later["spec"]["volumes"] = [*later["spec"]["volumes"], *pod["spec"]["volumes"]]
+    for field in ("containers", "initContainers"):
+        for container in later["spec"].get(field, []):
+            if container["name"] == "side":
+                container["volumeMounts"] = pod["spec"]["containers"][1]["volumeMounts"]
+    assert guard(later, REQUIRED, SNAPSHOT).reason is Reason.NOT_INJECTED
