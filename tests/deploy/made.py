@@ -8,6 +8,8 @@ from typing import Any
 from injector.authoring.schemas import schema_of
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.templates.load import gallery_path, read_gallery
+from injector.templates.yaml import load_manifest
 from tests.deploy.helm import CHART, NAME, Helm
 from tests.deploy.values import values
 
@@ -23,6 +25,12 @@ _NEEDED_OF = {
 _THE_CHART_S_OWN = ("source", "secret", "service", "webhooks", "lease")
 #: Helm's regular expressions know no lookahead.
 _PREFIX = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_PATH = r"^(/[-A-Za-z0-9._~]+)+$"
+
+_SHIPPED_HEAD = """\
+# What the shipped templates are for, made by `make manifests` of their template.yaml; {} is the creation of pods. The
+# rules of the webhook entries of settings.paths are made of it.
+"""
 
 INSTALL_HEAD = f"""\
 # The whole installation, made from deploy/chart by `make manifests`; docs/installing.md says how it is used.
@@ -57,6 +65,9 @@ def settings_section() -> dict[str, Any]:
         properties["server"]["properties"][paths] |= {"minItems": 1}
     for section, needed in _NEEDED_OF.items():
         properties[section]["required"] = list(needed)
+    properties["paths"]["propertyNames"] = {"pattern": _PATH}
+    at = properties["paths"]["additionalProperties"]
+    at["properties"]["templates"]["minItems"], at["required"] = 1, ["templates"]
     return {
         "description": "The settings file: docs/settings.md.",
         "type": "object",
@@ -71,6 +82,15 @@ def values_schema() -> str:
     schema = json.loads((CHART / "values.schema.json").read_text())
     schema["properties"]["settings"] = settings_section()
     return json.dumps(schema, indent=2) + "\n"
+
+
+def shipped_for() -> str:
+    """shipped-for.yaml of the chart: `for` of each template of the gallery, {} where it says nothing."""
+    lines = (
+        f"{name}: {json.dumps(load_manifest(files['template.yaml']).get('for') or {})}\n"
+        for name, files in sorted(read_gallery(gallery_path()).items())
+    )
+    return _SHIPPED_HEAD + "".join(lines)
 
 
 def values_table() -> str:

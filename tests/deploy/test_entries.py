@@ -13,6 +13,8 @@ from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
 from injector.settings import Settings, parse_settings
+from injector.templates.catalog import Catalog
+from injector.templates.load import gallery_path, load_template, read_gallery
 from tests.deploy.helm import NAME, Helm, HelmError, Object, one
 from tests.deploy.values import together
 
@@ -44,8 +46,64 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "names alone are no yes": {"podDefault": "skip", "templatesKey": "injector.tumblr.com/request"},
     "always": {"alwaysSelector": ALWAYS},
     "always, all": {"alwaysSelector": {}},
+    "paths, templates of their own": {
+        "paths": {
+            "/mutate/claims": {"templates": ["claims", "envoy", "claims"], "failurePolicy": "Fail"},
+            "/validate-project": {"type": "validating", "templates": ["reserved", "projects"]},
+        }
+    },
+    "paths, of both kinds and shipped ones": {
+        "ignoredNamespaces": [],
+        "namespaceLabel": {"key": "example.org/sidecars"},
+        "paths": {
+            "/A.b/c_d~e": {"type": "validating", "templates": ["deny-env"], "failurePolicy": "Fail"},
+            "/always": {"type": "mutating", "templates": ["always-pull-images", "resource-defaults"]},
+            "/by-hand": {"templates": ["by-hand", "no-for"]},
+            f"/{'long' * 15}": {"type": "validating", "templates": ["claims"], "failurePolicy": "Ignore"},
+        },
+    },
     "always, labels only": {"alwaysSelector": {"matchLabels": {"tier": "edge"}}},
 }
+#: Templates that are not shipped: in the chart's values, and applied by hand.
+TEMPLATES = {
+    "claims": {
+        "template.yaml": "description: A storage class.\nfor: {resources: [persistentvolumeclaims]}\n",
+        "overlay.yaml.j2": "spec: {storageClassName: fast}\n",
+    },
+    "projects": {
+        "template.yaml": """\
+description: Projects.
+for:
+  apiGroups: [project.openshift.io]  # OpenShift's
+  resources: [projectrequests]
+""",
+        "overlay.yaml.j2": "",
+    },
+    "reserved": {
+        "template.yaml": """\
+description: Names that are reserved.
+for:
+  apiGroups: ["", project.openshift.io]
+  apiVersions: [v1, v1beta1]
+  resources: [namespaces, projectrequests, pods/ephemeralcontainers]
+  operations: [CREATE, UPDATE, DELETE, CONNECT]
+""",
+        "overlay.yaml.j2": "",
+    },
+    "no-for": {"template.yaml": "description: For pods.\nfor:\n", "overlay.yaml.j2": ""},
+}
+BY_HAND = {
+    "template.yaml": "description: For another.\nfor: {resources: [services], operations: [UPDATE]}\n",
+    "overlay.yaml.j2": "",
+}
+VALUES = {
+    "templates": TEMPLATES,
+    "webhooks": {"for": {"by-hand": {"resources": ["services"], "operations": ["UPDATE"]}}},
+}
+CATALOG = Catalog(
+    load_template(name, files)
+    for name, files in {**read_gallery(gallery_path()), **TEMPLATES, "by-hand": BY_HAND}.items()
+)
 
 
 def rendered(objects: list[Object], name: str = NAME) -> tuple[list[Any], list[Any]]:
@@ -67,11 +125,12 @@ def settings_of(objects: list[Object], name: str = NAME) -> Settings:
 @pytest.mark.parametrize("major", [3, 4])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_entries_follow_the_settings(settings: dict[str, Any], major: int) -> None:
-    objects = Helm(major).objects({"settings": settings})
-    found = entries(settings_of(objects), Installation())
+    objects = Helm(major).objects({"settings": settings, **VALUES})
+    found = entries(settings_of(objects), Installation(), CATALOG)
     assert rendered(objects) == (list(found.mutating), list(found.validating))
     asked = parse_settings(settings)
-    assert entries(asked, Installation()) == found, "a value of the chart is not the settings' default"
+    assert len(found.mutating + found.validating) == 5 + len(asked.paths)
+    assert entries(asked, Installation(), CATALOG) == found, "a value of the chart is not the settings' default"
 
 
 def test_entries_follow_the_installation_s_names_and_choices() -> None:
@@ -84,6 +143,8 @@ def test_entries_follow_the_installation_s_names_and_choices() -> None:
             "optedIn": {"failurePolicy": "Fail"},
             "namespaceSelector": EXTRA,
         },
+        "settings": {"paths": {"/claims": {"templates": ["claims"]}}},
+        "templates": TEMPLATES,
     }
     objects = Helm(3).objects(values, namespace="edge")
     here = Installation(
@@ -95,8 +156,73 @@ def test_entries_follow_the_installation_s_names_and_choices() -> None:
         opted_in_failure_policy="Fail",
         namespaces=EXTRA,
     )
-    found = entries(settings_of(objects, "edge-injector"), here)
+    found = entries(settings_of(objects, "edge-injector"), here, CATALOG)
+    assert found.mutating[-1]["name"] == "path-claims.edge-injector.internal"
     assert rendered(objects, "edge-injector") == (list(found.mutating), list(found.validating))
+
+
+def paths(found: dict[str, Any], **values: Any) -> dict[str, Any]:
+    return {"settings": {"paths": found}, "templates": TEMPLATES, **values}
+
+
+@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            paths({"/x": {"templates": ["clams"]}}),
+            "settings.paths./x: template clams is neither shipped nor in `templates`, so what the API server is to ask "
+            "about is not known; put its files into templates.clams, or the `for` of its template.yaml into "
+            "webhooks.for.clams ({} where it has none)",
+        ),
+        (
+            paths({"/x": {"templates": ["mine"]}}, templates={"mine": {"template.yaml": "for: {resources: ['*']}"}}),
+            "template mine: for.resources has *: the API server would ask about more than the template is for",
+        ),
+        (
+            paths({"/x": {"templates": ["mine"]}}, templates={"mine": {"template.yaml": "for: ["}}),
+            "templates.mine.template\\.yaml is not YAML: error converting YAML to JSON",
+        ),
+        (
+            paths({"/a/b": {"templates": ["claims"]}, "/a-b": {"templates": ["claims"]}}),
+            "settings.paths: /a-b and /a/b would both have the webhook entry path-a-b; choose another path for one",
+        ),
+        (
+            paths({"/mutate/pods": {"templates": ["claims"]}}),
+            "settings.paths./mutate/pods is a path of settings.server already; choose another",
+        ),
+        (paths({"claims": {"templates": ["claims"]}}), "'claims' does not match pattern"),
+        (paths({"/claims": {"templates": []}}), "minItems: got 0, want 1"),
+        (paths({"/claims": {}}), "missing property 'templates'"),
+        (paths({}, webhooks={"for": {"mine": {"operations": ["*"]}}}), "'*' does not match pattern"),
+    ],
+)
+def test_a_path_that_cannot_be_is_refused(values: dict[str, Any], words: str, major: int) -> None:
+    with pytest.raises(HelmError) as refused:
+        Helm(major).text(values)
+    assert words in str(refused.value)
+
+
+def test_what_stands_in_the_values_counts_before_what_is_shipped() -> None:
+    """As the server has it: a ConfigMap counts before a template of the gallery."""
+    own = {"envoy": TEMPLATES["claims"]}
+    for more, wanted in (
+        ({}, "pods"),
+        ({"webhooks": {"for": {"envoy": {"resources": ["services"]}}}}, "services"),
+        ({"webhooks": {"for": {"envoy": {"resources": ["services"]}}}, "templates": own}, "persistentvolumeclaims"),
+    ):
+        mutating, _ = rendered(Helm(3).objects({"settings": {"paths": {"/x": {"templates": ["envoy"]}}}, **more}))
+        assert [rule["resources"] for rule in mutating[-1]["rules"]] == [[wanted]]
+
+
+def test_another_path_is_served_from_a_restart_on_and_other_templates_at_it_without() -> None:
+    def checksum(found: dict[str, Any]) -> str:
+        made = one(Helm(3).objects(paths(found)), "Deployment")["spec"]["template"]["metadata"]["annotations"]
+        return str(made["checksum/read-at-start"])
+
+    first = checksum({"/x": {"templates": ["claims"]}})
+    assert first != checksum({}) and first != checksum({"/y": {"templates": ["claims"]}})
+    assert first == checksum({"/x": {"templates": ["envoy"], "type": "validating", "failurePolicy": "Fail"}})
 
 
 @pytest.mark.parametrize("name", [NAME, "edge-injector"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.helm import CHART, ROOT, Helm
-from tests.deploy.made import install_manifest, permissions_table, values_schema, values_table
+from tests.deploy.made import install_manifest, permissions_table, shipped_for, values_schema, values_table
 
 INSTALLING = ROOT / "docs" / "installing.md"
 
@@ -29,6 +29,7 @@ def with_tables() -> str:
 # The schema first: Helm holds the values against it when it renders.
 MADE: dict[str, tuple[Path, Callable[[], str]]] = {
     "values.schema.json": (CHART / "values.schema.json", values_schema),
+    "shipped-for.yaml": (CHART / "shipped-for.yaml", shipped_for),
     "install.yaml": (ROOT / "deploy" / "install.yaml", lambda: install_manifest(Helm(3))),
     "installing.md": (INSTALLING, with_tables),
 }

@@ -54,6 +54,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "webhooks.enabled.failurePolicy": ("Fail", {}),
     "webhooks.optedIn.failurePolicy": ("Fail", {}),
     "webhooks.namespaceSelector": ({"matchLabels": {"team": "a"}}, {}),
+    "webhooks.for": ({"envoy": {"resources": ["services"]}}, {"settings": {"paths": {"/x": {"templates": ["envoy"]}}}}),
     "permissions.create": (False, {}),
     "permissions.quotas": (False, {}),
     "permissions.comparison": (False, {}),

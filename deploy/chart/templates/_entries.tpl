@@ -65,7 +65,10 @@ timeoutSeconds: {{ $.Values.webhooks.timeoutSeconds }}
 - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods], scope: Namespaced}
 {{- end }}
 
-{{- /* The label, without the namespaces that are left alone, within those that are allowed. (list $ OPERATOR VALUES) */}}
+{{- /*
+The label, without the namespaces that are left alone, within those that are allowed. (list $ OPERATOR VALUES)
+Without an operator the label has no say.
+*/}}
 {{- define "injector.namespaces" -}}
 {{- $ := index . 0 -}}
 {{- $alone := $.Values.settings.ignoredNamespaces -}}
@@ -76,7 +79,9 @@ matchLabels:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 matchExpressions:
+{{- if index . 1 }}
 - {key: {{ $.Values.settings.namespaceLabel.key | quote }}, operator: {{ index . 1 }}, values: {{ toJson (index . 2) }}}
+{{- end }}
 - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ toJson $alone }}}
 {{- with $more.matchExpressions }}
 {{ toYaml . }}
