@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from difflib import get_close_matches
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import click
 from injector import __version__
 from injector.errors import InjectorError
 
-#: Commands by whom they are for, with what `--help` says of each. The module of a command, of the same name, is
-#: imported only when it is used.
+#: Commands by whom they are for, with what `--help` says of each. The module of a command, of the same name (with a `_`
+#: where that is a keyword), is imported only when it is used.
 _SECTIONS = {
     "Manifests": {
         "inject": "Put sidecars into the pods of manifests.",
@@ -28,6 +29,7 @@ _SECTIONS = {
         "lint": "Find mistakes in templates before a pod does.",
         "test": "Run the cases of templates.",
         "docs": "Write the reference of a template's parameters.",
+        "import": "Make templates out of another injector's sidecar configs.",
     },
     "Cluster": {
         "check": "Say whether the injector of a cluster is well, and what to do where it is not.",
@@ -54,8 +56,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"injector.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = getattr(importlib.import_module(f"injector.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command
 
@@ -82,7 +84,7 @@ def cli() -> None:
     """Put templated sidecars into Kubernetes pods.
 
     As an admission webhook (serve), or right here over manifest files (inject, uninject, explain). What is put in is a
-    template: one of the gallery, or your own (new, render, lint, test, docs).
+    template: one of the gallery, or your own (new, render, lint, test, docs, import).
     """
 
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import click
 
-from injector.authoring.scaffold import STARTER, ScaffoldError, scaffold
+from injector.authoring.scaffold import STARTER, scaffold
 from injector.authoring.scaffold.goldens import write_goldens
+from injector.cli.new_folder import refuse_taken, write_folder
 from injector.cli.sources import template_folder
 from injector.errors import DocumentError
 from injector.templates.load import find_gallery, gallery_path
 from injector.templates.spelling import legal_name, shortened
 
-_GALLERY = list(find_gallery(gallery_path()))
+#: The names of the templates that come with the injector.
+GALLERY = list(find_gallery(gallery_path()))
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
-@click.command(epilog=f"The gallery: {', '.join(_GALLERY)}.")
+@click.command(epilog=f"The gallery: {', '.join(GALLERY)}.")
 @click.argument("name")
 @click.option(
     "--from", "original", metavar="TEMPLATE", help="A folder, or else one of the gallery, to copy under this name."
@@ -42,49 +43,30 @@ def new(name: str, original: str | None, parent: Path) -> int:
     injector new hello
     injector new edge --from nginx --dir ./templates
     """
+    check_name(name)
+    try:
+        source = STARTER if original is None else template_folder(original)
+    except DocumentError as error:
+        raise click.UsageError(f"--from {original}: {error}") from None
+    folder = parent / name
+    refuse_taken(folder, "choose another name, or another --dir")
+    files = scaffold(name, source)
+    write_folder(folder, files)
+    write_goldens(folder)
+    _report(folder, [file for file in files if not file.startswith(".")])
+    if name in GALLERY:
+        click.echo(f"The gallery has a template {name} too: where both are given, yours counts.")
+    return 0
+
+
+def check_name(name: str) -> None:
+    """Raise click.UsageError for what is no name of a template, with the nearest that is."""
     if not _NAME.fullmatch(name):
         near = legal_name(name)
         raise click.UsageError(
             f"{shortened(name)} is no name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
             + (f"; write {near}" if near else "")
         )
-    try:
-        source = STARTER if original is None else template_folder(original)
-    except DocumentError as error:
-        raise click.UsageError(f"--from {original}: {error}") from None
-    folder = parent / name
-    _refuse_taken(folder)
-    files = scaffold(name, source)
-    _write(folder, files)
-    write_goldens(folder)
-    _report(folder, [file for file in files if not file.startswith(".")])
-    if name in _GALLERY:
-        click.echo(f"The gallery has a template {name} too: where both are given, yours counts.")
-    return 0
-
-
-def _refuse_taken(folder: Path) -> None:
-    """Nothing is ever overwritten. Raises ScaffoldError."""
-    try:
-        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise ScaffoldError(f"{folder} is there already and is not empty; choose another name, or another --dir")
-    except OSError as error:
-        raise ScaffoldError(f"{folder}: {error.strerror}") from None
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    """All files, or none: what was written before one failed is taken away again."""
-    was_there = folder.exists()
-    try:
-        for path, text in files.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-    except OSError as error:
-        if not was_there:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise ScaffoldError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _report(folder: Path, files: list[str]) -> None:

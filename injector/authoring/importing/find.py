@@ -1,0 +1,164 @@
+"""What of an input is a sidecar config: a plain file, a ConfigMap's key, an item of a List, each of a stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from injector.authoring.cases.document import Steps
+from injector.authoring.importing.fields import CONFIG_FIELDS
+from injector.authoring.importing.source import RULE, ImportProblems, Source, read_sources
+from injector.errors import Place
+from injector.pods.constraints.parts import mapping
+from injector.templates.problem import Problem
+from injector.templates.spelling import nearest, shortened
+
+#: What a mapping has that is a sidecar config and nothing else.
+_TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))
+#: The same in a text that is no YAML, because something was left in it.
+_LIKELY = re.compile(r"^(?:containers|initContainers|volumes|volumeMounts|hostAliases)[ \t]*:", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A sidecar config where it was found.
+
+    `name` is that of its file or key without the ending, "" where there is none; `config_map` the ConfigMap's. `folder`
+    is where the files are that it may inherit from, None where it was no file.
+    """
+
+    source: Source
+    steps: Steps
+    value: Any
+    name: str
+    config_map: str = ""
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """A ConfigMap that holds no sidecar config: perhaps the config files of a sidecar."""
+
+    name: str
+    data: dict[str, str]
+    source: Source
+    steps: Steps
+    binary: bool = False  #: whether it has more than texts
+
+
+@dataclass(slots=True)
+class Found:
+    """Everything that was found, in order, and what there is to say about it."""
+
+    configs: list[Config] = field(default_factory=list)
+    files: list[ConfigFiles] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def find(inputs: Iterable[tuple[str, bytes]]) -> Found:
+    """The sidecar configs of inputs, each a name as a person would call it and its bytes."""
+    found = Found()
+    for name, data in inputs:
+        before = len(found.configs) + len(found.files) + len(found.problems)
+        try:
+            for source in read_sources(name, data):
+                _in_document(source, name, found)
+        except ImportProblems as error:
+            found.problems += error.problems
+        if before == len(found.configs) + len(found.files) + len(found.problems):
+            found.problems.append(Problem(RULE, "there is nothing in it", "", Place(name)))
+    return found
+
+
+def is_config(value: Any) -> bool:
+    """Whether a mapping is a sidecar config, by its fields."""
+    if not isinstance(value, dict) or "apiVersion" in value:
+        return False
+    named = isinstance(value.get("name"), str) and bool(CONFIG_FIELDS & value.keys() - {"name"})
+    return named or isinstance(value.get("env"), list) or bool(_TELLING & value.keys())
+
+
+def _in_document(source: Source, name: str, found: Found) -> None:
+    path = Path(name)
+    here = path.parent if path.is_file() else None
+    stem = PurePath(name).stem if here is not None or name.startswith(("http://", "https://")) else ""
+    value = source.value
+    if isinstance(value, list):
+        found.configs += [Config(source, (i,), item, stem, folder=here) for i, item in enumerate(value)]
+    elif isinstance(value, dict) and ("kind" in value or "apiVersion" in value):
+        for steps, item in _objects(value):
+            _in_object(source, steps, item, found)
+    else:
+        found.configs.append(Config(source, (), value, stem, folder=here))
+
+
+def _objects(value: dict[str, Any]) -> Iterator[tuple[Steps, Any]]:
+    """An object, or those of a List."""
+    items = value.get("items")
+    if str(value.get("kind")).endswith("List") and isinstance(items, list):
+        yield from ((("items", number), item) for number, item in enumerate(items))
+    else:
+        yield (), value
+
+
+def _in_object(source: Source, steps: Steps, value: Any, found: Found) -> None:
+    kind, metadata = mapping(value).get("kind"), mapping(mapping(value).get("metadata"))
+    name = str(metadata.get("name") or "")
+    if kind != "ConfigMap":
+        what = f"{shortened(kind)} {name}".rstrip() if isinstance(kind, str) else "this object"
+        message = f"{what} is no sidecar config and no ConfigMap; it is left aside"
+        found.problems.append(source.problem(steps, message, severity="warning"))
+        return
+    data = value.get("data") or {}
+    if not isinstance(data, dict):
+        found.problems.append(source.problem((*steps, "data"), "data has to be a mapping of texts"))
+        return
+    texts = {key: text for key, text in data.items() if isinstance(text, str)}
+    for key in data.keys() - texts.keys():
+        message = f"data.{key} has to be a text; write `{key}: |` and the config below, indented"
+        found.problems.append(source.problem((*steps, "data", key), message))
+    others = dict(texts)
+    for key in texts:
+        config = _in_key(source, (*steps, "data", key), key, name, found)
+        if config is not None:
+            found.configs.append(config)
+            del others[key]
+    if len(others) == len(texts):
+        found.files.append(ConfigFiles(name, others, source, steps, bool(value.get("binaryData"))))
+    else:
+        _left_aside(source, steps, others, found)
+
+
+def _stem(key: str) -> str:
+    """A key without the ending of a YAML file: others are part of the name, as in `logger.v2`."""
+    return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
+
+
+def _in_key(source: Source, steps: Steps, key: str, config_map: str, found: Found) -> Config | None:
+    """The config that a ConfigMap's key holds. One that does not parse, and looks like one, is a problem."""
+    label = f"ConfigMap {config_map}, key {key}"
+    try:
+        inner = source.within(steps, label)
+    except ImportProblems as error:
+        if _LIKELY.search(_text_at(source, steps)):
+            found.problems += error.problems
+        return None
+    return Config(inner, (), inner.value, _stem(key), config_map) if is_config(inner.value) else None
+
+
+def _text_at(source: Source, steps: Steps) -> str:
+    value = source.value
+    for step in steps:
+        value = value[step]
+    return str(value)
+
+
+def _left_aside(source: Source, steps: Steps, texts: Iterable[str], found: Found) -> None:
+    for key in texts:
+        near = nearest(key, CONFIG_FIELDS)
+        more = f"; did you mean {near}?" if near else ""
+        message = f"the key {key} is no sidecar config{more}; it is left aside"
+        found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))

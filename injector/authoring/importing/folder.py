@@ -1,0 +1,164 @@
+"""The folder of an imported template: its files, and the case that shows that pods get what was in the config."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.run import Ways, inject_case
+from injector.authoring.cases.suite import TESTS, read_suite
+from injector.authoring.importing.config_files import Delivered, source_of
+from injector.authoring.importing.overlay import containers_of, overlay_text, value_text
+from injector.authoring.importing.sidecar import Sidecar
+from injector.authoring.reference import BEGIN, END, with_section
+from injector.authoring.sample import SAMPLE
+from injector.authoring.values import code
+from injector.errors import InjectorError
+from injector.pods.context import Object
+from injector.pods.defaults import means_nothing
+from injector.templates.load import load_template
+from injector.templates.problem import Problem
+from injector.templates.template import MANIFEST, OVERLAY
+
+#: The file of the case.
+CASE = f"{TESTS}/imported.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A template made of a config: its name, its files by path, and what people do to get it."""
+
+    name: str
+    files: dict[str, str]
+    sidecar: Sidecar
+
+
+def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[Problem]) -> Imported | None:
+    """The template's files. None, with the reason among the problems, where it would not serve any pod."""
+    config = sidecar.config
+    files = {
+        MANIFEST: _manifest(sidecar, delivered),
+        OVERLAY: overlay_text(sidecar, delivered.volumes),
+        **delivered.sources,
+        CASE: value_text({"cases": [_case(sidecar, delivered)]}),
+    }
+    try:
+        template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
+        files["README.md"] = with_section(_readme(name, sidecar, delivered), template)
+        why = _failure(name, files)
+    except InjectorError as error:
+        why = str(error)
+    if why:
+        message = f"this makes no template that serves a pod: {why}"
+        problems.append(config.source.problem(config.steps, message))
+        return None
+    return Imported(name, files, sidecar)
+
+
+def _failure(name: str, files: dict[str, str]) -> str:
+    """Why the template's own case does not pass; "" where it does."""
+    with tempfile.TemporaryDirectory(prefix="injector-import-") as parent:
+        folder = Path(parent) / name
+        for path, text in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+        suite = read_suite(folder, name)
+        bench = Bench(folder, name)
+        found = [*suite.problems]
+        for checked in suite.cases:
+            found += inject_case(bench, checked, Ways(Programs()))[0].problems
+    return "; ".join(problem.message for problem in found[:3])
+
+
+def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:
+    names = [c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
+    what = f"containers {', '.join(names)}" if len(names) > 1 else f"container {names[0]}" if names else "settings"
+    value: Object = {"description": f"The {what} of a sidecar config."}
+    if delivered.files:
+        value["files"] = {file: {"template": source_of(file)} for file in delivered.files}
+    return value_text({**value, "hostNetwork": "inject"})
+
+
+def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
+    """The case: the usual Deployment, with the volumes that the config leaves to its pods."""
+    pod: Object = {**SAMPLE, "spec": {"template": {**SAMPLE["spec"]["template"]}}}
+    app = SAMPLE["spec"]["template"]["spec"]["containers"][0]
+    spec = {"containers": [{**app, "name": _free_name(sidecar)}]}
+    if brought := _brought(sidecar):
+        spec["volumes"] = [{"name": name, "emptyDir": {}} for name in brought]
+    pod["spec"]["template"]["spec"] = spec
+    expect: Object = {"decision": "injected"}
+    expect["pod"] = _pruned(_expected(sidecar, spec["containers"][0]["name"], delivered.volumes))
+    if delivered.files:
+        expect["files"] = {file: [text] if text else [] for file, text in delivered.files.items()}
+    return {
+        "name": "a pod gets what was in the config",
+        "settings": {"nativeSidecars": "never"},
+        "pod": pod,
+        "expect": expect,
+    }
+
+
+def _free_name(sidecar: Sidecar) -> str:
+    """A name for the app's container that none of the config's has."""
+    taken = {c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())}
+    return next(name for name in ("web", *(f"web-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+
+def _brought(sidecar: Sidecar) -> list[str]:
+    """The volumes that are mounted and that the config has not."""
+    own = {volume["name"] for volume in sidecar.spec.get("volumes", ())}
+    containers = [c for field in ("initContainers", "containers") for c in containers_of(sidecar, field)]
+    mounts = [*sidecar.mounts, *(mount for container in containers for mount in container.get("volumeMounts", ()))]
+    devices = [device for container in containers for device in container.get("volumeDevices", ())]
+    return [name for name in dict.fromkeys(item["name"] for item in (*mounts, *devices)) if name not in own]
+
+
+def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:
+    """The part of the pod that has to be there, from the config and not from the overlay."""
+    every = {"env": sidecar.env, "volumeMounts": sidecar.mounts}
+    spec = {
+        **sidecar.spec,
+        "initContainers": containers_of(sidecar, "initContainers"),
+        "containers": [{"name": app, **every}, *containers_of(sidecar, "containers")],
+        "volumes": [v if v["name"] not in delivered else {"name": v["name"]} for v in sidecar.spec.get("volumes", ())],
+    }
+    if sidecar.service_account:
+        spec["serviceAccountName"] = sidecar.service_account
+    return {"metadata": sidecar.metadata, "spec": spec}
+
+
+def _pruned(value: Any) -> Any:
+    """The value without what says nothing, which no pod is given."""
+    if isinstance(value, list):
+        return [_pruned(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    pruned = {key: _pruned(item) for key, item in value.items()}
+    return {
+        key: item
+        for key, item in pruned.items()
+        if not means_nothing(key, item) and not (item == {} and key in ("resources", "metadata"))
+    }
+
+
+def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
+    lines = [f"# {name}", "", "Imported from a sidecar config of another injector by `injector import`.", ""]
+    if sidecar.name:
+        lines += [f"Pods ask for it by its name there, {code(sidecar.name)}, in the annotation of `templatesKey`.", ""]
+    lines += ["Where pods have something of the same name, theirs stays, and a warning says so."]
+    if sidecar.env or sidecar.mounts:
+        lines += ["The variables and mounts for all containers are for init containers too."]
+    if sidecar.service_account:
+        lines += [f"Pods with the service account `default` get {code(sidecar.service_account)}."]
+    if brought := _brought(sidecar):
+        lines += [f"Pods have to bring the volumes {', '.join(map(code, brought))}."]
+    if delivered.files:
+        lines += ["Its config files come with it, so no namespace needs their ConfigMap any more."]
+    return "\n".join([*lines, "", BEGIN, "", END, ""])

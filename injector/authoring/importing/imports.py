@@ -1,0 +1,61 @@
+"""From inputs to templates: the whole way, to be read as a table of contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from injector.authoring.importing.config_files import deliver, unused
+from injector.authoring.importing.find import find
+from injector.authoring.importing.folder import Imported, folder_of
+from injector.authoring.importing.inherit import read_whole
+from injector.authoring.importing.names import names_of
+from injector.authoring.importing.sidecar import Sidecar
+from injector.authoring.importing.source import RULE
+from injector.errors import Place
+from injector.templates.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The templates, all or none: none where something is an error. The problems are in the order of the inputs."""
+
+    templates: tuple[Imported, ...]
+    problems: tuple[Problem, ...]
+
+
+def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Result:
+    """Templates of all sidecar configs in some inputs, each a name as a person would call it and its bytes.
+
+    `name` is that of the one template; with more than one config it is an error. Reads nothing but what configs
+    inherit from, and writes nothing.
+    """
+    found = find(inputs)
+    problems = found.problems
+    sidecars: list[Sidecar] = []
+    for config in found.configs:
+        sidecar = read_whole(config, problems)
+        if sidecar is not None and sidecar.empty:
+            message = "nothing in this config is for pods; no template is made of it"
+            problems.append(config.source.problem(config.steps, message, severity="warning"))
+        elif sidecar is not None:
+            sidecars.append(sidecar)
+    if name and len(sidecars) > 1:
+        problems.append(Problem(RULE, f"there are {len(sidecars)} configs, and one name for them", "", Place("--name")))
+        names = [name] * len(sidecars)
+    else:
+        names = [name] if name and sidecars else names_of(sidecars, problems)
+    templates = []
+    for sidecar, called in zip(sidecars, names, strict=True):
+        if called and not _refused(problems):
+            made = folder_of(called, sidecar, deliver(sidecar, found.files, problems), problems)
+            templates += [made] if made is not None else []
+    if not _refused(problems):
+        problems += unused(found.files, sidecars)
+        if not templates:
+            problems.append(Problem(RULE, "no sidecar config was found", "", Place("")))
+    return Result(() if _refused(problems) else tuple(templates), tuple(dict.fromkeys(problems)))
+
+
+def _refused(problems: Iterable[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)

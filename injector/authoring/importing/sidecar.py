@@ -1,0 +1,258 @@
+"""A sidecar config, read: what of it goes into pods, checked, and a problem for whatever does not.
+
+What those injectors refuse is an error. What they, or the API server, drop without a word is left out with a warning.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from injector.authoring.cases.document import Steps
+from injector.authoring.importing.duplicates import without_duplicates
+from injector.authoring.importing.fields import (
+    CONFIG_FIELDS,
+    EVERYWHERE,
+    LISTS,
+    METADATA,
+    MISTAKEN,
+    ORDER,
+    SWITCHES,
+)
+from injector.authoring.importing.find import Config
+from injector.authoring.lint.kubernetes import SchemaError, SchemasMissingError, schema_errors, versions
+from injector.pods.context import Object
+from injector.templates.problem import Problem, Severity
+from injector.templates.spelling import hint, nearest, shortened
+
+#: Characters that a template marks its holes with: Unicode's noncharacters are never text.
+_RESERVED = re.compile("[\ufdd0-\ufdd2]")
+#: Kubernetes docs, "Object Names and IDs": a container's and a volume's name is a DNS label.
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_KINDS = {list: "a list", dict: "a mapping", str: "a string", bool: "true or false"}
+_WANTED: dict[str, type] = {
+    **dict.fromkeys((*LISTS, *EVERYWHERE), list),
+    **dict.fromkeys(METADATA, dict),
+    **dict.fromkeys(SWITCHES, bool),
+    **dict.fromkeys(("name", "inherits", "serviceAccountName"), str),
+}
+
+
+@dataclass(slots=True)
+class Sidecar:
+    """What a config gives to pods. `name` is what it calls itself, "" for a config of the form without names.
+
+    `spec` and `metadata` are parts of a pod. `env` and `mounts` go to every container, also of the config itself.
+    """
+
+    config: Config
+    name: str = ""
+    inherits: str = ""
+    spec: Object = field(default_factory=dict)
+    metadata: Object = field(default_factory=dict)
+    env: list[Object] = field(default_factory=list)
+    mounts: list[Object] = field(default_factory=list)
+    service_account: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether pods get nothing by it."""
+        return not (self.spec or self.metadata or self.env or self.mounts or self.service_account)
+
+
+class Teller:
+    """Collects what there is to say about a config, at its places."""
+
+    def __init__(self, config: Config, problems: list[Problem]) -> None:
+        self._config = config
+        self._problems = problems
+        self.refused = False  #: whether something was an error
+
+    def tell(
+        self,
+        steps: Steps,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+        key: bool = False,
+    ) -> None:
+        """Say what is wrong at a place of the config."""
+        self.refused = self.refused or severity == "error"
+        at = (*self._config.steps, *steps)
+        self._problems.append(self._config.source.problem(at, message, help=help, severity=severity, key=key))
+
+    def warn(self, steps: Steps, message: str, *, help: str = "") -> None:  # noqa: A002
+        """Say what will be other than it was written; at the key of a field."""
+        self.tell(steps, message, help=help, severity="warning", key=True)
+
+
+def read_sidecar(config: Config, problems: list[Problem]) -> Sidecar | None:
+    """The sidecar of a config; None, with what is wrong among the problems, where that cannot be said."""
+    told = Teller(config, problems)
+    if not isinstance(config.value, dict):
+        told.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
+        return None
+    given = _without_nulls(config.value, (), told)
+    _check_texts(given, (), told)
+    fields = {key: value for key, value in given.items() if _is_taken(key, value, told)}
+    if not told.refused:
+        fields = _checked(fields, told)
+    if not told.refused:
+        fields = {
+            key: without_duplicates(key, value, (key,), told) if isinstance(value, list) else value
+            for key, value in fields.items()
+        }
+        _check_names(fields, told)
+    return None if told.refused else _sidecar(config, fields)
+
+
+def _sidecar(config: Config, fields: Object) -> Sidecar:
+    apart = (*EVERYWHERE, *METADATA, "name", "inherits", "serviceAccountName")
+    spec = {key: value for key, value in fields.items() if key not in apart and value not in ([], False)}
+    return Sidecar(
+        config,
+        fields.get("name", ""),
+        fields.get("inherits", ""),
+        spec,
+        {key: fields[key] for key in METADATA if fields.get(key)},
+        fields.get("env", []),
+        fields.get("volumeMounts", []),
+        fields.get("serviceAccountName", ""),
+    )
+
+
+def _without_nulls(value: Any, steps: Steps, told: Teller) -> Any:
+    """The value without fields that say nothing, as Kubernetes reads it. A list's item has to say something."""
+    if isinstance(value, dict):
+        return {k: _without_nulls(v, (*steps, k), told) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            if item is None:
+                told.tell((*steps, number), "this item of the list is empty; take it out")
+        return [_without_nulls(v, (*steps, i), told) for i, v in enumerate(value) if v is not None]
+    return value
+
+
+def _check_texts(value: Any, steps: Steps, told: Teller) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_texts(key, (*steps, key), told)
+            _check_texts(item, (*steps, key), told)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            _check_texts(item, (*steps, number), told)
+    elif isinstance(value, str) and (found := _RESERVED.search(value)):
+        told.tell(steps, f"the character U+{ord(found[0]):04X} is no text, and no template can hold it; take it out")
+
+
+def _is_taken(key: str, value: Any, told: Teller) -> bool:
+    """Whether a field of the config goes on; what is wrong with it otherwise is told."""
+    wanted = _WANTED.get(key)
+    if wanted is not None:
+        if type(value) is wanted:
+            return True
+        told.tell((key,), f"{key} is {shortened(value)}; it has to be {_KINDS[wanted]}")
+        return False
+    if key in ORDER:
+        told.warn(
+            (key,), f"{key} is left out: sidecars stand before the app's containers as native sidecars, and after"
+        )
+        return False
+    if _is_of_a_pod(key, value):
+        told.warn(
+            (key,),
+            f"{key} becomes spec.{key} of every pod; not all injectors with such configs know it",
+            help="take it out of overlay.yaml.j2 if yours did not",
+        )
+        return True
+    near = MISTAKEN.get(key) or nearest(key, CONFIG_FIELDS)
+    more = f"; did you mean {near}?" if near else hint(key, CONFIG_FIELDS)
+    told.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
+    return False
+
+
+def _is_of_a_pod(key: str, value: Any) -> bool:
+    """Whether a field is one of a pod's spec, as far as Kubernetes' schemas are there to tell."""
+    try:
+        errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
+    except SchemasMissingError:
+        return False
+    return not any(error.path == ("spec", key) and error.field for error in errors)
+
+
+def _checked(fields: Object, told: Teller) -> Object:
+    """The fields without what Kubernetes drops; a value of a wrong type is told as an error."""
+    kept = copy.deepcopy(fields)
+    for error, steps in _errors(fields):
+        if not error.field:
+            told.tell(steps, error.message)
+            continue
+        told.warn(steps, f"{error.message}; Kubernetes drops it, so it is left out")
+        owner: Any = kept
+        for step in steps[:-1]:
+            owner = owner[step]
+        owner.pop(steps[-1], None)
+    for name in METADATA:
+        for key, value in fields.get(name, {}).items():
+            if not isinstance(value, str):
+                told.tell((name, key), f"{name}[{key}] is {shortened(value)}; it has to be a string: put it in quotes")
+    return kept
+
+
+def _errors(fields: Object) -> Iterator[tuple[SchemaError, Steps]]:
+    """What Kubernetes' schema has against the fields, with the place in the config."""
+    try:
+        newest = max(versions())
+    except SchemasMissingError:
+        return
+    apart = (*EVERYWHERE, *METADATA, "name", "inherits")
+    spec = {"containers": [], **{key: value for key, value in fields.items() if key not in apart}}
+    for error in schema_errors({"metadata": {}, "spec": spec}, newest):
+        yield error, error.path[1:]
+    every: Object = {"name": "every", **{key: fields[key] for key in EVERYWHERE if key in fields}}
+    for error in schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest):
+        yield error, error.path[3:]
+
+
+def _check_names(fields: Object, told: Teller) -> None:
+    """Names that Kubernetes takes; a container called `*` would be all of the app's."""
+    taken: dict[str, Steps] = {}
+    for kind in ("initContainers", "containers", "volumes"):
+        for number, item in enumerate(fields.get(kind, [])):
+            name, steps = item.get("name"), (kind, number, "name")
+            if not isinstance(name, str) or not _LABEL.match(name):
+                told.tell(steps, f"{shortened(name)} is no name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it")
+            elif kind != "volumes" and name in taken:
+                told.tell(steps, f"there is an init container {name} already; rename one of the two")
+            elif kind != "volumes":
+                taken[name] = steps
+    _check_mounts(fields, told)
+
+
+def _check_mounts(fields: Object, told: Teller) -> None:
+    """Mounts that no container may have beside its own, and those of volumes that pods have to bring."""
+    every: list[tuple[Steps, Any]] = [
+        (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
+    ]
+    mounts = list(every)
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(fields.get(kind, [])):
+            own = container.get("volumeMounts", [])
+            mounts += [((kind, number, "volumeMounts", i), mount) for i, mount in enumerate(own)]
+            names, paths = {m.get("name") for m in own}, {m.get("mountPath") for m in own}
+            for steps, mount in every:
+                if mount.get("mountPath") in paths and mount.get("name") not in names:
+                    message = f"container {container['name']} has another volume at {mount['mountPath']}"
+                    told.tell(steps, f"{message}; choose another path for one of the two")
+    known = {volume.get("name") for volume in fields.get("volumes", [])}
+    for steps, mount in mounts:
+        name = mount.get("name")
+        if name not in known and "inherits" not in fields:
+            known.add(name)
+            near = nearest(str(name), known - {name})
+            more = f"; did you mean {near}?" if near else ""
+            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so pods have to bring it{more}")

@@ -1,0 +1,161 @@
+"""A YAML document that somebody brings, with the place of everything in it.
+
+It may be a text within another document, such as a ConfigMap's key. Where that is a literal block, its lines are the
+file's own and are told as such.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from injector.authoring.cases.document import Steps, step_below
+from injector.authoring.yaml_stream import split_yaml
+from injector.errors import DocumentError, Place
+from injector.templates.places import normal, place_at
+from injector.templates.problem import Problem, Severity
+from injector.templates.yaml import Node, YAMLError, compose, index, load_manifest
+from injector.templates.yaml_words import told
+
+#: What all problems of this command are called.
+RULE = "import"
+#: Bytes that one input may have. A ConfigMap has at most 1 MiB.
+LIMIT = 4 * 1024 * 1024
+
+
+class ImportProblems(Exception):  # noqa: N818 - a carrier of problems; those are told, not raised
+    """What is wrong with an input that cannot be gone on with."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document. `line` is that of the file on which its text begins, `indent` how far it is indented there."""
+
+    file: str
+    text: str
+    value: Any
+    node: Node | None
+    line: int = 1
+    indent: int = 0
+
+    def place(self, steps: Sequence[str | int] = (), *, key: bool = False) -> Place:
+        """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
+        node = self.node
+        mark = node.start_mark if node is not None else None
+        for number, step in enumerate(steps, 1):
+            found = step_below(node, step)
+            if found is None:
+                break
+            key_mark, node = found
+            mark = key_mark if key and number == len(steps) else node.start_mark
+        return _placed(self.file, self.text, index(self.text, mark) if mark is not None else 0, self.line, self.indent)
+
+    def problem(
+        self,
+        steps: Steps,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+        key: bool = False,
+    ) -> Problem:
+        """What is wrong at a place."""
+        return Problem(RULE, message, "", self.place(steps, key=key), severity, help)
+
+    def within(self, steps: Steps, label: str) -> Source:
+        """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
+        node = self.node
+        for step in steps:
+            found = step_below(node, step)
+            node = found[1] if found is not None else None
+        assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - who asks has seen a text there
+        text = normal(node.value)
+        line, indent = self._lines_of(node, text)
+        if line:
+            return _parsed(self.file, text, self.line + line, self.indent + indent)
+        return _parsed(f"{self.file} ({label})", text)
+
+    def _lines_of(self, node: yaml.ScalarNode, text: str) -> tuple[int, int]:
+        """The line (from 0) of this document on which a literal block's text begins, and its indentation; else 0."""
+        if node.style != "|":
+            return 0, 0
+        lines = self.text.split("\n")
+        first = node.start_mark.line + 1
+        for number, inner in enumerate(text.split("\n")):
+            if inner.strip():
+                outer = lines[first + number] if first + number < len(lines) else ""
+                return (first, len(outer) - len(inner)) if outer.endswith(inner) else (0, 0)
+        return 0, 0
+
+
+def read_sources(name: str, data: bytes) -> Iterator[Source]:
+    """The documents of an input that says something. Raises ImportProblems where one cannot be read."""
+    if len(data) > LIMIT:
+        raise _refused(name, f"larger than {LIMIT // 1024 // 1024} MiB, as no sidecar config is")
+    try:
+        text = normal(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _refused(name, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+    try:
+        pieces = list(split_yaml(text, name))
+    except DocumentError as error:
+        text = _of_json(text) or ""
+        if not text:
+            raise ImportProblems(Problem(RULE, *_split(error, name))) from None
+        pieces = list(split_yaml(text, name))
+    for piece in pieces:
+        if piece.value is not None:
+            yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
+
+
+def _of_json(text: str) -> str | None:
+    """JSON that YAML cannot read (tabs, pairs of surrogates), written so that it can."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> Source:
+    try:
+        return Source(file, text, load_manifest(text), compose(text), line, indent)
+    except YAMLError as error:
+        message, offset = told(error, text)
+        place = _placed(file, text, offset or 0, line, indent)
+        raise ImportProblems(Problem(RULE, f"not YAML: {message}", "", place, help=_templating(place))) from None
+
+
+def _templating(place: Place) -> str:
+    """What to do where a chart's own language was left in."""
+    if "{{" not in place.text:
+        return ""
+    return "this looks like a chart's template; render it first (helm template) and import what comes out"
+
+
+def _placed(file: str, text: str, offset: int, line: int, indent: int) -> Place:
+    place = place_at(file, text, offset)
+    return replace(
+        place, line=place.line + line - 1, column=place.column + indent, text=" " * indent + place.text if place else ""
+    )
+
+
+def _split(error: DocumentError, name: str) -> tuple[str, str, Place]:
+    """Message, path and place of an error of the stream, which has them in its text."""
+    where, _, message = str(error).partition(": ")
+    numbers = [int(part) for part in where.removeprefix(name).split(":") if part.isdigit()]
+    line, column = (*numbers, 0, 0)[:2]
+    lines = error.excerpt.split("\n")[0].partition(" | ")[2] if line else ""
+    return f"not YAML: {message or where}", "", Place(name, line, column, lines)
+
+
+def _refused(name: str, message: str, line: int = 0) -> ImportProblems:
+    return ImportProblems(Problem(RULE, message, "", Place(name, line)))

@@ -1,0 +1,90 @@
+"""`injector import`: templates out of the sidecar configs of other injectors."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from injector.authoring.importing.advice import settings_for
+from injector.authoring.importing.folder import Imported
+from injector.authoring.importing.imports import import_configs
+from injector.authoring.scaffold import ScaffoldError
+from injector.cli.files import with_files
+from injector.cli.inputs import read_inputs
+from injector.cli.new import GALLERY, check_name
+from injector.cli.new_folder import refuse_taken, write_folder
+from injector.cli.problems import words_of_problems
+
+
+@click.command(name="import")
+@with_files("files", "FILE...")
+@click.option(
+    "--output",
+    "parent",
+    metavar="DIR",
+    default=".",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the folders are made. Default: here.",
+)
+@click.option("--name", metavar="NAME", default="", help="Name of the one template that is made.")
+@click.option("--overwrite", is_flag=True, help="Write over templates of these names.")
+def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) -> int:
+    """Make templates out of sidecar configs that other injectors have.
+
+    FILE is a file, a folder, a URL, or - for standard input. In it is a config (containers, volumes and the like), or a
+    ConfigMap that holds configs under any keys, or a List or a stream of those. A ConfigMap that a config mounts comes
+    along as the template's config files.
+
+    Each config becomes a folder with a template and a test that passes. What cannot be carried over is told, with its
+    place; with an error nothing is written.
+
+    \b
+    injector import sidecarconfig.yaml
+    kubectl get configmaps -l app=k8s-sidecar-injector -o yaml | injector import - --output sidecars
+    """
+    if name:
+        check_name(name)
+    found = read_inputs(files, sys.stdin.buffer)
+    result = import_configs([(one.name, one.data) for one in found], name)
+    if result.problems:
+        click.echo(words_of_problems(result.problems).rstrip("\n"), err=True)
+    if not result.templates:
+        return 1
+    for template in result.templates:
+        refuse_taken(parent / template.name, "choose another --output, or --overwrite it", overwrite=overwrite)
+    _write(parent, result.templates, overwrite)
+    _report(parent, result.templates)
+    return 0
+
+
+def _write(parent: Path, templates: Sequence[Imported], overwrite: bool) -> None:
+    """All folders, or none that was not there before. Raises ScaffoldError."""
+    made: list[Path] = []
+    for template in templates:
+        folder = parent / template.name
+        was_there = folder.exists()
+        try:
+            write_folder(folder, template.files, overwrite=overwrite)
+        except ScaffoldError:
+            for other in made:
+                shutil.rmtree(other, ignore_errors=True)
+            raise
+        made += [] if was_there else [folder]
+
+
+def _report(parent: Path, templates: Sequence[Imported]) -> None:
+    """What was made, and what to do now."""
+    for template in templates:
+        click.echo(f"Made {parent / template.name}: {', '.join(sorted(template.files))}.")
+        if template.name in GALLERY:
+            click.echo(f"The gallery has a template {template.name} too: where both are given, yours counts.")
+    click.echo(
+        "\nSettings by which labels and annotations stay as they are (docs/settings.md), with your names in them:\n"
+    )
+    click.echo(settings_for(templates), nl=False)
+    folder = parent / templates[0].name if len(templates) == 1 else parent
+    click.echo(f"\nNext: injector test {folder}, injector render {folder if len(templates) == 1 else parent / 'NAME'}")
