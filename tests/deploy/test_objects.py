@@ -19,6 +19,12 @@ CASES: dict[str, dict[str, Any]] = {
     "highAvailability": {"highAvailability": True},
     "files": FILES,
     "csr": {"certificates": {"source": "csr", "caBundle": PEM}},
+    "whose are beside the chart's": {
+        "commonLabels": {"app.kubernetes.io/part-of": "platform"},
+        "podAnnotations": {"prometheus.io/scrape": "false"},
+        "imagePullSecrets": ["one", {"name": "two"}],
+        "templates": {"mine": {"template.yaml": "description: Mine.\n"}},
+    },
     "everything": together(
         *(nested(path, other) for path, (other, _) in OTHERS.items() if not path.startswith("certificates")),
         {"metrics": {"annotations": True}, "permissions": {"create": True}, "networkPolicy": {"enabled": True}},
@@ -43,13 +49,15 @@ def test_objects_are_what_kubernetes_knows(values: dict[str, Any], version: str)
 def test_every_object_has_the_name_and_the_label(values: dict[str, Any]) -> None:
     for found in Helm(3).objects(values):
         metadata = found["metadata"]
-        if f"{values.get('settings', {}).get('prefix', '')}/template" in metadata["labels"]:
-            assert metadata["labels"]["app.kubernetes.io/part-of"] == NAME
+        if f"{values.get('settings', {}).get('prefix', 'sidecar.injector')}/template" in metadata["labels"]:
+            assert metadata["labels"]["app.kubernetes.io/part-of"] in (NAME, "platform")
             assert "app.kubernetes.io/name" not in metadata["labels"], (
                 "its settings.yaml would be taken for the settings"
             )
         else:
             assert metadata["labels"]["app.kubernetes.io/name"] == NAME
+            assert metadata["labels"]["app.kubernetes.io/instance"] == NAME
+            assert metadata["labels"]["helm.sh/chart"].startswith(f"{NAME}-")
         cluster = {"ClusterRole", "ClusterRoleBinding", "PriorityClass"}
         if found["kind"] not in cluster and not found["kind"].endswith("WebhookConfiguration"):
             assert metadata["namespace"] == NAME, "kubectl apply would put it elsewhere"
@@ -139,6 +147,36 @@ def test_templates_of_ones_own_become_config_maps_as_they_are() -> None:
     found = one(Helm(3).objects(values), "ConfigMap", "mine")
     assert found["data"] == values["templates"]["mine"]
     assert found["metadata"]["labels"]["sidecar.injector/template"] == "true"
+
+
+def test_what_an_admin_adds_counts_before_what_the_chart_adds() -> None:
+    pod = pod_of(CASES["whose are beside the chart's"])
+    assert pod["metadata"]["annotations"]["prometheus.io/scrape"] == "false"
+    assert pod["metadata"]["annotations"]["prometheus.io/port"] == "9443"
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
+
+
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES)
+def test_no_key_is_there_twice(values: dict[str, Any]) -> None:
+    for found in yaml.compose_all(Helm(3).text(values), Loader=yaml.SafeLoader):
+        nodes = [found]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, yaml.MappingNode):
+                keys = [key.value for key, _ in node.value]
+                assert len(keys) == len(set(keys)), keys
+                nodes += [value for _, value in node.value]
+            elif isinstance(node, yaml.SequenceNode):
+                nodes += node.value
+
+
+def test_the_webhooks_may_be_called_by_whom_it_says() -> None:
+    peers = [{"ipBlock": {"cidr": "10.0.0.0/28"}}, {"ipBlock": {"cidr": "fd00::/120"}}]
+    [https, metrics] = one(Helm(3).objects({"networkPolicy": {"webhookFrom": peers}}), "NetworkPolicy")["spec"][
+        "ingress"
+    ]
+    assert https == {"ports": [{"port": "https", "protocol": "TCP"}], "from": peers}
+    assert metrics == {"ports": [{"port": "metrics", "protocol": "TCP"}]}
 
 
 def test_metrics_may_be_read_by_whom_it_says() -> None:

@@ -80,6 +80,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "service.port": (8443, {}),
     "service.annotations": ({"a": "b"}, {}),
     "networkPolicy.enabled": (False, {}),
+    "networkPolicy.webhookFrom": ([{"ipBlock": {"cidr": "10.0.0.0/28"}}], {}),
     "networkPolicy.metricsFrom": ([{"podSelector": {}}], {}),
     "metrics.annotations": (False, {}),
     "metrics.serviceMonitor.enabled": (True, {}),
@@ -155,6 +156,8 @@ def test_the_schema_has_every_value_and_no_other() -> None:
         ({"templates": {"Mine": {"template.yaml": ""}}}, ["/templates", "Mine"]),
         ({"templates": {"mine": {"a/b.yaml": ""}}}, ["/templates/mine", "a/b.yaml"]),
         ({"replicas": "2"}, ["/replicas", "got string, want integer"]),
+        ({"imagePullSecrets": [{"nam": "pull"}]}, ["/imagePullSecrets/0", "nam", "not allowed"]),
+        ({"networkPolicy": {"webhookFrom": [{"ipblock": {}}]}}, ["/networkPolicy/webhookFrom/0", "ipblock"]),
     ],
 )
 def test_what_is_misspelt_is_named(given: dict[str, Any], words: list[str], major: int) -> None:
@@ -181,3 +184,10 @@ def test_lint_finds_nothing(major: int) -> None:
 def test_a_template_called_as_the_installation_is_refused() -> None:
     with pytest.raises(HelmError, match="a template cannot be called as the installation is; choose another name"):
         Helm(3).text({"templates": {"sidecar-injector": {"template.yaml": "description: Mine.\n"}}})
+
+
+@pytest.mark.parametrize("value", ["commonLabels", "podLabels"])
+def test_a_label_of_the_chart_s_own_is_refused(value: str) -> None:
+    """A key that is there twice is refused by some tools, and counts once with others."""
+    with pytest.raises(HelmError, match=f"{value}: app.kubernetes.io/name is a label of the chart's own"):
+        Helm(3).text({value: {"app.kubernetes.io/name": "other"}})

@@ -9,11 +9,25 @@ app.kubernetes.io/name: sidecar-injector
 {{- end }}
 
 {{- define "injector.labels" -}}
+{{- $chart := printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" -}}
 {{ include "injector.selector" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
+helm.sh/chart: {{ $chart }}
+{{- with include "injector.more" (list "commonLabels" .Values.commonLabels) }}
+{{ . }}
 {{- end }}
+{{- end }}
+
+{{- /* Labels of the admin's own; those of the chart are refused, as a key cannot be there twice. (list VALUE LABELS) */}}
+{{- define "injector.more" -}}
+{{- $value := index . 0 -}}
+{{- range $key, $ := index . 1 -}}
+{{- if has $key (list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "helm.sh/chart") -}}
+{{- fail (printf "%s: %s is a label of the chart's own; choose another key" $value $key) -}}
+{{- end -}}
+{{- end -}}
+{{- with index . 1 }}{{ toYaml . }}{{ end -}}
 {{- end }}
 
 {{- /* Name, namespace and labels of an object of the release's namespace. */}}

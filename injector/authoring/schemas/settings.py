@@ -81,6 +81,9 @@ def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
         if "$ref" in made:
             inner = _section(sections[made["$ref"].rpartition("/")[2]], f"{where}.", sections)
             properties[key] = {**inner, "description": HELP.get(where, key)}
+        elif isinstance(each := made.get("additionalProperties"), dict) and "$ref" in each:
+            inner = _section(sections[each["$ref"].rpartition("/")[2]], f"{where}.", sections)
+            properties[key] = {**made, "additionalProperties": inner, "description": HELP.get(where, key)}
         elif key.endswith("Selector"):
             properties[key] = {**selector(HELP.get(where, key)), "default": None}
         else:
