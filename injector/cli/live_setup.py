@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -11,12 +12,15 @@ from injector.cli.objects import metadata_of
 from injector.cli.sources import Sources
 from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
+from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import SettingsError, TemplateError
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.settings import Settings, parse_settings
-from injector.templates.load import gallery_path, read_gallery
+from injector.templates.catalog import Catalog
+from injector.templates.load import gallery_path, load_template, read_gallery
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.template import Template
 from injector.templates.yaml import load_manifest
 
 
@@ -55,8 +59,7 @@ def live_snapshot(
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
-    in_cluster = live.templates(where, settings) if where else {}
-    templates = read_gallery(gallery_path()) | {name: dict(files) for name, files in in_cluster.items()}
+    in_cluster, templates = _sources_of(live, where, settings)
     origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
@@ -67,6 +70,27 @@ def live_snapshot(
             raise
     left = {name: files for name, files in templates.items() if name not in wrong}
     return build_snapshot(settings, left, cluster, trial=False, origins=origins), wrong
+
+
+def templates_of_paths(live: Live, where: str, settings: Settings) -> Catalog:
+    """The templates of the settings' `paths`; those that are not there, or are wrong, are left out.
+
+    Raises ClusterError.
+    """
+    names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
+    found: list[Template] = []
+    if names:
+        _, sources = _sources_of(live, where, settings)
+        for name in names.keys() & sources.keys():
+            with suppress(TemplateError):
+                found.append(load_template(name, sources[name]))
+    return Catalog(found)
+
+
+def _sources_of(live: Live, where: str, settings: Settings) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
+    """The templates that are ConfigMaps, and all of them: of one name the ConfigMap counts."""
+    in_cluster = live.templates(where, settings) if where else {}
+    return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
 
 
 def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:

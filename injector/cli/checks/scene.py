@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from injector.cli.live_setup import live_settings
+from injector.cli.live_setup import live_settings, templates_of_paths
 from injector.cluster.configurations import service_namespaces
 from injector.cluster.entries import Entries, entries
 from injector.cluster.installation import Installation
 from injector.cluster.live import INSTALLATION, ClusterError, Live
 from injector.pods.context import Object
 from injector.settings import Settings
+from injector.templates.catalog import Catalog
 
 _DEFAULT = Installation()
 
@@ -58,12 +59,17 @@ class Scene:
         names = [c["metadata"]["name"] for c in self.configurations]
         name = names[0] if names else _DEFAULT.name
         bare = Installation(namespace=self.namespace, name=name)
-        return chosen(bare, self.entries, entries(self.settings, bare))
+        return chosen(bare, self.entries, entries(self.settings, bare, self.at_paths))
 
     @cached_property
     def expected(self) -> Entries:
         """What the entries should be."""
-        return entries(self.settings, self.installation)
+        return entries(self.settings, self.installation, self.at_paths)
+
+    @cached_property
+    def at_paths(self) -> Catalog:
+        """The templates at the settings' paths; those that are not there, or are wrong, are left out."""
+        return templates_of_paths(self.live, self.namespace, self.settings)
 
     @cached_property
     def namespaces(self) -> tuple[Object, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from injector.cli.checks.differences import differences
+from injector.cli.checks.paths import at_paths
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cluster.configurations import KINDS
 from injector.cluster.live import INSTALLATION
 from injector.cluster.pause import is_paused, words_of_pause
+from injector.pods.context import Object
 
-_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must say the same"
 #: Without these entries pods lack nothing.
 _DISPENSABLE = ("advice",)
@@ -19,7 +21,7 @@ _DISPENSABLE = ("advice",)
 def registered(scene: Scene) -> Iterator[Verdict]:
     """Both configurations, with the label by which every command finds them."""
     there = {configuration["kind"] for configuration in scene.configurations}
-    for kind in _KINDS:
+    for kind in KINDS:
         if kind in there:
             yield good("registered", f"{kind} is registered for the injector in namespace {scene.namespace}")
         else:
@@ -34,11 +36,12 @@ def as_they_should_be(scene: Scene) -> Iterator[Verdict]:
     """Each entry against `injector.cluster.entries`."""
     if not scene.entries:
         return
-    expected = {entry["name"]: entry for entry in (*scene.expected.mutating, *scene.expected.validating)}
-    for name, entry in expected.items():
+    expected = dict(_by_kind(zip(KINDS, scene.expected, strict=True)))
+    there = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in scene.configurations))
+    for (kind, name), entry in expected.items():
         short = name.partition(".")[0]
         wrong = warning if short in _DISPENSABLE else failed
-        live = scene.entries.get(name)
+        live = there.get((kind, name))
         if live is None:
             yield wrong(f"entry {short}", f"entry {name} is missing", _APPLY)
             continue
@@ -47,9 +50,18 @@ def as_they_should_be(scene: Scene) -> Iterator[Verdict]:
             yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY)
         if not found:
             yield good(f"entry {short}", f"entry {name} is as it should be")
-    for name in scene.entries.keys() - expected.keys():
-        to_do = "it is none of this version's; remove it if it was not added on purpose"
-        yield warning("entry", f"entry {name} calls the injector as well", to_do)
+    of_paths = set(map(scene.installation.path_entry, scene.settings.paths))
+    told = {name for _, name in expected}
+    for kind, name in sorted(there.keys() - expected.keys()):
+        if name in of_paths - told:
+            continue  # `at_paths` says why nothing can be told of it
+        to_do = "neither the settings nor this version ask for it; remove it if it was not added on purpose"
+        yield warning("entry", f"entry {name} of {kind} calls the injector as well", to_do)
+
+
+def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
+    """Entries by the kind of their configuration and their name."""
+    return (((kind, entry["name"]), entry) for kind, entries in found for entry in entries)
 
 
 def choices(scene: Scene) -> Iterator[Verdict]:
@@ -82,10 +94,10 @@ def paused(scene: Scene) -> Iterator[Verdict]:
             yield warning("paused", f"{text}; pods get no sidecars", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
-                text = f"entry {entry['name']} has an objectSelector: pods that it does not match are not injected"
+                text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
                 yield failed("object-selector", text, _APPLY)
     if scene.entries and not any(map(is_paused, scene.entries.values())):
         yield good("paused", "no entry is paused")
 
 
-SECTION = Section("webhooks", (registered, as_they_should_be, choices, paused))
+SECTION = Section("webhooks", (registered, as_they_should_be, at_paths, choices, paused))
