@@ -12,14 +12,25 @@ import click
 from injector.cli.objects import metadata_of, name_of
 from injector.pods.context import Object
 
-Outcome = Literal["injected", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"]
+Outcome = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"]
 
-_COLOURS = {"injected": "green", "uninjected": "green", "failed": "red", "refused": "red", "skipped": "yellow"}
+_COLOURS = {
+    "injected": "green",
+    "amended": "green",
+    "uninjected": "green",
+    "failed": "red",
+    "refused": "red",
+    "skipped": "yellow",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one object, and why. `place` says where the object stands in the input."""
+    """What became of one object, and why. `place` says where the object stands in the input.
+
+    `about` is what of the object is meant where it is not itself: the pods that it makes. `paths` are those of the
+    settings' that were asked.
+    """
 
     object: str
     namespace: str
@@ -30,6 +41,8 @@ class Line:
     templates: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     lost_comments: bool = False
+    about: str = ""
+    paths: tuple[str, ...] = ()
 
     @property
     def bad(self) -> bool:
@@ -70,8 +83,8 @@ class Report:
 
 def _show(line: Line) -> None:
     head = click.style(line.outcome, fg=_COLOURS.get(line.outcome), bold=line.bad)
-    text = f"{line.object}: {head}"
-    if line.templates and line.outcome == "injected":
+    text = f"{line.object}{', ' if line.about else ''}{line.about}: {head}"
+    if line.templates and line.outcome in ("injected", "amended"):
         text += f" with {', '.join(line.templates)}"
     if line.reason:
         text += f": {line.reason}"
@@ -79,7 +92,9 @@ def _show(line: Line) -> None:
         text += f": {line.message}"
     click.echo(text, err=True)
     if line.bad:
-        click.echo(f"  in {line.place}, namespace {line.namespace}", err=True)
+        at = f", path {line.paths[-1]}" if line.paths else ""
+        within = f", namespace {line.namespace}" if line.namespace else ""
+        click.echo(f"  in {line.place}{within}{at}", err=True)
     for warning in line.warnings:
         click.echo(f"  {click.style('warning', fg='yellow')}: {warning}", err=True)
     if line.lost_comments:

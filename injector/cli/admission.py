@@ -1,0 +1,128 @@
+"""What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn.
+
+As in an API server the mutating ones come first, each about what the one before it has left; those that were called
+before another changed something are called once more; then the validating ones. The first refusal ends it.
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from injector.amend import ObjectRequest, amend
+from injector.at_paths import after, asked_of, manifest_request
+from injector.cli.made_pods import made_of, maker_of
+from injector.cli.objects import metadata_of
+from injector.injection import Injection
+from injector.making import Overrides
+from injector.pods.context import Namespace, Object
+from injector.pods.kinds import Resource
+from injector.pods.shape import string_map
+from injector.settings import PathTemplates
+from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template
+
+_PODS = Resource("", "v1", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said at a path."""
+
+    path: str
+    at: PathTemplates
+    result: Injection
+
+
+@dataclass(slots=True)
+class Admission:
+    """All that was said about an object so far; `asked` has the object as it is by now."""
+
+    asked: ObjectRequest
+    namespace: Namespace
+    snapshot: Snapshot
+    overrides: Overrides
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def allowed(self) -> bool:
+        """Whether no path has refused it."""
+        return all(answer.result.allowed for answer in self.answers)
+
+    def mutate(self) -> None:
+        """Ask at the mutating paths."""
+        earlier: list[tuple[str, PathTemplates]] = []
+        stale: list[tuple[str, PathTemplates]] = []
+        for path, at in self._paths("mutating"):
+            if self._ask(path, at):
+                stale = list(earlier)
+            earlier.append((path, at))
+        for path, at in stale:
+            self._ask(path, at)
+
+    def validate(self) -> None:
+        """Ask at the validating paths."""
+        for path, at in self._paths("validating"):
+            self._ask(path, at)
+
+    def _ask(self, path: str, at: PathTemplates) -> bool:
+        """Whether the object is another one now."""
+        if not self.allowed:
+            return False
+        result = amend(self.asked, self.namespace, at, self.snapshot, self.overrides)
+        self.answers.append(Answer(path, at, result))
+        changed = result.pod is not self.asked.object
+        self.asked = after(self.asked, result.pod)
+        return changed
+
+    def _paths(self, kind: str) -> Iterator[tuple[str, PathTemplates]]:
+        """Those whose webhook entry would be for such a request, by the rules that their templates make."""
+        for path, at in self.snapshot.settings.paths.items():
+            if at.type == kind and any(t.applies_to.covers(self.asked.request) for t in known(at, self.snapshot)):
+                yield path, at
+
+
+def known(at: PathTemplates, snapshot: Snapshot) -> list[Template]:
+    """The templates of a path that there are."""
+    return [found for name in at.templates if (found := snapshot.catalog.get(name)) is not None]
+
+
+def asked_about(obj: Object, snapshot: Snapshot, namespace: str, user: Object) -> ObjectRequest | None:
+    """The creation of an object of a manifest, with the namespace that the API server writes into it.
+
+    None for what no API server would take as an object, or would look at before any webhook does.
+    """
+    metadata = obj.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        return None
+    try:
+        asked = manifest_request(obj, snapshot, namespace)
+    except ValueError:
+        return None
+    within = asked.review["namespace"]
+    if within and asked.request.resource != "namespaces" and not (metadata or {}).get("namespace"):
+        asked = after(asked, {**obj, "metadata": {**(metadata or {}), "namespace": within}})
+    return _by(asked, user)
+
+
+def asked_about_pod(obj: Object, pod: Object, namespace: str, user: Object) -> ObjectRequest:
+    """The creation of a bare pod, or of a pod that the workload `obj` makes of its pod template `pod`."""
+    if obj.get("kind") == "Pod":
+        metadata = {**metadata_of(pod), "namespace": metadata_of(pod).get("namespace") or namespace}
+        return _by(asked_of({**pod, "metadata": metadata}, _PODS, namespace), user)
+    return _by(asked_of(made_of(obj, pod, namespace), _PODS, namespace), maker_of(obj))
+
+
+def namespace_asked(asked: ObjectRequest, found: Namespace) -> Namespace:
+    """The namespace that selectors go by: none for what lies in none, its own for a Namespace, else the one found."""
+    if (asked.request.group, asked.request.resource) == ("", "namespaces"):
+        labels, annotations = (string_map(asked.subject, kind) for kind in ("labels", "annotations"))
+        return Namespace(str(asked.review["name"]), labels, annotations)
+    return found if asked.review["namespace"] else Namespace("")
+
+
+def _by(asked: ObjectRequest, user: Object) -> ObjectRequest:
+    return msgspec.structs.replace(asked, review={**asked.review, "userInfo": user}) if user else asked

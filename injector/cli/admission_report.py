@@ -1,0 +1,70 @@
+"""The line of a report about what was said of an object at the settings' `paths`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from injector.cli.admission import Admission, Answer, known
+from injector.cli.report import Line, Outcome, line_for
+from injector.errors import DENIED_CODE
+from injector.pods.context import Object
+from injector.reasons import Reason
+
+
+def admission_line(admission: Admission, obj: Object, place: str, about: str = "") -> Line | None:
+    """What became of an object: refused, amended, or else left as it is, and why. None where no template is for it."""
+    answers = [a for a in admission.answers if a.result.reason is not Reason.NOT_FOR_TEMPLATES]
+    if not answers:
+        return None
+    telling = _telling(answers)
+    result = telling.result
+    outcome: Outcome = "skipped"
+    if not result.allowed:
+        outcome = "refused"
+    elif result.reason is Reason.AMENDED:
+        outcome = "amended"
+    elif result.reason is Reason.NOTHING_TO_ADD:
+        outcome = "unchanged"
+    message = result.message.removeprefix(f"{result.reason}: ")
+    if not result.allowed and result.code != DENIED_CODE:
+        message += f", HTTP {result.code}"
+    warnings = [w for a in answers for w in a.result.warnings if a is not telling or outcome != "skipped"]
+    if outcome == "skipped" and result.warnings:
+        message = f"let through as it is: {message}"
+    if result.reason is Reason.TEMPLATE_FAILED and looks_at_user(admission, telling):
+        warnings.append("who asks is not known here; --user NAME says it")
+    amended = outcome == "amended"
+    return replace(
+        line_for(obj, admission.namespace.name, outcome, place),
+        reason="" if amended else str(result.reason),
+        message="" if amended else message,
+        templates=_templates([a for a in answers if not amended or a.result.reason is Reason.AMENDED]),
+        warnings=tuple(dict.fromkeys(warnings)),
+        about=about,
+        paths=tuple(dict.fromkeys(answer.path for answer in answers)),
+    )
+
+
+def looks_at_user(admission: Admission, answer: Answer) -> bool:
+    """Whether a template of a path looks at who asks, and nobody has said that."""
+    if admission.asked.review.get("userInfo"):
+        return False
+    templates = known(answer.at, admission.snapshot)
+    return any("user" in root.names for template in templates for root in template.program.roots.values())
+
+
+def _telling(answers: list[Answer]) -> Answer:
+    """The answer that says most about what became of the object."""
+    for answer in answers:
+        if not answer.result.allowed:
+            return answer
+    for reason in (Reason.AMENDED, Reason.NAMESPACE_IGNORED):
+        for answer in answers:
+            if answer.result.reason is reason:
+                return answer
+    # what was let through although something failed says more than that nothing was added
+    return next((a for a in answers if a.result.reason is not Reason.NOTHING_TO_ADD), answers[0])
+
+
+def _templates(answers: list[Answer]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for answer in answers for name, _ in answer.result.templates))
