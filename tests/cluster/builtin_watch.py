@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import ssl
 import threading
 import time
 
 from tests.cluster.builtin import BuiltinInstallation
-from tests.cluster.objects import pod
-
-_numbers = itertools.count(1)
+from tests.cluster.stream import Stream
 
 
-class Stream:
-    """Creates pods in the `required` namespace while the block lasts; each must come into being with its sidecar."""
-
-    def __init__(self, installation: BuiltinInstallation, per_second: float = 25) -> None:
-        self._installation = installation
-        self._pause = 1 / per_second
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.created = 0
-        self.wrong: list[str] = []
-
-    def __enter__(self) -> Stream:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        for number in _numbers:
-            if self._end.wait(self._pause):
-                return
-            try:
-                made = self._installation.api.create(pod(f"p-{number}"), self._installation.shop)
-            except Exception as error:
-                self.wrong.append(f"{time.strftime('%X')} {error}")
-                continue
-            parts = [c["name"] for f in ("initContainers", "containers") for c in made["spec"].get(f, [])]
-            if "logger" not in parts:
-                self.wrong.append(f"{time.strftime('%X')} without its sidecar: {parts}")
-            self.created += 1
+def new_pods(installation: BuiltinInstallation, per_second: float = 25) -> Stream:
+    """Pods that come into the `required` namespace while the block lasts."""
+    return Stream(installation.api, installation.shop, "logger", per_second)
 
 
 class Prober:

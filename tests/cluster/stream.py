@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.cluster.api import ApiError, Object
-from tests.cluster.controlplane import ControlPlane
+from tests.cluster.api import Api, Object
 from tests.cluster.objects import pod
 
 #: Creations a second, at most: what else runs on the machine needs some of it too.
@@ -19,6 +19,7 @@ _WORKERS = 8
 #: Different pods: what is the same but for its name costs the server one injection.
 _KINDS = 40
 _LONGEST = 120.0
+_numbers = itertools.count(1)
 
 
 @dataclass
@@ -26,66 +27,76 @@ class Seen:
     """What became of the pods."""
 
     created: int = 0
-    refused: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # when, and what was said; or that nothing was
     without: list[str] = field(default_factory=list)  # names of pods that lack a container that is wanted
     images: Counter[str] = field(default_factory=Counter)  # of the container that is wanted
 
+    @property
+    def wrong(self) -> list[str]:
+        """All that must not happen."""
+        return [*self.refused, *(f"{name} is without its sidecar" for name in self.without)]
+
 
 class Stream:
-    """Creates at least `total` pods in `namespace` while a test changes things; each has to have a container `wanted`.
+    """Creates pods in `namespace` while the block lasts; each has to be marked, and to have a container `wanted`.
 
-    The pods name no node, so that nobody runs them.
+    The pods name no node, so that nobody runs them, and are deleted at the end.
     """
 
-    def __init__(self, control_plane: ControlPlane, namespace: str, wanted: str, total: int = 2000) -> None:
+    def __init__(self, api: Api, namespace: str, wanted: str, per_second: float = RATE) -> None:
         self.seen = Seen()
-        self._api = control_plane.api
+        self._api = api
         self._namespace = namespace
         self._wanted = wanted
-        self._total = total
+        self._pause = 1 / per_second
         self._lock = threading.Lock()
-        self._next = 0
         self._due = 0.0
-        self._done = threading.Event()
+        self._end = threading.Event()
+        self._workers = [threading.Thread(target=self._work, daemon=True) for _ in range(_WORKERS)]
 
-    def during(self, *steps: Callable[[], object]) -> Seen:
-        """Let the pods come, do each step in its turn spread over the whole, and return when all are through."""
-        workers = [threading.Thread(target=self._work, daemon=True) for _ in range(_WORKERS)]
-        self._due = start = time.monotonic()
-        for worker in workers:
+    def __enter__(self) -> Seen:
+        self._due = time.monotonic()
+        for worker in self._workers:
             worker.start()
-        try:
-            for number, step in enumerate(steps, 1):
-                while self._next < self._total * number / (len(steps) + 1) and time.monotonic() < start + _LONGEST:
-                    time.sleep(0.01)
-                step()
-        finally:
-            self._done.set()
-            for worker in workers:
-                worker.join(_LONGEST)
-        self._api.call("DELETE", f"/api/v1/namespaces/{self._namespace}/pods", {"gracePeriodSeconds": 0})
         return self.seen
 
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        for worker in self._workers:
+            worker.join(_LONGEST)
+            if worker.is_alive():
+                self.seen.refused.append(f"still no answer after {_LONGEST:g} s")
+        self._api.call("DELETE", f"/api/v1/namespaces/{self._namespace}/pods", {"gracePeriodSeconds": 0})
+
+    def during(self, *steps: Callable[[], object], total: int = 2000) -> Seen:
+        """Do each step in its turn, spread over the creation of at least `total` pods; return when all are there."""
+        with self as seen:
+            for number, step in enumerate(steps, 1):
+                self._wait_for(total * number / (len(steps) + 1))
+                step()
+            self._wait_for(total)
+        return seen
+
+    def _wait_for(self, count: float) -> None:
+        end = time.monotonic() + _LONGEST
+        while self.seen.created + len(self.seen.refused) < count and time.monotonic() < end:
+            time.sleep(0.01)
+
     def _work(self) -> None:
-        while True:
+        while not self._end.is_set():
             with self._lock:
-                if self._next >= self._total and self._done.is_set():
-                    return
-                number, self._next = self._next, self._next + 1
-                self._due = max(self._due + 1 / RATE, time.monotonic() - 0.1)
+                number = next(_numbers)
+                self._due = max(self._due + self._pause, time.monotonic() - 0.1)
                 pause = self._due - time.monotonic()
-            if pause > 0:
-                time.sleep(pause)
+            if pause > 0 and self._end.wait(pause):
+                return
             wanted = pod(f"p-{number}", labels={"kind": f"k{number % _KINDS}"})
             del wanted["spec"]["nodeName"]
             try:
                 self._look(self._api.create(wanted, self._namespace))
-            except ApiError as error:
+            except Exception as error:  # whatever it is, the pod is not there
                 with self._lock:
-                    self.seen.refused.append(str(error))
-            except OSError as error:
-                with self._lock:
-                    self.seen.refused.append(f"no answer: {error!r}")
+                    self.seen.refused.append(f"{time.strftime('%X')} {error!r}")
 
     def _look(self, created: Object) -> None:
         images = [c["image"] for c in _containers(created) if c["name"] == self._wanted]

@@ -23,7 +23,7 @@ from tests.cluster.builtin import (
     wait_in_order,
     wait_until_ready,
 )
-from tests.cluster.builtin_watch import Prober, Stream
+from tests.cluster.builtin_watch import Prober, new_pods
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod
 from tests.cluster.processes import eventually
@@ -96,16 +96,16 @@ def test_certificates_and_authorities_are_replaced_under_load(install: Install) 
         installation.server()
     wait_in_order(installation)
     authorities = set()
-    with Stream(installation, per_second=60) as stream, Prober(installation) as prober:
+    with new_pods(installation, per_second=60) as seen, Prober(installation) as prober:
         end = time.monotonic() + 180
-        while time.monotonic() < end and (stream.created < 2000 or len(authorities) < 3 or len(prober.served) < 8):
+        while time.monotonic() < end and (seen.created < 2000 or len(authorities) < 3 or len(prober.served) < 8):
             held = installation.held()
             authorities |= {held.authority.certificate} if held.authority else set()
             time.sleep(0.2)
-    assert stream.wrong == []
+    assert seen.wrong == []
     assert prober.wrong == []
     assert installation.failed_calls() == []
-    assert stream.created >= 2000
+    assert seen.created >= 2000
     assert len(authorities) >= 3
     assert len(prober.served) >= 8
     for server in installation.servers:
@@ -119,11 +119,11 @@ def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     installation.configure()
     one, two = installation.server(lease="one"), installation.server(lease="two")
     wait_in_order(installation)
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         eventually("an authority is followed by another", lambda: len(installation.held().old) > 0, 60)
         wait_in_order(installation)
     assert len(installation.leaders()) == 2
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert "overwritten" not in one.log + two.log
     assert repairs(one) + repairs(two) == 0
     # made, and the next one; each a write to each configuration, and the dropping of old ones

@@ -28,7 +28,7 @@ from tests.cluster.builtin import (
     wait_in_order,
     wait_until_ready,
 )
-from tests.cluster.builtin_watch import Prober, Stream
+from tests.cluster.builtin_watch import Prober, new_pods
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
@@ -109,13 +109,13 @@ def installation(
 @pytest.mark.parametrize("name", states(("x",)))
 def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: str) -> None:
     leader: InjectorServer | None = None
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         put(installation, name)
         try:
             leader = complete(installation)
         finally:
             end_leaders(installation)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert "Traceback" not in leader.log
 
 
@@ -216,7 +216,7 @@ MIDDLES = {
 def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstallation, name: str) -> None:
     """Held there by what it may not do, and killed; the next one completes the step and all that follow."""
     middle = MIDDLES[name]
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         put(installation, middle.begins)
         try:
             leader = installation.server(
@@ -230,7 +230,7 @@ def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstall
             complete(installation)
         finally:
             end_leaders(installation)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
 
 
 def picture(installation: BuiltinInstallation) -> Picture:
@@ -258,7 +258,7 @@ def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_pat
         candidates = [installation.server(behind=False, wait=False) for _ in range(2)]
         authorities: set[Certificate] = set()
         kills = 0
-        with Stream(installation) as stream, Prober(installation) as prober:
+        with new_pods(installation) as seen, Prober(installation) as prober:
             end = time.monotonic() + 300
             while time.monotonic() < end and (kills < 8 or len(authorities) < 3 or len(prober.served) < 4):
                 leaders = installation.leaders()
@@ -273,7 +273,7 @@ def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_pat
                 leaders[0].start(wait=False)
                 held = installation.held()
                 authorities |= {held.authority.certificate} if held.authority else set()
-        assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+        assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
         assert kills >= 8
         assert len(authorities) >= 3
         assert len(prober.served) >= 4

@@ -17,7 +17,7 @@ from tests.cluster.builtin import (
     settles,
     wait_in_order,
 )
-from tests.cluster.builtin_watch import Prober, Stream
+from tests.cluster.builtin_watch import Prober, new_pods
 from tests.cluster.certificates import Authority
 from tests.cluster.objects import pod
 from tests.cluster.processes import eventually
@@ -99,7 +99,7 @@ def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
     for _ in range(2):
         installation.server()
     first = wait_in_order(installation)
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         installation.api.delete("Secret", SECRET, installation.name)
         eventually("there is another authority", lambda: another(installation, first), 30)
         second = wait_in_order(installation)
@@ -113,7 +113,7 @@ def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
         installation.api.patch("Secret", SECRET, patch, installation.name, patch_type="json")
         eventually("they are out", lambda: not installation.held().old and installation.bundles_fit(), 10)
         time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert len(prober.served) == 3
 
 
@@ -124,11 +124,11 @@ def test_an_authority_of_one_s_own(install: Install) -> None:
     installation.server()
     first = wait_in_order(installation)
     mine = Authority("mine")
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         installation.store({**first.data, "ca-next.crt": mine.certificate, "ca-next.key": mine.key})
         eventually("it is used", lambda: another(installation, first) and installation.in_order(), 30)
         time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     held = installation.held()
     assert held.authority and held.authority.certificate_pem == mine.certificate
 
@@ -153,12 +153,12 @@ def test_a_damaged_secret_is_told_and_mended(install: Install, damage: dict[str,
     installation.configure()
     server = installation.server()
     first = wait_in_order(installation)
-    with Stream(installation) as stream, Prober(installation) as prober:
+    with new_pods(installation) as seen, Prober(installation) as prober:
         installation.store({k: v for k, v in {**first.data, **damage}.items() if v})
         eventually("it is told", lambda: "certificate-secret-damaged" in server.log)
         eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order(), 30)
         time.sleep(1)
-    assert (stream.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
+    assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
 
 
 def test_what_an_uninstallation_deletes_does_not_come_back(install: Install) -> None:

@@ -94,7 +94,7 @@ def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks) -
         guard = webhook(f"guard.{namespace}.example", client_config("/validate"), namespace, **fields)
         configure_webhooks(namespace, mutate)
         configure_webhooks(namespace, guard, validating=True)
-        return Stream(control_plane, namespace, wanted="proxy")
+        return Stream(control_plane.api, namespace, wanted="proxy")
 
     return make
 
