@@ -6,7 +6,7 @@ import time
 
 import click
 
-from injector.cli.cluster_options import with_cluster
+from injector.cli.options import INJECTOR_OPTIONS, with_options
 
 _EVERY = 2.0  # seconds between two looks of --wait
 
@@ -24,7 +24,7 @@ _EVERY = 2.0  # seconds between two looks of --wait
     help="Check again until nothing fails, for at most so long; without a number 300.",
 )
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
-@with_cluster
+@with_options(INJECTOR_OPTIONS)
 def check(
     pre: bool, seconds: float, form: str, namespace: str | None, kubeconfig: str | None, context: str | None
 ) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from injector.cli.demo_webhook import NAMESPACE
+from injector.cli.options import SourceOptions
 from injector.cli.processes import LOCAL, ProgramError, free_ports, running
 from injector.cli.sources import gather
 from injector.inject import inject
@@ -60,7 +61,7 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
         ports = {"inbound": inbound, "outbound": outbound, "admin": admin, "ready": ready, "stats": stats}
         options = [f"envoy.{name}-port={port}" for name, port in ports.items()]
         options += [f"envoy.app-port={app_port}", "envoy.intercept=ports", "envoy.ipv6=never"]
-        sources = gather(params=tuple(options))
+        sources = gather(SourceOptions(params=tuple(options)))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)

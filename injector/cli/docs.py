@@ -9,7 +9,8 @@ import click
 
 from injector.authoring.reference import SectionError, reference, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.cli.sources import SOURCE_OPTIONS, load_one, load_settings, with_options
+from injector.cli.options import TEMPLATE_OPTIONS, with_options
+from injector.cli.sources import load_one, load_settings
 from injector.errors import DocumentError
 from injector.settings import Settings
 from injector.templates.template import Template
@@ -22,7 +23,7 @@ _README = click.Path(path_type=Path, dir_okay=False)
 @click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
 @click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
 @click.option("--schema", type=click.Choice(list(SCHEMAS)), help="A JSON Schema instead, for editors.")
-@with_options(SOURCE_OPTIONS)
+@with_options(TEMPLATE_OPTIONS)
 def docs(
     templates: tuple[str, ...],
     write: Path | None,

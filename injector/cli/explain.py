@@ -12,16 +12,16 @@ from injector.cli.explanation import Explanation, show
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
-from injector.cli.sources import (
-    NAMESPACE_OPTIONS,
-    OPTIONS,
-    TEMPLATES_OPTION,
-    Sources,
-    gather,
-    names_of,
-    warn,
+from injector.cli.options import (
+    NAMES_OPTION,
+    POD_OPTIONS,
+    NamespaceOptions,
+    SourceOptions,
+    with_namespace_options,
     with_options,
+    with_source_options,
 )
+from injector.cli.sources import Sources, gather, warn
 from injector.errors import DocumentError
 from injector.inject import inject as inject_pod
 from injector.pods.context import Namespace, Object
@@ -38,21 +38,16 @@ _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 @click.command()
 @with_files("targets", "FILE|KIND/NAME...")
-@with_options((TEMPLATES_OPTION,), OPTIONS, NAMESPACE_OPTIONS)
+@NAMES_OPTION
+@with_source_options
+@with_namespace_options
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
-@click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")
-@click.option("--context", metavar="NAME", help="As with kubectl.")
-@click.option("--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label.")
+@with_options(POD_OPTIONS)
 def explain(
     targets: tuple[str, ...],
-    templates: str | None,
-    templates_dirs: tuple[Path, ...],
-    settings_file: Path | None,
-    version: tuple[int, int] | None,
-    params: tuple[str, ...],
-    namespace: str | None,
-    namespace_labels: dict[str, str],
-    namespace_annotations: dict[str, str],
+    templates: list[str] | None,
+    source_options: SourceOptions,
+    namespace_options: NamespaceOptions,
     form: str,
     kubeconfig: str | None,
     context: str | None,
@@ -73,31 +68,24 @@ def explain(
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
     if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
         raise DocumentError(f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}")
-    names = names_of(templates)
-    if live_names and names is not None:
+    if live_names and templates is not None:
         raise click.UsageError("--templates is for manifests; in a cluster, annotations and settings choose.")
     if live_names:
-        explanations = _live(live_names, namespace, kubeconfig, context, injector_namespace)
+        explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace)
     else:
-        sources = gather(templates_dirs, settings_file, version, params, only=names)
+        sources = gather(source_options, only=templates)
         warn(sources)
-        options = (namespace, namespace_labels, namespace_annotations)
-        explanations = list(_files(targets, sources, names, *options))
+        explanations = list(_files(targets, sources, templates, namespace_options))
     show(explanations, form)
     bad = (Effect.MARK, Effect.REFUSE)
     return 1 if any(e.injection.effect in bad for e in explanations) else 0
 
 
 def _files(
-    files: tuple[str, ...],
-    sources: Sources,
-    templates: list[str] | None,
-    namespace: str | None,
-    labels: dict[str, str],
-    annotations: dict[str, str],
+    files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions
 ) -> Iterator[Explanation]:
     documents = read_manifests(files)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, namespace, labels, annotations)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     found = [(o, d.place) for d in documents for o in objects_in([d]) if pod_template(o) is not None]
     if not found:
         raise DocumentError(f"{', '.join(files)}: no object in it holds a pod")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -11,17 +10,16 @@ from injector.cli.documents import Document
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import Namespaces, edit, metadata_of, namespaces_in, objects_in
-from injector.cli.report import Outcome, Report, line_for
-from injector.cli.sources import (
-    NAMESPACE_OPTIONS,
-    OPTIONS,
-    TEMPLATES_OPTION,
-    Sources,
-    gather,
-    names_of,
-    warn,
-    with_options,
+from injector.cli.options import (
+    NAMES_OPTION,
+    REPORT_OPTION,
+    NamespaceOptions,
+    SourceOptions,
+    with_namespace_options,
+    with_source_options,
 )
+from injector.cli.report import Outcome, Report, line_for
+from injector.cli.sources import Sources, gather, warn
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
@@ -40,24 +38,15 @@ _OUTCOMES: dict[Effect, Outcome] = {
 
 @click.command()
 @with_files("files", "FILE...")
-@with_options((TEMPLATES_OPTION,), OPTIONS, NAMESPACE_OPTIONS)
-@click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the report on standard error.",
-)
+@NAMES_OPTION
+@with_source_options
+@with_namespace_options
+@REPORT_OPTION
 def inject(
     files: tuple[str, ...],
-    templates: str | None,
-    templates_dirs: tuple[Path, ...],
-    settings_file: Path | None,
-    version: tuple[int, int] | None,
-    params: tuple[str, ...],
-    namespace: str | None,
-    namespace_labels: dict[str, str],
-    namespace_annotations: dict[str, str],
+    templates: list[str] | None,
+    source_options: SourceOptions,
+    namespace_options: NamespaceOptions,
     form: str,
 ) -> int:
     """Put sidecars into the pods of manifests.
@@ -68,13 +57,13 @@ def inject(
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
     """
-    names = names_of(templates)
-    sources = gather(templates_dirs, settings_file, version, params, only=names)
+    sources = gather(source_options, only=templates)
     warn(sources)
     documents = read_manifests(files)
     objects = list(objects_in(documents))
-    namespaces = namespaces_in(objects, sources.settings, namespace, namespace_labels, namespace_annotations)
-    injector = Injector(sources, names, namespaces, explicit=namespace is not None, objects=objects)
+    namespaces = namespaces_in(objects, sources.settings, namespace_options)
+    explicit = namespace_options.namespace is not None
+    injector = Injector(sources, templates, namespaces, explicit=explicit, objects=objects)
     edited = edit(documents, injector.change)
     injector.report.show(form)
     if injector.report.failed:

@@ -15,8 +15,8 @@ from injector.authoring.lint.kubernetes import SchemasMissingError, check_versio
 from injector.authoring.lint.outputs import as_github, as_json, as_sarif
 from injector.authoring.lint.rule import Rule, rules
 from injector.cli.counts import Progress, counted
+from injector.cli.options import VERSION_OPTION
 from injector.cli.problems import words_of_problems
-from injector.cli.sources import VERSION_OPTION
 from injector.pods.context import Cluster
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint

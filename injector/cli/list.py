@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.cli.options import POD_OPTIONS, with_options
+
 if TYPE_CHECKING:
     from injector.cli.fleet import Row
     from injector.cluster.live import Live
@@ -27,9 +29,7 @@ _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing"
     "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."
 )
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
-@click.option("--kubeconfig", metavar="FILE", help="As with kubectl.")
-@click.option("--context", metavar="NAME", help="As with kubectl.")
-@click.option("--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label.")
+@with_options(POD_OPTIONS)
 def list_pods(
     namespace: str | None,
     everywhere: bool,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.cli.documents import Document, added, rewritten
+from injector.cli.options import NamespaceOptions
 from injector.pods.context import Namespace, Object
 from injector.settings import Settings
 
@@ -114,9 +115,7 @@ class Namespaces:
 def namespaces_in(
     objects: Iterable[Object],
     settings: Settings,
-    default: str | None = None,
-    labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
+    options: NamespaceOptions,
 ) -> Namespaces:
     """Namespaces, quotas and limit ranges among the objects, with what the options say about all namespaces."""
     core = [o for o in objects if o.get("apiVersion") == "v1"]
@@ -125,9 +124,9 @@ def namespaces_in(
         found={str(metadata_of(o).get("name")): o for o in core if o.get("kind") == "Namespace"},
         quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
         limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
-        default=default or "default",
-        labels=labels or {},
-        annotations=annotations or {},
+        default=options.namespace or "default",
+        labels=options.namespace_labels,
+        annotations=options.namespace_annotations,
     )
 
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import click
 
-from injector.cli.cluster_options import with_cluster
+from injector.cli.options import INJECTOR_OPTIONS, with_options
 
 
 @click.command()
 @click.option("--reason", default="", metavar="TEXT", help="Kept in the cluster, for the others who wonder.")
-@with_cluster
+@with_options(INJECTOR_OPTIONS)
 def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
     """Switch the injector off, without taking anything away.
 

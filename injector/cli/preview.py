@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import unified_diff
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +20,7 @@ from injector.cli.inject import Injector
 from injector.cli.inputs import Input
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in
+from injector.cli.options import NamespaceOptions, SourceOptions
 from injector.cli.sources import Sources, gather_one
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
@@ -43,17 +43,12 @@ class Wanted:
     """What `render` was asked for: the template, the pod and its surroundings, and what of it to show."""
 
     template: str
-    pod: str | None = None
-    templates_dirs: tuple[Path, ...] = ()
-    settings_file: Path | None = None
-    version: tuple[int, int] | None = None
-    params: tuple[str, ...] = ()
-    namespace: str | None = None
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-    diff: bool = False
-    file: str | None = None
-    json: bool = False
+    pod: str | None
+    source_options: SourceOptions
+    namespace_options: NamespaceOptions
+    diff: bool
+    file: str | None
+    json: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ def preview(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
 
     Raises TemplateError, VerdictError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
     """
-    sources = gather_one(wanted.template, wanted.templates_dirs, wanted.settings_file, wanted.version, wanted.params)
+    sources = gather_one(wanted.template, wanted.source_options)
     [template] = sources.snapshot.catalog
     if wanted.file is not None and wanted.file not in template.files:
         raise DocumentError(f"{template.name} has no config file {wanted.file}{hint(wanted.file, template.files)}")
@@ -77,7 +72,7 @@ def preview(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
         documents = read_pod(wanted.pod)
     obj = _object_with_pod(documents, wanted.pod)
     objects = list(objects_in(documents))
-    namespaces = namespaces_in(objects, sources.settings, wanted.namespace, wanted.labels, wanted.annotations)
+    namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
     result = _injected(obj, namespaces, sources, template.name)
     [applied] = result.applied
     warnings = (*result.warnings, *_unmounted(result.applied))
@@ -134,9 +129,8 @@ def _text(
 ) -> str:
     files = config_files(result, sources.settings).get(applied.template.name, {})
     if wanted.diff:
-        injector = Injector(
-            sources, [applied.template.name], namespaces, explicit=wanted.namespace is not None, objects=objects
-        )
+        explicit = wanted.namespace_options.namespace is not None
+        injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, objects=objects)
         return _difference(documents, edit(documents, injector.change), applied.template.name)
     if wanted.json:
         return json.dumps(_data(result, applied, files), indent=2, ensure_ascii=False, default=str) + "\n"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options
 from injector.cli.preview import Preview, Wanted, coloured, preview, read_pod
 from injector.cli.problems import words_of
-from injector.cli.sources import NAMESPACE_OPTIONS, OPTIONS, template_folder, with_options
+from injector.cli.sources import template_folder
 from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
 from injector.webhook.sources import files_of
@@ -24,7 +25,8 @@ _SAME = "No difference: the pod has all of it already, or there is nothing to ad
 @click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
 @click.option("--watch", is_flag=True, help="Show it again whenever the template, the pod or the settings change.")
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the output.")
-@with_options(OPTIONS, NAMESPACE_OPTIONS)
+@with_source_options
+@with_namespace_options
 def render(
     template: str,
     pod: str | None,
@@ -32,13 +34,8 @@ def render(
     file: str | None,
     watch: bool,
     form: str,
-    templates_dirs: tuple[Path, ...],
-    settings_file: Path | None,
-    version: tuple[int, int] | None,
-    params: tuple[str, ...],
-    namespace: str | None,
-    namespace_labels: dict[str, str],
-    namespace_annotations: dict[str, str],
+    source_options: SourceOptions,
+    namespace_options: NamespaceOptions,
 ) -> int:
     """Show what TEMPLATE makes of a pod.
 
@@ -55,13 +52,8 @@ def render(
     wanted = Wanted(
         template=template,
         pod=pod,
-        templates_dirs=templates_dirs,
-        settings_file=settings_file,
-        version=version,
-        params=params,
-        namespace=namespace,
-        labels=namespace_labels,
-        annotations=namespace_annotations,
+        source_options=source_options,
+        namespace_options=namespace_options,
         diff=diff,
         file=file,
         json=form == "json",
@@ -80,13 +72,14 @@ def render(
 def _watch(wanted: Wanted) -> int:
     # Standard input is read once, before it is watched for nothing.
     documents = read_pod("-") if wanted.pod == "-" else None
+    options = wanted.source_options
 
     def files() -> Iterator[Path]:
         try:
-            yield from files_of(template_folder(wanted.template, wanted.templates_dirs))
+            yield from files_of(template_folder(wanted.template, options.templates_dirs))
         except (InjectorError, OSError, ValueError):
             yield Path(wanted.template)  # gone for a moment, or not there yet
-        yield from (Path(file) for file in (wanted.pod, wanted.settings_file) if file is not None and file != "-")
+        yield from (Path(file) for file in (wanted.pod, options.settings_file) if file is not None and file != "-")
 
     def draw() -> str:
         try:

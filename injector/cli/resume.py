@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from injector.cli.cluster_options import with_cluster
+from injector.cli.options import INJECTOR_OPTIONS, with_options
 
 
 @click.command()
-@with_cluster
+@with_options(INJECTOR_OPTIONS)
 def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -> int:
     """Switch the injector on again after `injector pause`.
 

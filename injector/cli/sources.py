@@ -1,18 +1,17 @@
-"""What commands have in common: the gallery, folders of templates, settings, parameters, and the options for them."""
+"""What an injection of the command line is made from: the gallery, folders of templates, settings and parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from injector.authoring.folders import has_manifest, no_manifest, no_templates
 from injector.authoring.printable import one_line
-from injector.authoring.versions import version_of
 from injector.authoring.yaml_stream import split_yaml
+from injector.cli.options import SourceOptions
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
@@ -20,87 +19,7 @@ from injector.templates.catalog import Catalog
 from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
-from injector.templates.template import MANIFEST, Template
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-#: The option of a version of Kubernetes, which arrives as `version`.
-VERSION_OPTION = click.option(
-    "--kubernetes-version",
-    "version",
-    metavar="1.N",
-    callback=lambda _context, _option, value: _version(value),
-    help="Version of the API server that it is for. Default: 1.36.",
-)
-
-#: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
-SOURCE_OPTIONS = (
-    click.option(
-        "--templates-dir",
-        "templates_dirs",
-        multiple=True,
-        metavar="DIR",
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="A template, or a folder of templates, besides the gallery. Repeatable; of one name the last one counts.",
-    ),
-    click.option(
-        "--settings",
-        "settings_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="The settings of the injector that this is to act like.",
-    ),
-)
-
-#: Options of every command that injects.
-OPTIONS = (
-    *SOURCE_OPTIONS,
-    VERSION_OPTION,
-    click.option(
-        "--param",
-        "params",
-        multiple=True,
-        metavar="TEMPLATE.PARAMETER=VALUE",
-        help="A parameter, before any annotation: envoy.app-port=8080. Repeatable.",
-    ),
-)
-
-#: The option of templates by name, which arrives as `templates`; `names_of` reads it.
-TEMPLATES_OPTION = click.option(
-    "--templates", metavar="A,B", help="Templates to apply, in this order, whatever annotations say."
-)
-
-#: Options of every command that reads manifests.
-NAMESPACE_OPTIONS = (
-    click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none. Default: default."),
-    click.option(
-        "--namespace-label",
-        "namespace_labels",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=lambda _context, _option, values: _pairs(values),
-        help="A label of every namespace, over those in the input: injection=required. Repeatable.",
-    ),
-    click.option(
-        "--namespace-annotation",
-        "namespace_annotations",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=lambda _context, _option, values: _pairs(values),
-        help="An annotation of every namespace, over those in the input. Repeatable.",
-    ),
-)
-
-
-def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[_Command], _Command]:
-    """A decorator that gives a command the options of these groups, in order."""
-
-    def decorate(command: _Command) -> _Command:
-        for option in reversed([option for group in groups for option in group]):
-            command = option(command)
-        return command
-
-    return decorate
+from injector.templates.template import Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,25 +36,17 @@ class Sources:
         return self.snapshot.settings
 
 
-def gather(
-    templates_dirs: tuple[Path, ...] = (),
-    settings_file: Path | None = None,
-    version: tuple[int, int] | None = None,
-    params: tuple[str, ...] = (),
-    *,
-    template: str | None = None,
-    only: Sequence[str] | None = None,
-) -> Sources:
+def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
     """Settings, gallery and folders as one snapshot, and the parameters checked against it.
 
-    `template` is what a parameter without a template's name is for. `only` are the templates that are asked for by
-    name: of the others one that does not load is left out, and told in `warnings`. Raises SettingsError, TemplateError,
-    and click.UsageError for a parameter that there is not.
+    `only` are the templates that are asked for by name: of the others one that does not load is left out, and told in
+    `warnings`. Raises SettingsError, TemplateError, and click.UsageError for a parameter that there is not.
     """
-    settings = load_settings(settings_file)
-    cluster = Cluster(version or Cluster().version, settings.cluster_domain)
+    options = options or SourceOptions()
+    settings = load_settings(options.settings_file)
+    cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
-    folders = find_templates((gallery_path(), *templates_dirs))
+    folders = find_templates((gallery_path(), *options.templates_dirs))
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, wrong = _read(folders, only)
     try:
@@ -148,12 +59,7 @@ def gather(
         left = {name: files for name, files in sources.items() if name not in names}
         snapshot = build_snapshot(settings, left, cluster, trial=False, origins=origins)
     warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
-    return Sources(snapshot, _overrides(params, snapshot, template), tuple(warnings))
-
-
-def names_of(templates: str | None) -> list[str] | None:
-    """The names that `--templates` gives; None where it is not given."""
-    return None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+    return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
 
 def warn(sources: Sources) -> None:
@@ -162,24 +68,18 @@ def warn(sources: Sources) -> None:
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
 
 
-def gather_one(
-    template: str,
-    templates_dirs: tuple[Path, ...] = (),
-    settings_file: Path | None = None,
-    version: tuple[int, int] | None = None,
-    params: tuple[str, ...] = (),
-) -> Sources:
+def gather_one(template: str, options: SourceOptions) -> Sources:
     """The same with one template only, so that others may be broken: the last one of the catalog is the one named.
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
     """
-    found = load_one(template, templates_dirs)
-    settings = load_settings(settings_file)
-    cluster = Cluster(version or Cluster().version, settings.cluster_domain)
+    found = load_one(template, options.templates_dirs)
+    settings = load_settings(options.settings_file)
+    cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([found]), cluster, "")
     snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before, trial=False)
-    return Sources(snapshot, _overrides(params, snapshot, found.name))
+    return Sources(snapshot, _overrides(options.params, snapshot, found.name))
 
 
 def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
@@ -204,10 +104,7 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     known: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
-        if (parent / MANIFEST).is_file():
-            known[parent.resolve().name] = parent
-        else:
-            known |= {file.parent.name: file.parent for file in parent.glob(f"*/{MANIFEST}")}
+        known |= _templates_in(parent)
     if template in known:
         return known[template]
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
@@ -220,14 +117,16 @@ def find_templates(folders: tuple[Path, ...]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for folder in folders:
-        if (folder / MANIFEST).is_file():
-            found[folder.resolve().name] = folder
-            continue
-        inner = find_gallery(folder)
+        inner = _templates_in(folder)
         if not inner:
             raise SettingsError(f"{folder}: {no_templates(folder)}")
         found |= inner
     return found
+
+
+def _templates_in(folder: Path) -> dict[str, Path]:
+    """The folder itself where it is a template, otherwise the templates in it. Raises TemplateError."""
+    return {folder.resolve().name: folder} if has_manifest(folder) else find_gallery(folder)
 
 
 def load_settings(file: Path | None) -> Settings:
@@ -259,29 +158,13 @@ def _read(
     return sources, wrong
 
 
-def _version(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    version = version_of(text)
-    if version is None:
-        raise click.BadParameter(f'"{text}" is not a version such as 1.33')
-    return version
-
-
-def _pairs(values: tuple[str, ...]) -> dict[str, str]:
-    pairs = [value.partition("=") for value in values]
-    for key, equals, _ in pairs:
-        if not (key and equals):
-            raise click.BadParameter(f'"{key}" is not KEY=VALUE')
-    return {key: value for key, _, value in pairs}
-
-
-def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str | None) -> dict[str, dict[str, str]]:
+def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
+    """The values of `--param` by template; `template` is what one without a template's name is for."""
     found: dict[str, dict[str, str]] = {}
     for text in params:
         key, equals, value = text.partition("=")
         name, _, parameter = key.rpartition(".")
-        name = name or template or ""
+        name = name or template
         if not (equals and name and parameter):
             raise click.UsageError(f'--param "{text}" is not TEMPLATE.PARAMETER=VALUE (envoy.app-port=8080)')
         known = snapshot.catalog.get(name)

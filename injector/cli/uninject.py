@@ -11,6 +11,7 @@ from injector.cli.documents import Document
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests, write_manifests
 from injector.cli.objects import edit, metadata_of
+from injector.cli.options import REPORT_OPTION
 from injector.cli.report import Report, line_for
 from injector.cli.sources import load_settings
 from injector.inject import uninject as uninject_pod
@@ -29,13 +30,7 @@ from injector.settings import Settings
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The settings of the injector that injected them.",
 )
-@click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the report on standard error.",
-)
+@REPORT_OPTION
 def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
     """Take the sidecars out of manifests again.
 

@@ -1,0 +1,194 @@
+"""Options that several commands have: groups of them, and what a whole group arrives as."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from injector.authoring.versions import version_of
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Group = tuple[Callable[[Any], Any], ...]
+
+
+def with_options(*groups: _Group) -> Callable[[_Command], _Command]:
+    """A decorator that gives a command the options of these groups, in order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+# ---------------------------------------------------------------------------------------------- what it is made from
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    version = version_of(text)
+    if version is None:
+        raise click.BadParameter(f'"{text}" is not a version such as 1.33')
+    return version
+
+
+#: The option of a version of Kubernetes, which arrives as `version`.
+VERSION_OPTION = click.option(
+    "--kubernetes-version",
+    "version",
+    metavar="1.N",
+    callback=lambda _context, _option, value: _version(value),
+    help="Version of the API server that it is for. Default: 1.36.",
+)
+
+#: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
+TEMPLATE_OPTIONS: _Group = (
+    click.option(
+        "--templates-dir",
+        "templates_dirs",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="A template, or a folder of templates, besides the gallery. Repeatable; of one name the last one counts.",
+    ),
+    click.option(
+        "--settings",
+        "settings_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="The settings of the injector that this is to act like.",
+    ),
+)
+
+#: The option of templates by name, which arrives as `templates`: their names, None where it is not given.
+NAMES_OPTION = click.option(
+    "--templates",
+    metavar="A,B",
+    callback=lambda _context, _option, value: _names(value),
+    help="Templates to apply, in this order, whatever annotations say.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What an injection is to be made from, as the options of every command that injects say."""
+
+    templates_dirs: tuple[Path, ...] = ()
+    settings_file: Path | None = None
+    version: tuple[int, int] | None = None
+    params: tuple[str, ...] = ()
+
+
+def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `source_options`."""
+    param = click.option(
+        "--param",
+        "params",
+        multiple=True,
+        metavar="TEMPLATE.PARAMETER=VALUE",
+        help="A parameter, before any annotation: envoy.app-port=8080. Repeatable.",
+    )
+    return _as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
+
+
+def _names(templates: str | None) -> list[str] | None:
+    return None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+
+
+# ------------------------------------------------------------------------------------------------ where the pods are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceOptions:
+    """What is said about namespaces: that of objects which name none, and labels and annotations of all of them."""
+
+    namespace: str | None = None
+    namespace_labels: dict[str, str] = field(default_factory=dict)
+    namespace_annotations: dict[str, str] = field(default_factory=dict)
+
+
+def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that reads manifests `namespace_options`."""
+    group = (
+        click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none. Default: default."),
+        click.option(
+            "--namespace-label",
+            "namespace_labels",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=lambda _context, _option, values: _pairs(values),
+            help="A label of every namespace, over those in the input: injection=required. Repeatable.",
+        ),
+        click.option(
+            "--namespace-annotation",
+            "namespace_annotations",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=lambda _context, _option, values: _pairs(values),
+            help="An annotation of every namespace, over those in the input. Repeatable.",
+        ),
+    )
+    return _as_one(command, NamespaceOptions, "namespace_options", group)
+
+
+def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise click.BadParameter(f'"{key}" is not KEY=VALUE')
+    return {key: value for key, _, value in pairs}
+
+
+def _as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: _Group) -> Callable[..., Any]:
+    """The command with options that arrive as one value: each field of `kind` is the option of that name."""
+
+    @functools.wraps(command)
+    def with_one(*args: Any, **given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in fields(kind)}
+        return command(*args, **given, **{parameter: kind(**own)})
+
+    return with_options(group)(with_one)
+
+
+# ------------------------------------------------------------------------------------------------- a running cluster
+
+
+#: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
+KUBECONFIG_OPTIONS: _Group = (
+    click.option("--kubeconfig", metavar="FILE", help="As with kubectl."),
+    click.option("--context", metavar="NAME", help="As with kubectl."),
+)
+
+#: The same of commands that are about pods of a cluster, with `injector_namespace`.
+POD_OPTIONS: _Group = (
+    *KUBECONFIG_OPTIONS,
+    click.option(
+        "--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label."
+    ),
+)
+
+#: The same of commands that are about a cluster's injector, whose `namespace` it is.
+INJECTOR_OPTIONS: _Group = (
+    click.option("-n", "--namespace", metavar="NS", help="Where the injector runs. Default: found by its webhooks."),
+    *KUBECONFIG_OPTIONS,
+)
+
+
+# ---------------------------------------------------------------------------------------------------- what is written
+
+
+#: The option of commands that write manifests, which arrives as `form`.
+REPORT_OPTION = click.option(
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the report on standard error.",
+)
