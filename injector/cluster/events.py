@@ -80,6 +80,8 @@ class Events:
         self._waiting: deque[tuple[Object, int]] = deque()  # and how often it was tried
         self._news = asyncio.Event()
         self._trouble = ""
+        #: Namespaces whose Events are refused (a quota, another webhook, no permission), and until when none is tried.
+        self._refusing: OrderedDict[str, float] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -122,7 +124,7 @@ class Events:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{about.name[:200]}.{digest}",
+                "name": f"{about.name[:200].rstrip('-.')}.{digest}",
                 "namespace": about.namespace or _DEFAULT_NAMESPACE,
             },
             "eventTime": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
@@ -144,6 +146,10 @@ class Events:
                 self._news.clear()
                 await self._news.wait()
             event, tries = self._waiting[0]  # it keeps its place in the queue while it is written
+            if time.monotonic() < self._refusing.get(event["metadata"]["namespace"], 0.0):
+                self._failed.value += 1
+                self._waiting.popleft()
+                continue
             pause = self._pace.pause
             try:
                 await self._write(event)
@@ -177,14 +183,28 @@ class Events:
             if error.status in (400, 404, 422) or "NamespaceTerminating" in error.causes:
                 self._failed.value += 1
                 return
+            if error.status == 403:
+                self._refused(namespace, error)
+                return
             if error.reason != self._trouble:
                 self._trouble = error.reason
                 _log.warning("events-not-written", error=str(error), effect="goes on without Events")
             raise
         self._sent.value += 1
+        self._refusing.pop(namespace, None)
         if self._trouble:
             self._trouble = ""
             _log.info("events-written-again")
+
+    def _refused(self, namespace: str, error: ApiError) -> None:
+        """Spare the API server the next ones about this namespace; those about others have their turn at once."""
+        self._failed.value += 1
+        if namespace not in self._refusing:
+            _log.warning("events-not-written", namespace=namespace, error=str(error), effect="goes on without Events")
+        self._refusing[namespace] = time.monotonic() + self._pace.longest_pause
+        self._refusing.move_to_end(namespace)
+        while len(self._refusing) > self._pace.remembered:
+            self._refusing.popitem(last=False)
 
 
 def _in_bytes(text: str, length: int) -> str:

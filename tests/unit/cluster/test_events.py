@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,32 @@ def test_a_namespace_that_is_going_says_nothing_about_others(tmp_path: Path) -> 
         await until(lambda: counts(metrics)["sent"] == 1)
 
     assert len(run(tmp_path, lambda n: going if n == 1 else CREATED, work)) == 2
+
+
+def test_a_namespace_that_refuses_events_holds_up_no_other(tmp_path: Path) -> None:
+    """By a quota of its own, for instance. It is asked again after the longest pause."""
+    pace = Pace(again=60, pause=0, first_pause=1, longest_pause=2, deadline=1, tries=3)
+
+    async def work(events: Events, server: FaultServer, metrics: Metrics) -> None:
+        for number in range(20):
+            events.tell(about(uid=f"u{number}"), "quota", "why")
+        events.tell(about("web-2", "other", "elsewhere"), "quota", "why")
+        await until(lambda: counts(metrics)["sent"] == 1)
+        assert counts(metrics)["failed"] == 20
+        await asyncio.sleep(2.1)
+        events.tell(about(uid="later"), "quota", "why")
+        await until(lambda: counts(metrics)["sent"] == 2)
+
+    refusal = answer(403, status(403, "Forbidden", "exceeded quota: events"))
+    written = run(tmp_path, lambda n: refusal if n == 1 else CREATED, work, pace)
+    assert [event["metadata"]["namespace"] for event in written] == ["shop", "elsewhere", "shop"]
+
+
+@pytest.mark.parametrize("name", ["w" * 199 + "-" + "x" * 40, "w" * 198 + ".-" + "x" * 40])
+def test_a_long_name_is_cut_to_one_that_the_api_takes(tmp_path: Path, name: str) -> None:
+    async def work(events: Events, server: FaultServer, metrics: Metrics) -> None:
+        events.tell(about(name), "quota", "why")
+        await until(lambda: counts(metrics)["sent"] == 1)
+
+    [event] = run(tmp_path, lambda _: CREATED, work)
+    assert re.fullmatch(r"w+\.[0-9a-f]{16}", event["metadata"]["name"])
