@@ -16,7 +16,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     answers = [a for a in admission.answers if a.result.reason is not Reason.NOT_FOR_TEMPLATES]
     if not answers:
         return None
-    telling = _telling(answers)
+    telling = telling_of(answers)
     result = telling.result
     outcome: Outcome = "skipped"
     if not result.allowed:
@@ -34,11 +34,14 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     if result.reason is Reason.TEMPLATE_FAILED and looks_at_user(admission, telling):
         warnings.append("who asks is not known here; --user NAME says it")
     amended = outcome == "amended"
+    templates = _templates([a for a in answers if not amended or a.result.reason is Reason.AMENDED])
+    if outcome == "unchanged":
+        message = f"{result.reason.sentence} ({', '.join(templates)})"
     return replace(
         line_for(obj, admission.namespace.name, outcome, place),
         reason="" if amended else str(result.reason),
         message="" if amended else message,
-        templates=_templates([a for a in answers if not amended or a.result.reason is Reason.AMENDED]),
+        templates=templates,
         warnings=tuple(dict.fromkeys(warnings)),
         about=about,
         paths=tuple(dict.fromkeys(answer.path for answer in answers)),
@@ -53,7 +56,7 @@ def looks_at_user(admission: Admission, answer: Answer) -> bool:
     return any("user" in root.names for template in templates for root in template.program.roots.values())
 
 
-def _telling(answers: list[Answer]) -> Answer:
+def telling_of(answers: list[Answer]) -> Answer:
     """The answer that says most about what became of the object."""
     for answer in answers:
         if not answer.result.allowed:

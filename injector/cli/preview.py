@@ -16,7 +16,7 @@ from injector.authoring.sample import SAMPLE
 from injector.cli.documents import Document, joined, read_documents, rewritten
 from injector.cli.dump import dump_yaml
 from injector.cli.explanation import parameters_of
-from injector.cli.inject import Injector
+from injector.cli.injector import Injector
 from injector.cli.inputs import Input
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in

@@ -63,8 +63,8 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
 
 
 def warn(sources: Sources) -> None:
-    """Tell, on standard error, of the templates that were left out."""
-    for warning in sources.warnings:
+    """Tell, on standard error, of the templates that were left out; where settings have paths, of all that is odd."""
+    for warning in (*sources.warnings, *(sources.snapshot.warnings if sources.settings.paths else ())):
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
 
 
