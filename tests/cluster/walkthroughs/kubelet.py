@@ -12,7 +12,6 @@ import base64
 import contextlib
 import itertools
 import re
-import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from urllib.request import urlopen
 from tests.cluster.api import ApiError, Object
 from tests.cluster.balancer import Balancer
 from tests.cluster.controlplane import NODE, ControlPlane
-from tests.cluster.processes import Process
+from tests.cluster.processes import Process, eventually
 from tests.cluster.server import INJECTOR, PROJECT
 
 #: What the image is called on the pages, whatever the registry.
@@ -116,7 +115,7 @@ def injector_containers(pod: Object) -> list[Object]:
 
 
 class Kubelet:
-    """Looks after the pods of these namespaces until it is closed. `trouble` is what went wrong, to be raised."""
+    """Looks after the pods of these namespaces until it is closed. `trouble` is what went wrong."""
 
     def __init__(self, control_plane: ControlPlane, folder: Path, namespaces: Sequence[str]) -> None:
         self.control_plane = control_plane
@@ -126,6 +125,7 @@ class Kubelet:
         self.trouble: BaseException | None = None
         self._services: dict[tuple[str, int], Balancer] = {}
         self._done = threading.Event()
+        self._looks = 0
         self._thread = threading.Thread(target=self._tend, daemon=True)
 
     def __enter__(self) -> Kubelet:
@@ -146,8 +146,16 @@ class Kubelet:
         """All that the injector's pods have logged."""
         return "".join(running.process.log for running in self.processes.values() if running.process)
 
+    def look(self) -> None:
+        """Wait until it has looked after everything that is so by now. Raises what went wrong, if something did."""
+        begun = self._looks
+        eventually("the nodes have been looked after", lambda: self.trouble or self._looks > begun + 1)
+        if self.trouble is not None:
+            raise self.trouble
+
     def _tend(self) -> None:
         while not self._done.wait(_LOOK):
+            self._looks += 1
             try:
                 for namespace in self.namespaces:
                     with contextlib.suppress(ApiError):  # it is not there yet, or something is being deleted
@@ -162,15 +170,16 @@ class Kubelet:
             uid = pod["metadata"]["uid"]
             if not injector_containers(pod) or self._runs(uid, pod):
                 self._bind(pod)
-        here = {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+        there = {pod["metadata"]["uid"] for pod in pods}
+        served = {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
         for uid, running in self.processes.items():
             if running.pod["metadata"]["namespace"] == namespace and running.process:
-                if uid in here:
+                if uid in there:
                     running.mount()
-                elif running.process.popen.poll() is None:
-                    running.process.popen.send_signal(signal.SIGTERM)
+                else:
+                    running.process.kill()  # its pod is gone, and so would its containers be
         for service in self.control_plane.api.list("Service", namespace):
-            self._serve(service, here)
+            self._serve(service, served)
 
     def _runs(self, uid: str, pod: Object) -> bool:
         """Whether the pod's process is ready; it is started when it is not there."""
@@ -190,13 +199,13 @@ class Kubelet:
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         self.control_plane.api.call("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", binding)
 
-    def _serve(self, service: Object, here: set[str]) -> None:
-        """Put the processes whose pods the Service selects behind its address and port."""
+    def _serve(self, service: Object, served: set[str]) -> None:
+        """Put the processes of these pods, of those that the Service selects, behind its address and port."""
         selector = (service["spec"].get("selector") or {}).items()
         behind = [
             running
             for uid, running in self.processes.items()
-            if uid in here and selector and selector <= (running.pod["metadata"].get("labels") or {}).items()
+            if uid in served and selector and selector <= (running.pod["metadata"].get("labels") or {}).items()
         ]
         if not behind:
             return

@@ -7,12 +7,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from injector.pods.selectors import matches
 from tests import parts
 from tests.authoring.pages import Block, Typist
-from tests.cluster.api import Object
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import pod, wait_until_called, wait_until_not_called
+from tests.cluster.objects import config_map, wait_until_called, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT
 from tests.cluster.walkthroughs.kubelet import Kubelet
@@ -59,9 +57,10 @@ class Walkthrough(Typist):
 
     def run(self, command: str, shown: str, block: Block) -> None:
         """Run a command, and then wait for what a cluster does in the moments after it."""
-        super().run(command, shown, block)
-        if self.kubelet.trouble is not None:
-            raise self.kubelet.trouble
+        try:
+            super().run(command, shown, block)
+        finally:
+            self.kubelet.look()
         for namespace in self.control_plane.api.list("Namespace"):
             if namespace["status"]["phase"] == "Active":
                 self.control_plane.wait_for_default_account(namespace["metadata"]["name"])
@@ -77,26 +76,23 @@ class Walkthrough(Typist):
     def _settle(self) -> None:
         """Wait until the API server goes by the webhook configurations that changed: they have no status to ask."""
         before, self._configured = self._configured, self._configurations()
-        for (kind, name), version in self._configured.items():
-            if before.get((kind, name)) != version:
-                for entry in self.control_plane.api.get(kind, name)["webhooks"]:
-                    self._wait_for(entry)
+        for kind in {kind for (kind, _), _ in before.items() ^ self._configured.items()}:
+            wait_until_in_force(self.control_plane, kind)
 
-    def _wait_for(self, entry: Object) -> None:
-        rules = entry["rules"]
-        if not any({"pods", "*"} & set(r["resources"]) and {"CREATE", "*"} & set(r["operations"]) for r in rules):
-            return
-        api, probe = self.control_plane.api, pod("probe")
-        for namespace in api.list("Namespace"):
-            metadata = namespace["metadata"]
-            if namespace["status"]["phase"] != "Active":
-                continue
-            asked = matches(entry.get("namespaceSelector") or {}, metadata["labels"])
-            if asked and matches(entry.get("objectSelector") or {}, probe["metadata"].get("labels")):
-                if not entry.get("matchConditions"):
-                    wait_until_called(self.control_plane, entry["name"], metadata["name"], probe)
-            else:
-                wait_until_not_called(self.control_plane, entry["name"], metadata["name"], probe)
+
+def wait_until_in_force(control_plane: ControlPlane, kind: str) -> None:
+    """Wait until all changes so far to configurations of this kind count.
+
+    The API server sees them in their order: when it calls a webhook that was configured after them, they count too.
+    """
+    name = "beacon.walkthrough.internal"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
+    nobody = {"url": "https://127.0.0.1:1/"}
+    entry = webhook(name, nobody, "default", rules=rules, failurePolicy="Ignore", sideEffects="None")
+    configuration = webhook_configuration("walkthrough-beacon", entry, validating=kind.startswith("Validating"))
+    control_plane.api.create(configuration)
+    wait_until_called(control_plane, name, "default", config_map("probe", {}))
+    control_plane.api.delete(kind, "walkthrough-beacon")
 
 
 def contents(control_plane: ControlPlane) -> set[tuple[str, str, str]]:
@@ -112,18 +108,12 @@ def clear(control_plane: ControlPlane, before: set[tuple[str, str, str]]) -> Non
     """Delete what was not there before, the webhooks first, and wait until nothing of it has an effect."""
     api = control_plane.api
     made = contents(control_plane) - before
-    gone = [
-        (entry["name"], name)
-        for kind, _, name in made
-        if kind in CONFIGURATIONS
-        for entry in api.get(kind, name)["webhooks"]
-    ]
     for kind in (*_OF_THE_CLUSTER, *_OF_A_NAMESPACE, "Namespace"):
         for what, namespace, name in sorted(made):
             if what == kind and api.exists(kind, name, namespace or None):
                 api.delete(kind, name, namespace or None)
-    for entry, _ in gone:
-        wait_until_not_called(control_plane, entry, "default", pod("probe"))
+        if kind in CONFIGURATIONS:
+            wait_until_in_force(control_plane, kind)
     for kind, namespace, name in made:
         eventually(f"{kind} {name} is gone", lambda: not api.exists(kind, name, namespace or None), 60)  # noqa: B023
 
