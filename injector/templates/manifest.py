@@ -27,7 +27,7 @@ _KEYS = (
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 #: The keys of `for`: what is meant without, what each word has to be, and an example.
-_FOR = {
+FOR = {
     "apiGroups": (("",), re.compile(r"|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"), '"" (the core group) or apps'),
     "apiVersions": (("v1",), re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?"), "v1 or v1beta1"),
     "resources": (
@@ -204,12 +204,12 @@ class Manifest:
         if value is None:
             return AppliesTo()
         if not isinstance(value, dict):
-            self.refuse(("for",), f"for has to be a mapping with {', '.join(_FOR)}")
+            self.refuse(("for",), f"for has to be a mapping with {', '.join(FOR)}")
         for key in value:
-            if key not in _FOR:
-                self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, _FOR)}")
+            if key not in FOR:
+                self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, FOR)}")
         found: dict[str, tuple[str, ...]] = {}
-        for key, (default, pattern, example) in _FOR.items():
+        for key, (default, pattern, example) in FOR.items():
             found[key] = self.strings(("for", key), default)
             if not found[key]:
                 self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {example}")

@@ -89,7 +89,7 @@ def test_keys_keywords_and_formats_are_those_of_the_loader() -> None:
 
 def test_help_of_settings_is_that_of_the_docs() -> None:
     rows = table(page("settings.md"), "setting", "default", "what it does")
-    documented = {code(name)[0]: words.removesuffix(", see below") for name, _, words in rows}
+    documented = {code(name)[0]: re.sub(r", \[?see below.*", "", words) for name, _, words in rows}
     sections = ("namespaceLabel", "server", "certificates")
     assert documented == {name: words for name, words in HELP.items() if name not in sections}
 
@@ -122,7 +122,7 @@ def without_tags(value: Any) -> Any:
 
 def test_settings_of_the_docs_and_the_defaults_are_accepted() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         assert faults("settings", yaml.safe_load(block)) == []
     assert faults("settings", json.loads(msgspec.json.encode(Settings()))) == []
@@ -180,8 +180,12 @@ BROKEN_TEMPLATES = (
     "overridable: [1]",
     "for: pods",
     "for: {resource: [pods]}",
-    "for: {resources: [services]}",
-    "for: {operations: [UPDATE]}",
+    "for: {resources: ['*']}",
+    "for: {resources: []}",
+    "for: {resources: [Services]}",
+    "for: {operations: [PATCH]}",
+    "for: {apiVersions: ['1']}",
+    "for: {apiGroups: [Apps]}",
 )
 
 
@@ -209,6 +213,11 @@ BROKEN_SETTINGS = (
     "server: {port: 70000}",
     "server: {port: '8443'}",
     "server: {drainSeconds: 10s}",
+    "paths: {/a: {templates: []}}",
+    "paths: {/a: {}}",
+    "paths: {/a: {templates: [a], type: both}}",
+    "paths: {/a: {templates: [a], failurePolicy: ignore}}",
+    "paths: {a: {templates: [a]}}",
 )
 
 
@@ -246,6 +255,14 @@ BROKEN_CASES = (
     "cases: [{name: a, settings: {prefx: x}, expect: {decision: injected}}]",
     "cases: [{name: a, validate: 'no', expect: {decision: injected}}]",
     "cases: [{name: a, templates: mine, expect: {decision: injected}}]",
+    "cases: [{name: a, object: {}, pod: {}, expect: {decision: amended}}]",
+    "cases: [{name: a, object: {apiVersion: v1, kind: Service}, file: a.yaml, expect: {decision: amended}}]",
+    "cases: [{name: a, operation: PATCH, object: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
+    "cases: [{name: a, operation: DELETE, object: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
+    "cases: [{name: a, oldObject: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
+    "cases: [{name: a, user: jane, object: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
+    "cases: [{name: a, resource: Services, object: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
+    "cases: [{name: a, path: {type: both}, object: {apiVersion: v1, kind: Service}, expect: {decision: amended}}]",
 )
 
 
@@ -311,7 +328,12 @@ BASE: dict[str, Any] = {
     },
     "namespaces": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b", "c"]}]},
     "overridable": ["image"],
-    "for": {"apiGroups": ["", "apps"], "resources": ["pods"], "operations": ["CREATE", "UPDATE"]},
+    "for": {
+        "apiGroups": ["", "apps"],
+        "apiVersions": ["v1", "v1beta1"],
+        "resources": ["pods"],
+        "operations": ["CREATE", "UPDATE"],
+    },
 }
 BASE_CASES: dict[str, Any] = {
     "cases": [
@@ -335,6 +357,17 @@ BASE_CASES: dict[str, Any] = {
                 "pod": {"a": 1},
             },
             "validate": False,
+        },
+        {
+            "name": "c",
+            "operation": "UPDATE",
+            "object": {"apiVersion": "v1", "kind": "Service"},
+            "oldObject": {"apiVersion": "v1", "kind": "Service"},
+            "resource": "services/status",
+            "user": {"username": "jane", "uid": "1", "groups": ["a"], "extra": {"a": ["b"]}},
+            "request": {"dryRun": True},
+            "path": {"type": "validating", "failurePolicy": "Fail"},
+            "expect": {"decision": "amended", "object": {"a": 1}},
         },
         {"name": "b", "expect": {"decision": "refused", "code": 402, "files": {"x": ["y"]}, "golden": "b.golden.yaml"}},
     ]

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from injector.amend import ObjectRequest, amend
 from injector.authoring.blame import blamed_place
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
+from injector.authoring.cases.objects import path_of, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.config_files import config_files
 from injector.errors import InjectionError, InjectorError, Place, TemplateError
@@ -42,7 +44,7 @@ class CaseError(InjectorError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came out of a case: the injection, and the snapshot that made it."""
+    """What came out of a case: the injection, or what came of an object at a path, and the snapshot that made it."""
 
     injection: Injection
     snapshot: Snapshot
@@ -50,6 +52,7 @@ class Outcome:
     config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
     given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
     blamed: Place | None = None  #: where the template under test says what the injection was refused for
+    asked: ObjectRequest | None = None  #: what was asked at a path; None for an injection
 
 
 class Bench:
@@ -72,12 +75,16 @@ class Bench:
             return
 
     def run(self, checked: Checked) -> Outcome:
-        """What inject() makes of a case. Raises CaseError for a case that names what there is not."""
+        """What inject() makes of a case, or amend(). Raises CaseError for a case that names what there is not."""
         case = checked.case
         settings = self._settings(checked)
         known = self._known(checked, settings)
         overrides = self._overrides(checked, known)
         snapshot = _snapshot(settings, Catalog(known.values()), checked)
+        if case.at_a_path:
+            return self._run_at_path(checked, known, overrides, snapshot)
+        if self.template.why_not_injected and case.templates is None:
+            raise CaseError(self._not_injected(checked))
         given = checked.given
         namespace = given.namespace(case.namespace, checked.named, settings)
         injection = inject(
@@ -103,6 +110,32 @@ class Bench:
                 overrides,
                 None if given.pod is given.obj else workload_of_object(given.obj),
             ),
+        )
+
+    def _run_at_path(
+        self,
+        checked: Checked,
+        known: Mapping[str, Template],
+        overrides: Mapping[str, Mapping[str, Any]],
+        snapshot: Snapshot,
+    ) -> Outcome:
+        """What amend() makes of the case's object."""
+        case, given = checked.case, checked.given
+        asked, namespace = question(case, given.obj, given.others, checked.named, known.values())
+        injection = amend(asked, namespace, path_of(case, known), snapshot, overrides)
+        from_elsewhere = self._given(asked.subject, namespace, snapshot.settings, overrides)
+        return Outcome(injection, snapshot, namespace, given=from_elsewhere, asked=asked)
+
+    def _not_injected(self, checked: Checked) -> Problem:
+        name, why = self.template.name, self.template.why_not_injected
+        message = f"{name} is not for injection but for a path of the settings: {why}"
+        steps = () if checked.case.pod is None else ("pod",)
+        return checked.problem(
+            "case",
+            message,
+            *steps,
+            help="write `object:` for what goes in; beside `file:` write `operation: CREATE`",
+            key=True,
         )
 
     def _given(

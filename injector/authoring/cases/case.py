@@ -9,8 +9,8 @@ import msgspec
 from injector.injection import Injection
 from injector.reasons import Effect, Reason
 
-#: What becomes of a pod, in the words of a case file.
-Decision = Literal["injected", "unchanged", "skipped", "failed", "refused"]
+#: What becomes of a pod, or of an object at a path, in the words of a case file.
+Decision = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused"]
 
 _DECISIONS: dict[Effect, Decision] = {
     Effect.INJECT: "injected",
@@ -20,14 +20,17 @@ _DECISIONS: dict[Effect, Decision] = {
 }
 
 
+#: The keys of a case that are for an object at a path.
+PATH_KEYS: Final = ("object", "oldObject", "operation", "resource", "user", "request", "path")
 #: In place of templates: by annotations, selectors and settings, as in a cluster.
 CHOSEN: Final = "chosen"
 
 
 def decision_of(injection: Injection) -> Decision:
-    """What became of a pod: `unchanged` is one that has every part of its sidecar already, or that gets none."""
-    unchanged = (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
-    return "unchanged" if injection.reason in unchanged else _DECISIONS[injection.effect]
+    """What became of a pod or an object: `unchanged` is one that has everything already, or that gets nothing."""
+    if injection.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
+        return "unchanged"
+    return "amended" if injection.reason is Reason.AMENDED else _DECISIONS[injection.effect]
 
 
 def about(words: str) -> Any:
@@ -36,11 +39,32 @@ def about(words: str) -> Any:
 
 
 class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The namespace that the pod is created in."""
+    """The namespace that the pod is created in, or that the object lies in."""
 
     name: Annotated[str, about("Its name.")] = "default"
-    labels: Annotated[dict[str, str] | None, about("Its labels, all of them; left out: injection is enabled.")] = None
+    labels: Annotated[
+        dict[str, str] | None,
+        about("Its labels, all of them; left out: injection is enabled, and at a path there are none."),
+    ] = None
     annotations: Annotated[dict[str, str], about("Its annotations.")] = {}
+
+
+class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who asks, as the API server says it."""
+
+    username: Annotated[str, about("The user's name.")] = ""
+    uid: Annotated[str, about("The user's id.")] = ""
+    groups: Annotated[list[str], about("The groups that the user is in.")] = []
+    extra: Annotated[dict[str, list[str]], about("What else the authenticator said.")] = {}
+
+
+class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """The path that the object is posted to, as the settings' `paths` have it."""
+
+    type: Annotated[Literal["mutating", "validating"], about("Of which kind its webhook is.")] = "mutating"
+    failure_policy: Annotated[
+        Literal["Ignore", "Fail"], about("What becomes of an object for which a template fails.")
+    ] = "Ignore"
 
 
 class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,18 +80,36 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pod: Annotated[
         dict[str, Any] | None, about("A part of the pod after injection. !absent for what must not be there.")
     ] = None
+    object: Annotated[dict[str, Any] | None, about("The same of an object at a path.")] = None
     files: Annotated[
         dict[str, Any] | None, about("Config files by name: parts of the text, or a part of the YAML or JSON.")
     ] = None
     golden: Annotated[str | None, about("A file that holds the whole output; --update writes it.")] = None
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A pod that goes in, with all that decides about it, and what has to come out."""
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"old_object": "oldObject"}):
+    """A pod or an object that goes in, with all that decides about it, and what has to come out."""
 
     name: Annotated[str, about("Says what is shown; unique in its file.")]
     pod: Annotated[dict[str, Any] | None, about("A Pod, or any object with a pod template.")] = None
-    file: Annotated[str | None, about("The same, in a manifest beside the case file.")] = None
+    object: Annotated[
+        dict[str, Any] | None, about("An object of any kind, as it is posted to a path; what is to be, not what was.")
+    ] = None
+    file: Annotated[str | None, about("The pod or the object, in a manifest beside the case file.")] = None
+    old_object: Annotated[
+        dict[str, Any] | None, about("The object before an UPDATE or DELETE; left out on UPDATE: the same.")
+    ] = None
+    operation: Annotated[
+        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, about("What is done to the object; CREATE.")
+    ] = None
+    resource: Annotated[
+        str | None, about("Its resource, where the kind does not say it: gateways, pods/ephemeralcontainers.")
+    ] = None
+    user: Annotated[GivenUser | None, about("Who asks.")] = None
+    request: Annotated[
+        dict[str, Any] | None, about("Other fields of the review's request, such as dryRun and options.")
+    ] = None
+    path: Annotated[GivenPath | None, about("The path that it is posted to.")] = None
     namespace: GivenNamespace = GivenNamespace()
     params: Annotated[dict[str, Any], about("Parameters, before any annotation.")] = {}
     settings: Annotated[dict[str, Any], about("Settings of the injector, as in its settings file.")] = {}
@@ -78,6 +120,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kubernetes: Annotated[str | None, about('Version of the API server, such as "1.30".')] = None
     expect: Expect
     validate: Annotated[bool, about("Whether the real programs check the config files.")] = True
+
+    @property
+    def at_a_path(self) -> bool:
+        """Whether it is about an object at a path, and not about the injection of a pod."""
+        said = (self.object, self.old_object, self.operation, self.resource, self.user, self.request, self.path)
+        return any(value is not None for value in said)
 
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -39,7 +39,7 @@ def decode(kind: type[_Struct], value: Any, document: Document, steps: Steps) ->
         elif item is None:
             problems.append(document.refuse(at, f"{key} is empty; give it a value or leave it out", key=True))
         else:
-            given[key], wrong = _value(types[fields[key].name], item, document, at)
+            given[fields[key].name], wrong = _value(types[fields[key].name], item, document, at)
             problems += wrong
     for key, field in fields.items():
         if field.required and key not in value:
@@ -54,8 +54,9 @@ def _shape(kind: type[msgspec.Struct]) -> tuple[dict[str, msgspec.structs.FieldI
 
 
 def _value(kind: Any, value: Any, document: Document, steps: Steps) -> tuple[Any, list[Problem]]:
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return decode(kind, value, document, steps)
+    for struct in (kind, *get_args(kind)):  # alone, or nothing
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
+            return decode(struct, value, document, steps)
     try:
         return msgspec.convert(value, kind), []
     except msgspec.ValidationError as error:
@@ -75,7 +76,7 @@ def _words(kind: Any, value: Any, steps: Steps, error: str) -> str:
         near = hint(value, choices, "it has to be one of") if isinstance(value, str) else _choices(kind)
         return f"{called} is {_scalar(value)}{near}"
     if isinstance(value, Absent):
-        return f"{called} cannot be !absent; that is for `expect.pod` and `expect.files`"
+        return f"{called} cannot be !absent; that is for `expect.pod`, `expect.object` and `expect.files`"
     if "Invalid enum value" in error:  # one of several kinds
         words = [word for kind_ in get_args(kind) for word in _enum(kind_)]
         return f"{called} is {_scalar(value)}; it has to be a list or {' or '.join(words)}"

@@ -1,7 +1,8 @@
-"""The pod of a case, given in it or in a manifest beside it, and the namespace that it is created in."""
+"""What goes into a case, given in it or in a manifest beside it, and the namespace that a pod is created in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,10 @@ from injector.templates.yaml_words import told
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The object with a pod, and the others of its manifest: its Namespace, quotas and limit ranges count."""
+    """What goes in, and the others of its manifest: its Namespace, quotas and limit ranges count.
+
+    An object with a pod, or any object in a case that is about one at a path.
+    """
 
     obj: Object
     others: tuple[Object, ...] = ()
@@ -30,7 +34,7 @@ class Given:
     def pod(self) -> Object:
         """The pod, or the pod template."""
         pod = pod_template(self.obj)
-        assert pod is not None  # noqa: S101 - `given` takes no other
+        assert pod is not None  # noqa: S101 - `given` takes no other, and cases at a path do not ask
         return pod
 
     def namespace(self, said: GivenNamespace, named: bool, settings: Settings) -> Namespace:
@@ -38,7 +42,7 @@ class Given:
         metadata = mapping(self.obj.get("metadata"))
         name = said.name if named else str(metadata.get("namespace") or said.name)
         core = [o for o in self.others if o.get("apiVersion") == "v1"]
-        own = next((mapping(o.get("metadata")) for o in core if o.get("kind") == "Namespace" and _name(o) == name), {})
+        own = namespace_among(core, name)
         labels = said.labels if said.labels is not None else own.get("labels")
         label = settings.namespace_label
         return Namespace(
@@ -48,6 +52,13 @@ class Given:
             quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
             limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
         )
+
+
+def namespace_among(objects: Iterable[Object], name: str) -> Object:
+    """The metadata of a Namespace of this name among some objects; {} where there is none."""
+    kind = ("v1", "Namespace")
+    found = (o for o in objects if (o.get("apiVersion"), o.get("kind")) == kind and _name(o) == name)
+    return next((mapping(o.get("metadata")) for o in found), {})
 
 
 def given(objects: list[Object]) -> Given:

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.cases.case import CHOSEN, PATH_KEYS
 from injector.authoring.cases.document import Absent, Document, Steps
 from injector.authoring.versions import version_of
 from injector.reasons import Reason
+from injector.templates.manifest import FOR
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import FILE
 
+_RESOURCE = FOR["resources"][1]
+#: Fields of a review's request that other keys of a case say.
+_SAID_BY = {
+    "object": "`object`",
+    "oldObject": "`oldObject`",
+    "operation": "`operation`",
+    "userInfo": "`user`",
+    "namespace": "`namespace`",
+    "resource": "`resource`",
+    "subResource": "`resource`, as in pods/ephemeralcontainers",
+}
 #: How golden files end.
 GOLDEN = ".golden.yaml"
 
@@ -25,9 +38,10 @@ def mistakes(item: Any, document: Document, steps: Steps) -> Iterator[Problem]:
         yield document.refuse((*steps, "name"), "the name is empty; say what the case shows")
     if "pod" in item and "file" in item:
         yield document.refuse((*steps, "file"), "`pod` and `file` both say what goes in; leave one out", key=True)
-    for field_ in ("pod", "params", "settings"):
+    yield from _path_mistakes(item, document, steps)
+    for field_ in ("pod", "object", "oldObject", "request", "params", "settings"):
         for inner in _absent(item.get(field_), ()):
-            message = "!absent is for what has to come out: `expect.pod` and `expect.files`"
+            message = "!absent is for what has to come out: `expect.pod`, `expect.object` and `expect.files`"
             yield document.refuse((*steps, field_, *inner), message)
     if isinstance(version, str) and version_of(version) is None:
         yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
@@ -37,10 +51,71 @@ def mistakes(item: Any, document: Document, steps: Steps) -> Iterator[Problem]:
         yield from _expect_mistakes(item["expect"], document, (*steps, "expect"))
 
 
+def _path_mistakes(item: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
+    """What only a pod's case, or only an object's case can have."""
+    keys = [key for key in PATH_KEYS if key in item]
+    expect = item["expect"] if isinstance(item.get("expect"), dict) else {}
+    decision, at = expect.get("decision"), (*steps, "expect")
+    if not keys:
+        if "object" in expect:
+            message = "`object` is expected of an object at a path, and this case has none; write `pod`"
+            yield document.refuse((*at, "object"), message, key=True)
+        if decision == "amended":
+            message = "only an object at a path is amended; a pod is injected"
+            yield document.refuse((*at, "decision"), message, help="write `object` for what goes in at a path")
+        return
+    if "pod" in item:
+        message = (
+            f"`{keys[0]}` is for an object at a path, and `pod` for an injection; write `object` in place of `pod`"
+        )
+        yield document.refuse((*steps, "pod"), message, key=True)
+    if "object" in item and "file" in item:
+        yield document.refuse((*steps, "file"), "`object` and `file` both say what goes in; leave one out", key=True)
+    for key, instead in (("pod", "write `object`"), ("files", "config files are of a pod's sidecars")):
+        if key in expect:
+            message = f"`{key}` is expected of an injection, and this case is about an object at a path; {instead}"
+            yield document.refuse((*at, key), message, key=True)
+    if decision in ("injected", "failed"):
+        instead = (
+            "amended" if decision == "injected" else "skipped, or refused where the path says `failurePolicy: Fail`"
+        )
+        message = f"an object at a path is never {decision}; write {instead}"
+        yield document.refuse((*at, "decision"), message)
+    if item.get("templates") == CHOSEN:
+        message = "the templates of a path are those that the settings name, and none is chosen; list them"
+        yield document.refuse((*steps, "templates"), message)
+    yield from _operation_mistakes(item, document, steps)
+    resource = item.get("resource")
+    if isinstance(resource, str) and not _RESOURCE.fullmatch(resource):
+        message = f"{shortened(resource)} is no resource such as services or pods/ephemeralcontainers"
+        yield document.refuse((*steps, "resource"), message)
+    request = item.get("request")
+    for key in request if isinstance(request, dict) else ():
+        if key in _SAID_BY:
+            message = f"request.{key} is said by {_SAID_BY[key]}"
+            yield document.refuse((*steps, "request", key), message, key=True)
+
+
+def _operation_mistakes(item: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
+    operation, told = item.get("operation", "CREATE"), [key for key in ("object", "file", "pod") if key in item]
+    if operation == "DELETE" and "object" in item:
+        message = "on DELETE there is no object any more; write it as `oldObject`"
+        yield document.refuse((*steps, "object"), message, key=True)
+    if operation == "DELETE" and told == ["file"] and "oldObject" in item:
+        message = "`file` and `oldObject` both say what is deleted; leave one out"
+        yield document.refuse((*steps, "file"), message, key=True)
+    if operation in ("CREATE", "CONNECT") and "oldObject" in item:
+        message = f"on {operation} there was no object before; oldObject is for UPDATE and DELETE"
+        yield document.refuse((*steps, "oldObject"), message, key=True)
+    if not told and not (operation == "DELETE" and "oldObject" in item):
+        missing = "oldObject" if operation == "DELETE" else "object"
+        yield document.refuse(steps, f"{missing} is missing; it is what goes in on {operation}")
+
+
 def _expect_mistakes(expect: dict[str, Any], document: Document, steps: Steps) -> Iterator[Problem]:
-    for field_ in ("pod", "files"):
+    for field_ in ("pod", "object", "files"):
         for inner in _nulls(expect.get(field_), ()):
-            message = f"{inner[-1]} is empty, and nothing is after an injection"
+            message = f"{inner[-1]} is empty, and nothing that comes out is"
             help_ = "write !absent for what must not be there"
             yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
     files = expect.get("files")
@@ -58,7 +133,7 @@ def _expect_mistakes(expect: dict[str, Any], document: Document, steps: Steps) -
     if isinstance(code, int):
         if not 400 <= code <= 599:
             yield document.refuse((*steps, "code"), f"code is {code}; it has to be from 400 to 599")
-        if expect.get("decision") in ("injected", "unchanged", "skipped", "failed"):
+        if expect.get("decision") in ("injected", "amended", "unchanged", "skipped", "failed"):
             message = f"a code is that of a denial, and the decision is {expect['decision']}, not refused"
             yield document.refuse((*steps, "code"), message, key=True)
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):

@@ -16,6 +16,7 @@ from injector.authoring.cases.subset import differences
 from injector.authoring.cases.suite import Checked
 from injector.authoring.printable import quoted_lines
 from injector.errors import TemplateError
+from injector.reasons import Reason
 from injector.templates.limits import limited
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
@@ -69,7 +70,7 @@ def inject_case(bench: Bench, checked: Checked, ways: Ways) -> tuple[Result, Out
         result.problems += judge(checked, outcome, bench.template.name)
         if decision_of(outcome.injection) == checked.case.expect.decision:
             _compare_golden(result, outcome, bench, ways)
-            for_programs = outcome if checked.case.validate else None
+            for_programs = outcome if checked.case.validate and outcome.asked is None else None
     except CaseError as error:
         result.problems.append(error.problem)
     except TemplateError as error:
@@ -145,7 +146,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
     if decision != expect.decision:
         said = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
         message = f"decision: expected {expect.decision}, found {decision}: {said}"
-        yield checked.problem("decision", message, "expect", "decision")
+        yield checked.problem("decision", message, "expect", "decision", help=_taken_for(outcome))
         if injection.mistake is not None:
             yield Problem.of(injection.mistake)
         elif outcome.blamed is not None:
@@ -165,7 +166,22 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
         for difference in differences(expect.pod, injection.pod, pod=True):
             steps = ("expect", "pod", *difference.steps)
             yield checked.problem("pod", str(difference), *steps, key=difference.key)
+    if expect.object is not None:
+        pod = outcome.asked is not None and outcome.asked.is_pod
+        for difference in differences(expect.object, injection.pod, pod=pod):
+            steps = ("expect", "object", *difference.steps)
+            yield checked.problem("object", str(difference), *steps, key=difference.key)
     yield from file_problems(checked, outcome.config_files, template)
+
+
+def _taken_for(outcome: Outcome) -> str:
+    """What an object was taken for, where no template is for that."""
+    if outcome.asked is None or outcome.injection.reason is not Reason.NOT_FOR_TEMPLATES:
+        return ""
+    asked = outcome.asked.request
+    name = f"{asked.resource}/{asked.sub_resource}" if asked.sub_resource else asked.resource
+    group = f"{asked.group}/" if asked.group else ""
+    return f"this was {asked.operation} of {name} ({group}{asked.version}); if that is wrong, say `resource:`"
 
 
 def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:

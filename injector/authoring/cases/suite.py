@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,13 @@ from injector.authoring.cases.decode import decode
 from injector.authoring.cases.document import Document, Steps, read_document
 from injector.authoring.cases.manifests import Given, given, read_objects
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
+from injector.authoring.cases.objects import object_among
 from injector.authoring.printable import one_line
 from injector.authoring.sample import SAMPLE
 from injector.authoring.versions import version_of
 from injector.pods.constraints.parts import mappings
+from injector.pods.context import Object
+from injector.pods.kinds import resource_of
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 
@@ -25,7 +28,7 @@ TESTS = "tests"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A case that makes sense: it has a pod to go in. `number` is its place in its file, from 0."""
+    """A case that makes sense: something goes in. `number` is its place in its file, from 0."""
 
     case: Case
     document: Document
@@ -143,10 +146,13 @@ def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems:
     """What goes in; None, and a problem, where that is not to be had."""
     if case.file is not None:
         try:
-            return given(read_objects(suite.folder, _beside(case.file)))
+            objects = read_objects(suite.folder, _beside(case.file))
+            return _object(object_among(objects), objects) if case.at_a_path else given(objects)
         except ValueError as error:
             problems.append(document.refuse((*steps, "file"), f"{case.file}: {error}"))
             return None
+    if case.at_a_path:
+        return _given_object(case, document, steps, problems)
     if case.pod is None:
         return Given(SAMPLE)
     pod = case.pod if "kind" in case.pod else _with_kind(case.pod)
@@ -155,6 +161,23 @@ def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems:
     except ValueError as error:
         problems.append(document.refuse((*steps, "pod"), f"pod: {error}", key=True))
         return None
+
+
+def _given_object(case: Case, document: Document, steps: Steps, problems: list[Problem]) -> Given | None:
+    """The object of a case at a path; of one that is deleted, the one before."""
+    field_ = "oldObject" if case.operation == "DELETE" else "object"
+    obj = case.old_object if case.operation == "DELETE" else case.object
+    try:
+        return _object(obj or {}, ())
+    except ValueError as error:
+        problems.append(document.refuse((*steps, field_), f"{field_}: {error}", key=True))
+        return None
+
+
+def _object(obj: Object, objects: Iterable[Object]) -> Given:
+    """An object and those beside it. Raises ValueError where nobody can say what it is."""
+    resource_of(obj)
+    return Given(obj, tuple(other for other in objects if other is not obj))
 
 
 def _beside(file: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from injector.authoring.cases.case import CaseFile
+from injector.authoring.cases.case import PATH_KEYS, CaseFile
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.schemas.parts import Schema, shape_of
 from injector.authoring.schemas.settings import settings_schema
@@ -23,14 +23,25 @@ def case_schema() -> Schema:
     case["kubernetes"]["pattern"] = r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"
     case["name"]["pattern"] = r"\S"
     case["templates"]["minItems"] = 1
-    defs["Case"]["not"] = {"required": ["pod", "file"]}
+    defs["Case"]["not"] = {
+        "anyOf": [
+            {"required": both} for both in (["pod", "file"], ["object", "file"], *(["pod", k] for k in PATH_KEYS))
+        ]
+    }
+    case["resource"]["pattern"] = r"^[a-z][-a-z0-9.]*(/[a-z][-a-z0-9]*)?$"
+    deleted = {"required": ["operation"], "properties": {"operation": {"const": "DELETE"}}}
+    updated = {"required": ["operation"], "properties": {"operation": {"enum": ["UPDATE", "DELETE"]}}}
+    defs["Case"]["allOf"] = [
+        {"if": deleted, "then": {"not": {"required": ["object"]}}},
+        {"if": {"required": ["oldObject"]}, "then": updated},
+    ]
     expect["reason"]["enum"] = [reason.label for reason in Reason]
     expect["code"] |= {"minimum": 400, "maximum": 599}
     expect["golden"]["pattern"] = rf"^[-._a-zA-Z0-9]*{re.escape(GOLDEN)}$"
     refused = {"properties": {"decision": {"const": "refused"}}}
     defs["Expect"] |= {"if": {"required": ["code"]}, "then": refused}
     for name, words in (
-        ("namespace", "The namespace that the pod is created in."),
+        ("namespace", "The namespace that the pod is created in, or that the object lies in."),
         ("expect", "What has to come out."),
     ):
         case[name].setdefault("description", words)

@@ -37,6 +37,7 @@ HELP: Final = {
         "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
     ),
     "clusterDomain": "what templates see as `cluster.domain`",
+    "paths": "paths of their own: path, templates and what else is said of it",
     "server": "where `injector serve` listens, its certificate, and its bounds; holds from the next start",
     "server.address": "address that `serve` listens on; empty: all",
     "server.port": "HTTPS port",
@@ -64,6 +65,13 @@ HELP: Final = {
     "certificates.leaseSeconds": "`builtin`: after how long a replica that died is followed by another",
 }  # fmt: skip
 
+#: What each key of a path does; the docs have these in a table of their own.
+_PATHS: Final = {
+    "type": "`mutating`: its templates may complete the object. `validating`: they may only refuse or warn",
+    "templates": "the templates, in order; at least one",
+    "failurePolicy": "where the webhook or a template itself fails: `Ignore` lets through, `Fail` refuses",
+}
+
 #: That of the loader, in the words of ECMA 262.
 _PREFIX = r"^(?=.{1,180}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$"
 
@@ -90,5 +98,11 @@ def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
             properties[key] = {**copy.deepcopy(made), "description": HELP.get(where, key)}
     if not path:
         properties["prefix"]["pattern"] = _PREFIX
+        at = properties["paths"]["additionalProperties"]
+        for key, help_ in _PATHS.items():
+            at["properties"][key]["description"] = help_
+        at["properties"]["templates"]["minItems"] = 1
+        at["required"] = ["templates"]
+        properties["paths"]["propertyNames"] = {"pattern": r"^(/[-A-Za-z0-9._~]+)+$"}
         properties["parameters"]["additionalProperties"]["description"] = "Values of one template's parameters."
     return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from injector.authoring.schemas.parameter import keyword_schema, parameter_schema
 from injector.authoring.schemas.parts import Schema, or_null, selector, strings
+from injector.templates.manifest import FOR
 
 #: A key of a ConfigMap (Kubernetes API reference, ConfigMap v1), which is no step in a path.
 _FILE = r"^(?!\.{1,2}$)[-._a-zA-Z0-9]{1,253}$"
@@ -35,16 +36,27 @@ _FILES: Final[Schema] = {
     },
 }
 
-_FOR: Final[Schema] = {
-    "type": "object",
-    "description": "The requests it is for; so far these have to hold the creation of pods.",
-    "additionalProperties": False,
-    "properties": {
-        "apiGroups": or_null(strings('API groups; "" is the core.', contains={"const": ""})),
-        "resources": or_null(strings("Resources, in the plural.", contains={"const": "pods"})),
-        "operations": or_null(strings("What is done to them.", contains={"const": "CREATE"})),
-    },
+_HELP: Final = {
+    "apiGroups": 'API groups; "" is the core.',
+    "apiVersions": "Versions of those.",
+    "resources": "Resources, in the plural; below one as in pods/ephemeralcontainers.",
+    "operations": "What is done to them.",
 }
+
+
+def _for() -> Schema:
+    """What a template is for; words are those that the loader takes."""
+    properties: dict[str, Any] = {}
+    for key, (default, pattern, _) in FOR.items():
+        items = {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
+        properties[key] = or_null(strings(_HELP[key], default=list(default), minItems=1, items=items))
+    return {
+        "type": "object",
+        "description": "The requests it is for: pods on CREATE where this is left out. What is for anything else is "
+        "for a path of the settings.",
+        "additionalProperties": False,
+        "properties": properties,
+    }
 
 
 def template_schema() -> Schema:
@@ -79,11 +91,11 @@ def template_schema() -> Schema:
         "overridable": or_null(
             strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")
         ),
-        "for": or_null(_FOR),
+        "for": or_null(_for()),
     }
     return {
         "title": "template.yaml",
-        "description": "Describes a template: its parameters, its config files, and which pods it is for.",
+        "description": "Describes a template: its parameters, its config files, and what it is for.",
         "type": "object",
         "properties": properties,
         "additionalProperties": False,

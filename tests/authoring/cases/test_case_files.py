@@ -9,7 +9,7 @@ import pytest
 from injector.authoring.cases.suite import Suite
 
 EXPECT = "expect: {decision: injected}"
-DECISIONS = "it has to be one of: injected, unchanged, skipped, failed, refused"
+DECISIONS = "it has to be one of: injected, amended, unchanged, skipped, failed, refused"
 NO_POD = "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment"
 
 #: A mistake by the text of a case file, with the place and the message that it gets.
@@ -94,7 +94,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
         "tests/cases.yaml:3:45",
-        "volumes is empty, and nothing is after an injection",
+        "volumes is empty, and nothing that comes out is",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
@@ -154,12 +154,12 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  params: {{port: !absent}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:18",
-        "!absent is for what has to come out: `expect.pod` and `expect.files`",
+        "!absent is for what has to come out: `expect.pod`, `expect.object` and `expect.files`",
     ),
     (
         f"cases:\n- name: a\n  templates: !absent\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        "templates cannot be !absent; that is for `expect.pod` and `expect.files`",
+        "templates cannot be !absent; that is for `expect.pod`, `expect.object` and `expect.files`",
     ),
     (f"cases:\n- name: a\n  pod: {{kind: Service}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: {NO_POD}"),
     (

@@ -1,0 +1,224 @@
+"""Cases about objects of any kind at a path: what is asked, what comes out, and mistakes that only they can have."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.coverage import coverage_of
+from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.run import Ways
+from injector.authoring.cases.suite import Suite, read_suite
+from tests.authoring.cases.conftest import Done
+from tests.authoring.cases.support import run_case
+
+MANIFEST = """\
+description: Gateways of this house.
+for:
+  apiGroups: [example.com, apps]
+  resources: [gateways, gateways/status, deployments/scale]
+  operations: [CREATE, UPDATE, DELETE]
+parameters:
+  class: {type: string, enum: [plain, fast], default: plain, description: Its class.}
+"""
+OVERLAY = """\
+{% if operation == "DELETE" %}
+  {% if oldObject.metadata.labels.keep is defined %}{{ deny("kept", code=409) }}{% endif %}
+{% else %}
+  {% if object.spec.owner | default(user.username | default("nobody")) == "jane" %}{{ warn("hello jane") }}{% endif %}
+  {% if operation == "UPDATE" and object.spec.host != oldObject.spec.host %}{{ deny("the host stays") }}{% endif %}
+  {% if request.dryRun %}{{ warn("only a try") }}{% endif %}
+  {% if object.spec.broken is defined %}{{ warn(object.spec.host + 1) }}{% endif %}
+metadata: {labels: {namespace: "{{ namespace.name }}-{{ namespace.labels.tier | default('none') }}"}}
+spec: {class: {{ params.class }}, hosts: [a]}
+{% endif %}
+"""
+GATEWAY = "{apiVersion: example.com/v1, kind: Gateway, metadata: {name: web}, spec: {host: a}}"
+
+PASSING = f"""\
+cases:
+- name: completed
+  object: {GATEWAY}
+  expect:
+    decision: amended
+    reason: amended
+    warnings: []
+    object:
+      metadata: {{labels: {{namespace: default-none}}, annotations: !absent}}
+      spec: {{class: plain, hosts: [a]}}
+- name: parameters as they are typed, and a namespace
+  object: {GATEWAY}
+  params: {{class: fast}}
+  namespace: {{name: shop, labels: {{tier: front}}}}
+  user: {{username: jane}}
+  expect: {{decision: amended, warnings: [hello jane], object: {{metadata: {{labels: {{namespace: shop-front}}}}}}}}
+- name: parameters of annotations
+  object:
+    apiVersion: example.com/v1
+    kind: Gateway
+    metadata: {{name: web, namespace: cart, annotations: {{gate.sidecar.injector/class: fast}}}}
+    spec: {{host: a}}
+  expect: {{decision: amended, object: {{spec: {{class: fast}}, metadata: {{labels: {{namespace: cart-none}}}}}}}}
+- name: an update that changes what stays
+  operation: UPDATE
+  object: {GATEWAY}
+  oldObject: {{apiVersion: example.com/v1, kind: Gateway, metadata: {{name: web}}, spec: {{host: b}}}}
+  expect: {{decision: refused, reason: denied, message: the host stays, code: 403}}
+- name: an update that changes nothing, only tried
+  operation: UPDATE
+  object:
+    apiVersion: example.com/v1
+    kind: Gateway
+    metadata: {{name: web, labels: {{namespace: default-none}}}}
+    spec: {{host: a, class: plain, hosts: [b]}}
+  request: {{dryRun: true}}
+  expect: {{decision: unchanged, warnings: [only a try, spec.hosts]}}
+- name: a deletion
+  operation: DELETE
+  oldObject: {{apiVersion: example.com/v1, kind: Gateway, metadata: {{name: web, labels: {{keep: ""}}}}}}
+  expect: {{decision: refused, message: kept, code: 409}}
+- name: something else
+  object: {{apiVersion: v1, kind: Service, metadata: {{name: web}}}}
+  expect: {{decision: skipped, reason: not-for-templates, object: {{metadata: {{labels: !absent}}}}}}
+- name: a part of an object has the group of that object
+  operation: UPDATE
+  resource: deployments/scale
+  object: {{apiVersion: autoscaling/v1, kind: Scale, metadata: {{name: web}}, spec: {{host: a}}}}
+  expect: {{decision: amended}}
+- name: a template that fails lets it through
+  object: {{apiVersion: example.com/v1, kind: Gateway, spec: {{host: a, broken: yes}}}}
+  expect: {{decision: skipped, reason: template-failed, warnings: [let through as it is]}}
+- name: or not
+  object: {{apiVersion: example.com/v1, kind: Gateway, spec: {{host: a, broken: yes}}}}
+  path: {{failurePolicy: Fail}}
+  expect: {{decision: refused, reason: template-failed}}
+- name: at a validating path nothing is added
+  object: {GATEWAY}
+  path: {{type: validating, failurePolicy: Fail}}
+  expect: {{decision: refused, reason: template-failed, message: a validating webhook cannot}}
+"""
+
+Gate = Callable[..., Suite]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """The template `gate` with cases; keywords are more files of its folder."""
+
+    def call(cases: str, **files: str) -> Suite:
+        folder = tmp_path / "gate"
+        (folder / "tests").mkdir(parents=True, exist_ok=True)
+        texts = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY, "tests/cases.yaml": textwrap.dedent(cases)}
+        for name, text in {**texts, **{n.replace("__", "/").replace("_", "."): t for n, t in files.items()}}.items():
+            (folder / name).write_text(text)
+        return read_suite(folder, "gate")
+
+    return call
+
+
+def told(suite: Suite) -> list[str]:
+    """What is told about cases that can be run."""
+    assert [str(problem) for problem in suite.problems] == []
+    bench = Bench(suite.folder, suite.path)
+    ran = [run_case(bench, checked, Ways(Programs())) for checked in suite.cases]
+    return [f"{p}{' | ' + p.help if p.help else ''}" for result in ran for p in result.problems]
+
+
+def test_what_comes_out_is_as_expected(gate: Gate) -> None:
+    assert told(gate(PASSING)) == []
+
+
+def test_every_branch_is_reached_and_so_is_every_parameter(gate: Gate) -> None:
+    suite = gate(PASSING)
+    bench = Bench(suite.folder, suite.path)
+    results = [run_case(bench, checked, Ways(Programs())) for checked in suite.cases]
+    coverage = coverage_of(bench, results)
+    assert (coverage.sentence, coverage.parameters, coverage.branches) == ("", 1, 7)
+    few = coverage_of(Bench(suite.folder, suite.path), results[:1])
+    assert [missed.what for missed in few.missed_parameters] == ["parameter class"]
+
+
+FAILING = [
+    (
+        f"object: {GATEWAY}\n  expect: {{decision: unchanged}}",
+        "error: decision: expected unchanged, found amended: the templates of the path completed the object (gate)",
+    ),
+    (
+        f"object: {GATEWAY}\n  expect: {{decision: amended, object: {{spec: {{class: fast, x: 1}}}}}}",
+        'spec.class: expected "fast", found "plain"',
+    ),
+    (
+        "object: {apiVersion: example.com/v1, kind: Mouse}\n  expect: {decision: amended}",
+        "this was CREATE of mouses (example.com/v1); if that is wrong, say `resource:`",
+    ),
+    ("expect: {decision: injected}", "gate is not for injection but for a path of the settings: it is for gateways"),
+    (
+        "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
+        "cases.yaml:3:3: error: gate is not for injection",
+    ),
+    (
+        "object: {apiVersion: example.com/v1, kind: Gateway, spec: {host: a, broken: 1}}\n"
+        "  expect: {decision: amended}",
+        "gate/overlay.yaml.j2:7:",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "message"), FAILING, ids=[f[1][:40] for f in FAILING])
+def test_what_is_not_as_expected_is_told(gate: Gate, case: str, message: str) -> None:
+    found = told(gate(f"cases:\n- name: a\n  {case}\n"))
+    assert any(message in line for line in found), found
+
+
+AMENDED = "expect: {decision: amended}"
+MISTAKES = [
+    (f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}", "`object` is for an object at a path, and `pod` for an injection"),
+    (f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}", "`object` and `file` both say what goes in"),
+    (f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}", "`pod` is expected of an injection"),
+    (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is expected of an injection"),
+    (f"object: {GATEWAY}\n  expect: {{decision: injected}}", "an object at a path is never injected; write amended"),
+    (f"object: {GATEWAY}\n  expect: {{decision: failed}}", "an object at a path is never failed; write skipped"),
+    (f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}", "none is chosen; list them"),
+    (f"object: {GATEWAY}\n  operation: DELETE\n  {AMENDED}", "on DELETE there is no object any more"),
+    (f"object: {GATEWAY}\n  oldObject: {GATEWAY}\n  {AMENDED}", "on CREATE there was no object before"),
+    (f"file: a.yaml\n  operation: DELETE\n  oldObject: {GATEWAY}\n  {AMENDED}", "both say what is deleted"),
+    (f"operation: UPDATE\n  {AMENDED}", "object is missing; it is what goes in on UPDATE"),
+    (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; it is what goes in on DELETE"),
+    (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "request.operation is said by `operation`"),
+    (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is no resource such as services'),
+    (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
+    (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is for what has to come out"),
+    ("expect: {decision: amended}", "only an object at a path is amended; a pod is injected"),
+    ("expect: {decision: injected, object: {a: 1}}", "`object` is expected of an object at a path"),
+    (f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}", 'unknown key "name"; did you mean username?'),
+]
+
+
+@pytest.mark.parametrize(("case", "message"), MISTAKES, ids=[m[1][:40] for m in MISTAKES])
+def test_a_mistake_is_told_at_its_place(gate: Gate, case: str, message: str) -> None:
+    suite = gate(f"cases:\n- name: a\n  {case}\n")
+    assert message in "\n".join(p.message for p in suite.problems)
+    assert all(problem.place.line >= 2 for problem in suite.problems)
+
+
+def test_a_manifest_beside_the_cases_and_the_namespace_in_it(gate: Gate) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {tier: back}}\n"
+    gateway = "apiVersion: example.com/v1\nkind: Gateway\nmetadata: {name: web, namespace: shop}\nspec: {host: a}\n"
+    case = "- {name: a, operation: CREATE, file: web.yaml, expect: {decision: amended, object: {metadata: {labels: "
+    cases = f"cases:\n{case}{{namespace: shop-back}}}}}}}}}}\n"
+    assert told(gate(cases, tests__web_yaml=f"{namespace}---\n{gateway}")) == []
+    two = gate(cases, tests__web_yaml=f"{gateway}---\n{gateway}")
+    assert [p.message for p in two.problems] == ["web.yaml: 2 objects in it; one is what a case is about"]
+
+
+def test_a_golden_file_holds_the_object(gate: Gate, run: Callable[..., Done]) -> None:
+    cases = f"cases:\n- {{name: a, object: {GATEWAY}, expect: {{decision: amended, golden: a.golden.yaml}}}}\n"
+    folder = gate(cases).folder
+    assert run(folder, "--update").code == 0
+    golden = (folder / "tests/a.golden.yaml").read_text()
+    assert "decision: amended\n" in golden and "\nobject:\n  apiVersion: example.com/v1\n" in golden
+    assert run(folder).code == 0
