@@ -54,6 +54,7 @@ class BuiltinCertificates:
         on_trouble: OnTrouble | None = None,
         timing: Timing | None = None,
     ) -> None:
+        self._client = client
         self._settings = settings
         self._on_pair = on_pair
         self._metrics = metrics
@@ -143,6 +144,7 @@ class BuiltinCertificates:
             self._bundles,
             self._plan,
             lambda: self._lease.leading,
+            self._client.now,
             self._metrics,
             self._on_trouble,
             settle_seconds=self._settings.settle_seconds,

@@ -10,6 +10,8 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -76,6 +78,7 @@ class Client:
         self.requests = 0
         #: The header Date of the last answer (RFC 9110, 6.6.1); "" before one.
         self.date = ""
+        self._dated = 0.0  # when that came (monotonic)
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Client:
@@ -91,6 +94,14 @@ class Client:
     def authority_file(self) -> str:
         """The file of the authorities that the API server's certificate is checked against; "" for the system's own."""
         return str(self._api.configuration.ssl_ca_cert or "")
+
+    def now(self) -> datetime:
+        """The API server's time, to the second, as its last answer told it; this machine's where none did."""
+        try:
+            said = parsedate_to_datetime(self.date)
+        except ValueError:
+            return datetime.now(UTC)
+        return said.replace(tzinfo=UTC) + timedelta(seconds=time.monotonic() - self._dated)
 
     async def close(self) -> None:
         """Close every connection; watches that are open end."""
@@ -226,7 +237,7 @@ class Client:
         except Exception as error:
             raise self._fault(error) from None
         response: aiohttp.ClientResponse = answer.response
-        self.date = response.headers.get("Date", "")
+        self.date, self._dated = response.headers.get("Date", ""), time.monotonic()
         if 200 <= response.status < 300:
             return response
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 from cryptography import x509
@@ -36,8 +36,9 @@ OnTrouble = Callable[[str, str], None]
 class Custodian:
     """The leader's work, one piece at a time. Has a memory of its own that ends with the leadership: make a new one.
 
-    `leading` is asked before each write. `settle_seconds` is for how long a new authority is in every bundle before it
-    signs; `write_seconds` how long a request may take.
+    `leading` is asked before each write. `now` is the API server's time: that is who judges certificates, and a leader
+    whose own clock is wrong must not end those that are good. `settle_seconds` is for how long a new authority is in
+    every bundle before it signs; `write_seconds` how long a request may take.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Custodian:
         bundles: Bundles,
         plan: Plan,
         leading: Callable[[], bool],
+        now: Callable[[], datetime],
         metrics: Metrics,
         on_trouble: OnTrouble | None = None,
         *,
@@ -56,6 +58,7 @@ class Custodian:
         self._bundles = bundles
         self._plan = plan
         self._leading = leading
+        self._now = now
         self._metrics = metrics
         self._on_trouble = on_trouble
         self._settle_seconds = settle_seconds
@@ -107,7 +110,7 @@ class Custodian:
     def _next(self, held: Held, configurations: Sequence[Configuration]) -> Step | None:
         bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
         settled = self._settled(held, bundles)
-        return next_step(held, bundles, datetime.now(UTC), self._plan, settled=settled)
+        return next_step(held, bundles, self._now(), self._plan, settled=settled)
 
     def _settled(self, held: Held, bundles: Sequence[Bundle]) -> bool:
         """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""

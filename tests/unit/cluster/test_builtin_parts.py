@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
+import json
 import socket
 import ssl
 import threading
 import time
+from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +19,19 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
-from injector.cluster.held import read_held
+from injector.cluster.client import Client
+from injector.cluster.custodian import Custodian
+from injector.cluster.held import Held, read_held
 from injector.cluster.issue import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.cluster.patience import Patience
+from injector.cluster.rotation import Plan
+from injector.cluster.secret_store import SecretStore, data_of
 from injector.errors import SettingsError
 from injector.settings import parse_settings
+from injector.telemetry import Metrics
 from injector.webhook.certificate import context_of
 from injector.webhook.tls import CertificateError
+from tests.unit.cluster.fault_server import Asked, Write, answer, serving, status
 
 NOW = datetime.datetime.now(datetime.UTC)
 DAY = datetime.timedelta(days=1)
@@ -133,6 +143,49 @@ def test_who_else_writes_the_bundle_is_known_by_the_managed_fields() -> None:
     assert configuration(fields=(ours, helm, flux)).writers == ("flux",)
     assert configuration(fields=(helm, ours, field("argocd", "2026-03-05T00:00:00Z", "f:url"))).writers == ("argocd",)
     assert configuration(fields=(ours,)).writers == ()
+
+
+# ------------------------------------------------------------------------------------------------ whose clock counts
+
+
+@pytest.mark.parametrize("hours", [-400 * 24, -2, 2, 400 * 24])
+def test_the_clock_that_counts_is_the_api_server_s(tmp_path: Path, hours: float) -> None:
+    """A leader whose own clock is wrong ends no authority that is good, and signs nothing that is not good yet."""
+    there = NOW + datetime.timedelta(hours=hours)
+    authority = new_authority("in use", there - 300 * DAY, there + 65 * DAY)
+    due = sign(authority, ["injector.sidecars.svc"], there - 70 * DAY, there + 20 * DAY)
+    held = Held(due, authority)
+    written: list[dict[str, Any]] = []
+
+    async def handler(asked: Asked, write: Write) -> None:
+        date = f"Date: {format_datetime(there, usegmt=True)}\r\n"
+        if asked.method == "PUT":
+            written.append(json.loads(asked.body))
+        if "webhookconfigurations" in asked.path:
+            await write(answer(404, status(404, "NotFound"), date))
+        else:
+            data = {key: base64.b64encode(value).decode() for key, value in held.data.items()}
+            await write(answer(200, {"metadata": {"name": "kept", "resourceVersion": "1"}, "data": data}, date))
+
+    async def work() -> None:
+        async with serving(handler) as server, await Client.connect(server.kubeconfig(tmp_path)) as client:
+            store = SecretStore(client, "sidecars", "kept", lambda _held: None)
+            bundles = Bundles(client, "injector", ("injector", "sidecars"), lambda: None)
+            plan = Plan(("injector.sidecars.svc",), 90 * DAY, 365 * DAY)
+            custodian = Custodian(
+                store, bundles, plan, lambda: True, client.now, Metrics(), settle_seconds=0, write_seconds=5
+            )
+            await client.get("/")
+            assert abs(client.now() - there) < DAY / 24
+            assert await custodian.work(held)
+
+    asyncio.run(work())
+    [secret] = written
+    found = read_held(data_of(secret))
+    assert found.serving and found.authority
+    assert found.authority.certificate == authority.certificate, "it is good by the clock of who checks it"
+    begin, end = found.serving.certificate.not_valid_before_utc, found.serving.certificate.not_valid_after_utc
+    assert begin <= there < end
 
 
 # ------------------------------------------------------------------------------------------------ pairs and contexts
