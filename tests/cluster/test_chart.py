@@ -248,6 +248,8 @@ def test_the_manifest_for_kubectl_is_accepted_and_applied_twice_changes_nothing(
         changed = [line for line in again if not line.endswith("unchanged")]
         assert changed == [f"poddisruptionbudget.policy/{NAME} configured"]
         assert control_plane.api.get("PodDisruptionBudget", NAME, NAME)["metadata"]["generation"] == 1
+        # nor does a tool that applies on the server find anything that is not as it says
+        control_plane.kubectl("apply", "--server-side", "--field-manager=another", "-f", "-", stdin=text)
         level = control_plane.api.get("Namespace", NAME)["metadata"]["labels"]
         assert level["pod-security.kubernetes.io/enforce"] == "restricted"
     finally:

@@ -223,9 +223,9 @@ def test_an_authority_that_is_another(
     installed.api.create(configuration)
     try:
         found = failing(control_plane)
-        for entry in configuration["webhooks"]:
-            text = f"entry {entry['name']}: its caBundle does not trust the certificate in secret sidecar-injector-tls"
-            assert "authority into caBundle" in found[text]
+        names = ", ".join(entry["name"] for entry in configuration["webhooks"])
+        text = f"entry {names}: caBundle does not trust the certificate in secret sidecar-injector-tls"
+        assert "authority into caBundle" in found[text]
         assert any(text.startswith("TLS to ") for text in found)
         untouched = f"a pod in namespace {labelled['enabled']} comes back untouched"
         assert any(text.startswith(untouched) for text in found), found
@@ -293,6 +293,23 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
         assert "ConfigMap broken" in found[text]
     finally:
         api.delete("ConfigMap", "broken", where)
+
+
+def test_what_its_pods_need_and_is_not_there(control_plane: ControlPlane, installed: Installed) -> None:
+    api, where, name = control_plane.api, installed.namespace, installed.at.name
+    [account] = [obj for obj in installed.objects() if obj["kind"] == "ServiceAccount"]
+    volume, at = {"name": "settings", "configMap": {"name": "given"}}, "/spec/template/spec/volumes"
+    api.patch("Deployment", name, [{"op": "add", "path": f"{at}/0", "value": volume}], where, "json")
+    api.delete("ServiceAccount", name, where)
+    try:
+        found = failing(control_plane)
+        [text] = [text for text in found if f"no ConfigMap {where}/given" in text]
+        assert "new ones do not start" in text
+        assert "docs/installing.md" in found[f"there is no service account {where}/{name}"]
+        assert not [text for text in found if "may not" in text], "what a missing account may not is no news"
+    finally:
+        api.create(account)
+        api.patch("Deployment", name, [{"op": "remove", "path": f"{at}/0"}], where, "json")
 
 
 def test_a_server_that_goes_on_with_what_it_had(

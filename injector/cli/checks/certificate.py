@@ -85,16 +85,16 @@ def served(scene: Scene) -> Iterator[Verdict]:
     if wanted not in names_of(chain[0]):
         to_do = f"make one for that name: injector certs --service {scene.name} --namespace {scene.namespace}"
         yield failed("certificate-name", f"the certificate in secret {name} is not for {wanted}", to_do)
-    strangers = [
-        entry for entry, found in scene.entries.items() if not trusts(read_certificates(bundle_of(found)), chain)
-    ]
-    for entry in strangers:
+    bundles = {entry: read_certificates(bundle_of(found)) for entry, found in scene.entries.items()}
+    strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
+    if strangers:
+        whose = "every entry" if len(strangers) == len(bundles) else f"entry {', '.join(strangers)}"
         yield failed(
             "certificate-trusted",
-            f"entry {entry}: its caBundle does not trust the certificate in secret {name}",
+            f"{whose}: caBundle does not trust the certificate in secret {name}",
             "put the certificate's own authority into caBundle, or serve a certificate of that authority",
         )
-    if scene.entries and not strangers:
+    elif bundles and all(bundles.values()):
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
 
 

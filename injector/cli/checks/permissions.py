@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.checks.verdict import INSTALL, Section, Verdict, failed, good, warning
 from injector.cluster.live import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.pods.context import Object
@@ -19,6 +19,9 @@ def service_account(scene: Scene) -> Iterator[Verdict]:
     """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
     namespace = scene.namespace
     account = str(scene.pod_spec.get("serviceAccountName") or scene.installation.name)
+    if not scene.is_there("/api/v1", "serviceaccounts", account):
+        yield failed("service-account", f"there is no service account {namespace}/{account}", INSTALL)
+        return
     lines = permissions(scene.installation, scene.settings.certificates.source)
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
@@ -48,7 +51,7 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Verdict:
     where = "all namespaces" if line.everywhere else "its own namespace"
     text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
     kind = "ClusterRole" if line.everywhere else "Role"
-    to_do = f"apply the chart again, or add to its {kind}: {_flow(line.rule())}"
+    to_do = f"apply the chart again, or add to its {kind}: {_flow(line.rule())}; the {kind}Binding has to be there too"
     if line.optional:
         return warning(check, f"{text}; the injector goes on without", to_do)
     return failed(check, text, to_do)

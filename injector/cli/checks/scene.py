@@ -111,6 +111,15 @@ class Scene:
                 return None
             raise
 
+    def is_there(self, api: str, resource: str, name: str) -> bool:
+        """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
+        try:
+            return self.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
+        except ClusterError as error:
+            if error.status != 403:
+                raise
+            return True
+
     @property
     def _clients(self) -> list[Object]:
         return [entry["clientConfig"] for entry in self.entries.values()]

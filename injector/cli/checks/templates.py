@@ -43,4 +43,16 @@ def templates(scene: Scene) -> Iterator[Verdict]:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 
-SECTION = Section("settings-and-templates", (settings, templates))
+def mounted(scene: Scene) -> Iterator[Verdict]:
+    """Every ConfigMap that the injector's pods mount is there: a pod that is new waits for it."""
+    sources = [volume.get("configMap") or {} for volume in scene.pod_spec.get("volumes") or ()]
+    for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
+        if not scene.is_there("/api/v1", "configmaps", name):
+            yield failed(
+                "settings",
+                f"there is no ConfigMap {scene.namespace}/{name}, which the injector's pods mount: new ones do not start",
+                "apply the chart again; what is below goes by default settings",
+            )
+
+
+SECTION = Section("settings-and-templates", (mounted, settings, templates))

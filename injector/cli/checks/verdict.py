@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from injector.cli.checks.scene import Scene
 
 _SOME = 5
+#: What to do where the injector, or a part of it, is not there.
+INSTALL = "install the injector, or apply the chart again (docs/installing.md); -n names the namespace that it runs in"
 
 
 class Mark(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from injector.cli.checks.differences import differences
 from injector.cli.checks.paths import at_paths
 from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.checks.verdict import INSTALL, Section, Verdict, failed, good, warning
 from injector.cluster.configurations import KINDS
 from injector.cluster.live import INSTALLATION
 from injector.cluster.pause import is_paused, words_of_pause
@@ -28,7 +28,7 @@ def registered(scene: Scene) -> Iterator[Verdict]:
             yield failed(
                 "registered",
                 f"no {kind} with label {INSTALLATION} calls namespace {scene.namespace}",
-                "install the injector (docs/serving.md); -n names the namespace that it runs in",
+                INSTALL,
             )
 
 
