@@ -48,11 +48,8 @@ def mounted(scene: Scene) -> Iterator[Verdict]:
     sources = [volume.get("configMap") or {} for volume in scene.pod_spec.get("volumes") or ()]
     for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
         if not scene.is_there("/api/v1", "configmaps", name):
-            yield failed(
-                "settings",
-                f"there is no ConfigMap {scene.namespace}/{name}, which the injector's pods mount: new ones do not start",
-                "apply the chart again; what is below goes by default settings",
-            )
+            text = f"there is no ConfigMap {scene.namespace}/{name}, which the pods mount: new ones do not start"
+            yield failed("settings", text, "apply the chart again; what is below goes by default settings")
 
 
 SECTION = Section("settings-and-templates", (mounted, settings, templates))
