@@ -18,11 +18,12 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
     from injector.cluster.live import Live
     from injector.cluster.pause import is_paused, resuming
 
-    still = False
+    still = paused = False
     with Live(kubeconfig, context) as live:
         for configuration in configurations(live, namespace):
             name = name_of(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
+            paused = paused or was
             after = apply(live, resuming(configuration), f"resume {name}")
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
@@ -31,5 +32,6 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
                 still = True
             else:
                 click.echo(f"{name}: {'on again' if was else 'was not paused'}", err=True)
-    click.echo("Pods that were created meanwhile: injector list -A --missing", err=True)
+    if paused:
+        click.echo("Pods that were created meanwhile: injector list -A --missing", err=True)
     return 1 if still else 0
