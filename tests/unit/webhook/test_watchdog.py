@@ -113,7 +113,7 @@ def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung) -> 
         assert not hung.healthy(PROBE_SECONDS)
     stacks = eventually("the stacks are written", hung.errors.read_text)
     assert stacks.startswith("Timeout (0:00:05)!")
-    assert 'telemetry.py", line' in stacks and "in flush" in stacks
+    assert 'telemetry/logs.py", line' in stacks and "in flush" in stacks
     assert "registry.example" not in stacks, "no values"
 
     hung.read()

@@ -1,0 +1,6 @@
+"""What a running injector tells about itself: `metrics` and `logs`, both made for the way of a request."""
+
+from injector.telemetry.logs import LogOutput, make_logger, send_logs_to, where_it_failed
+from injector.telemetry.metrics import EXPOSITION_TYPE, Cell, Metrics
+
+__all__ = ["EXPOSITION_TYPE", "Cell", "LogOutput", "Metrics", "make_logger", "send_logs_to", "where_it_failed"]

@@ -1,0 +1,154 @@
+"""Logs: one JSON object a line, written together, so that a review costs no system call.
+
+A review's line is joined from bytes. Everything that happens seldom (a reload, a certificate, an error) goes through
+structlog to the same output, so that lines keep their order.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import traceback
+from typing import BinaryIO
+
+import msgspec
+import structlog
+
+#: Bytes of log lines that wait for the next `flush` before they are written at once.
+_WAITING_BYTES = 32 * 1024
+
+
+class LogOutput:
+    """Where log lines go: collected, and written together by `flush`, so that a review costs no system call.
+
+    The owner of the event loop calls `flush` several times a second and once at the end.
+    """
+
+    def __init__(self, stream: BinaryIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stdout.buffer
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._second = 0
+        self._stamp = b""
+
+    def write(self, line: bytes) -> None:
+        """Add one line, its newline included."""
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size > _WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits. A reader that went away is no reason to stop serving, so its error ends here."""
+        if not self._lines:
+            return
+        data = b"".join(self._lines)
+        self._lines.clear()
+        self._size = 0
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    def timestamp(self) -> bytes:
+        """The time now, as RFC 3339 in UTC with milliseconds; the part up to the second is made once a second."""
+        now = time.time()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)).encode()
+        return b"%b%03dZ" % (self._stamp, (now - second) * 1000)
+
+
+class _Logger:
+    """What structlog hands finished lines to."""
+
+    def __init__(self, output: LogOutput) -> None:
+        self._output = output
+
+    def msg(self, line: bytes) -> None:
+        self._output.write(line + b"\n")
+
+    debug = info = warning = error = critical = msg
+
+
+def _stamp(output: LogOutput) -> structlog.types.Processor:
+    def add_time(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        return {"time": output.timestamp().decode(), **event}
+
+    return add_time
+
+
+def _failure(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+    """Turn `exc_info` into the error's type and where it was raised."""
+    error = event.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()[1]
+    elif isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException):
+        event = {**event, "error": type(error).__name__, "where": where_it_failed(error)}
+    return event
+
+
+def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
+    return msgspec.json.encode(event, enc_hook=str)
+
+
+def _processors(output: LogOutput) -> list[structlog.types.Processor]:
+    return [structlog.processors.add_log_level, _failure, _stamp(output), _encode]
+
+
+def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
+    """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        _Logger(output),
+        processors=_processors(output),
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+    )
+    return logger
+
+
+class _Bridge(logging.Handler):
+    """Takes what libraries log through the standard library."""
+
+    def __init__(self, logger: structlog.typing.FilteringBoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._logger = logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on; the message only up to its first line, without the values of a traceback."""
+        try:
+            message = record.getMessage().partition("\n")[0][:300]
+            self._logger.log(record.levelno, message, logger=record.name, exc_info=record.exc_info)
+        except Exception:
+            self.handleError(record)
+
+
+def send_logs_to(output: LogOutput) -> None:
+    """Have the whole process log to `output`: every structlog logger, and libraries' warnings and errors."""
+    structlog.configure(
+        processors=_processors(output),
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        logger_factory=lambda *_: _Logger(output),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    for handler in [h for h in root.handlers if isinstance(h, _Bridge)]:
+        root.removeHandler(handler)
+    root.addHandler(_Bridge(make_logger(output)))
+
+
+def where_it_failed(error: BaseException) -> list[str]:
+    """The frames of an exception, innermost last, as `file:line function`.
+
+    The exception's own text is left out on purpose: it may quote the pod.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{_short(f.filename)}:{f.lineno} {f.name}" for f in frames[-12:]]
+
+
+def _short(filename: str) -> str:
+    return "/".join(filename.replace("\\", "/").split("/")[-3:])
