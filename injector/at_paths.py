@@ -8,19 +8,16 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 
 from injector.amend import ObjectRequest, is_for
 from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object, Request
-from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.pods.kinds import Resource, in_a_namespace, request_fields, resource_of
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
-
-_NO_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
@@ -44,27 +41,9 @@ def asked_of(
 
     `old` is the object before, `more` what is known of the review's request besides, such as `userInfo`.
     """
+    subject = obj or old or {}
+    review = request_fields(resource, subject, namespace, operation) | (more or {})
     name, _, below = resource.name.partition("/")
-    group_version = {"group": resource.group, "version": resource.version}
-    kind = {**group_version, "kind": (obj or old or {}).get("kind", "")}
-    which = {**group_version, "resource": name}
-    metadata = mapping((obj or old or {}).get("metadata"))
-    review: dict[str, Any] = {
-        "uid": _NO_UID,
-        "kind": kind,
-        "resource": which,
-        "requestKind": kind,
-        "requestResource": which,
-        "name": metadata.get("name") or "",
-        "namespace": namespace,
-        "operation": operation,
-        "userInfo": {},
-        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
-        "dryRun": False,
-    }
-    if below:
-        review |= {"subResource": below, "requestSubResource": below}
-    review |= more or {}
     asked = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
     return ObjectRequest(asked, {} if operation == "DELETE" else obj, old or {}, review)
 

@@ -1,4 +1,4 @@
-"""Which resource an object is, where no API server says so: in a manifest, in a case.
+"""Which resource an object is and what would be asked about it, where no API server says so: in a manifest, in a case.
 
 The kind leads to its plural by the guess of Kubernetes' own apimachinery, `UnsafeGuessKindToResource`
 (https://pkg.go.dev/k8s.io/apimachinery/pkg/api/meta#UnsafeGuessKindToResource). It guesses wrong where the plural is
@@ -63,6 +63,31 @@ def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
 def in_a_namespace(resource: Resource) -> bool:
     """Whether objects of a resource lie in a namespace; taken for granted where it is not one of Kubernetes' own."""
     return resource.name.partition("/")[0] not in _IN_NO_NAMESPACE.get(resource.group, ())
+
+
+def request_fields(resource: Resource, obj: Object, namespace: str, operation: str) -> Object:
+    """The request of an AdmissionReview, less its two objects, as far as it can be told without an API server.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#request
+    """
+    name, _, below = resource.name.partition("/")
+    group_version = {"group": resource.group, "version": resource.version}
+    kind, which = {**group_version, "kind": obj.get("kind") or ""}, {**group_version, "resource": name}
+    metadata = obj.get("metadata")
+    return {
+        "uid": "00000000-0000-0000-0000-000000000000",
+        "kind": kind,
+        "resource": which,
+        **({"subResource": below, "requestSubResource": below} if below else {}),
+        "requestKind": kind,
+        "requestResource": which,
+        "name": (metadata.get("name") or "") if isinstance(metadata, dict) else "",
+        "namespace": namespace,
+        "operation": operation,
+        "userInfo": {},
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": f"{operation.capitalize()}Options"},
+        "dryRun": False,
+    }
 
 
 def _fits(plural: str, kind: str) -> bool:

@@ -1,11 +1,16 @@
-"""The sample pods that a new template is tried with: few, and each unlike the others where templates trip."""
+"""What a new template is tried with: sample pods, few, and each unlike the others where templates trip; and for what
+is not the creation of a pod a request of each operation that it is for.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import islice, product
 from typing import Any
 
 from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.kinds import Resource, request_fields
 from injector.templates.render import Context
 from injector.templates.schema import value_of
 from injector.templates.template import UNSET, Parameter, Template
@@ -38,6 +43,10 @@ SAMPLES: tuple[Object, ...] = (
     {"metadata": _META, "spec": {"containers": [_WEB], "hostNetwork": True}},
 )
 
+_PODS = Resource("", "v1", "pods")
+#: How many requests are tried that are not the creation of a pod.
+_OBJECTS = 12
+
 _VALUES: dict[str, Any] = {
     "string": "sample",
     "integer": 8080,
@@ -57,7 +66,10 @@ _FORMATS = {
 
 
 def sample_contexts(template: Template) -> Iterator[Context]:
-    """Each sample pod in a namespace, with the parameters at their defaults, or at a likely value where required."""
+    """Each sample pod in a namespace, and whatever else the template is for.
+
+    Parameters are at their defaults, or at a likely value where they are required.
+    """
     params: dict[str, Any] = {}
     for parameter in template.parameters.values():
         value = None
@@ -68,9 +80,12 @@ def sample_contexts(template: Template) -> Iterator[Context]:
             if value is UNSET:
                 return
         params[parameter.variable] = value
-    if not template.applies_to.pods_created:
-        yield from _objects(template, params)
-        return
+    if template.applies_to.pods_created:
+        yield from _pods(template, params)
+    yield from _objects(template, params)
+
+
+def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
         declared = [port for container in containers for port in container.get("ports", ())]
@@ -85,24 +100,40 @@ def sample_contexts(template: Template) -> Iterator[Context]:
             cluster=Cluster(),
             native=number % 2 == 0,
             configmap=f"{template.name}-0123456789ab",
+            request=_request(_PODS, pod, "CREATE"),
         )
 
 
 def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
-    """A request of each operation that a template is for, about an object that says next to nothing."""
-    pods = template.applies_to.only_pods
-    for operation in template.applies_to.operations:
-        obj: Object = SAMPLES[2] if pods else {"metadata": {"name": "sample", "namespace": "sample"}, "spec": {}}
+    """A request of each operation on the first few resources, about an object that says next to nothing."""
+    covered = template.applies_to
+    kinds = [Resource(covered.api_groups[0], covered.api_versions[0], name) for name in covered.resources]
+    for resource, operation in islice(product(kinds, covered.operations), _OBJECTS):
+        if covered.pods_created and (resource.name, operation) == ("pods", "CREATE"):
+            continue
+        obj = SAMPLES[2] if resource.group == "" and resource.name.startswith("pods") else sample_object(resource)
         gone = operation == "DELETE"
         yield Context(
             params=params,
             object={} if gone else obj,
             namespace=Namespace("sample"),
-            workload=Workload("", "sample", None),
-            containers=obj["spec"].get("containers", ()),
-            old_object={} if operation == "CREATE" else obj,
-            request={"operation": operation, "userInfo": {"username": "sample", "groups": []}},
+            workload=Workload(obj.get("kind", "Pod"), "sample", None),
+            containers=() if gone else obj["spec"].get("containers", ()),
+            old_object=obj if operation in ("UPDATE", "DELETE") else {},
+            configmap=f"{template.name}-0123456789ab",
+            request=_request(resource, obj, operation),
         )
+
+
+def sample_object(resource: Resource) -> Object:
+    """An object of a resource that says next to nothing. The kind is a likely one: a resource does not tell it."""
+    version = f"{resource.group}/{resource.version}".lstrip("/")
+    kind = re.sub("(?<=[sx])es$|s$", "", re.sub("ies$", "y", resource.name.partition("/")[0])).capitalize()
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "sample", "namespace": "sample"}, "spec": {}}
+
+
+def _request(resource: Resource, obj: Object, operation: str) -> Object:
+    return request_fields(resource, obj, "sample", operation) | {"userInfo": {"username": "sample", "groups": []}}
 
 
 def sample_value(parameter: Parameter) -> Any:

@@ -56,7 +56,7 @@ NEEDED: dict[tuple[str, str], dict[str, Any]] = {
     ],
 )
 def test_structure_is_that_of_a_harmless_value(name: str, parameter: str) -> None:
-    seen = list(sample_contexts(GALLERY[name]))[2]
+    seen = list(sample_contexts(GALLERY[name]))[:3][-1]
     seen = replace(seen, params={**seen.params, **NEEDED.get((name, parameter), {})})
     harmless = documents(name, replace(seen, params={**seen.params, parameter: "harmless.example.com:1"}))
     outcomes: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def test_structure_is_that_of_a_harmless_value(name: str, parameter: str) -> Non
     ],
 )
 def test_structure_is_that_of_a_harmless_item(name: str, parameter: str, kind: str) -> None:
-    seen = list(sample_contexts(GALLERY[name]))[2]
+    seen = list(sample_contexts(GALLERY[name]))[:3][-1]
 
     def made(value: str) -> dict[str, Any]:
         given = [value] if kind == "array" else {"/key": value}
