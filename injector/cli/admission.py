@@ -7,20 +7,21 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
 from injector.amend import ObjectRequest, amend
 from injector.at_paths import after, asked_of, manifest_request
-from injector.cli.made_pods import made_of, maker_of
+from injector.cli.made_pods import in_manifest, made_of, maker_of
 from injector.cli.objects import metadata_of
 from injector.injection import Injection
 from injector.making import Overrides
 from injector.pods.context import Namespace, Object
 from injector.pods.kinds import Resource
 from injector.pods.shape import string_map
+from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
@@ -30,10 +31,11 @@ _PODS = Resource("", "v1", "pods")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said at a path."""
+    """What was asked and what was said at a path."""
 
     path: str
     at: PathTemplates
+    asked: ObjectRequest
     result: Injection
 
 
@@ -47,10 +49,38 @@ class Admission:
     overrides: Overrides
     answers: list[Answer] = field(default_factory=list)
 
+    @classmethod
+    def of_object(
+        cls,
+        obj: Object,
+        found: Namespace,
+        snapshot: Snapshot,
+        overrides: Overrides,
+        user: Object,
+        resource: Resource | None = None,
+    ) -> Admission | None:
+        """What is said about an object of a manifest; `found` is the namespace that it would lie in, `resource` what
+        it is where that is known.
+
+        None for what no API server would take as an object.
+        """
+        asked = asked_about(obj, snapshot, found.name, user, resource)
+        if asked is None:
+            return None
+        admission = cls(asked, namespace_asked(asked, found), snapshot, overrides)
+        admission.mutate()
+        admission.validate()
+        return admission
+
     @property
     def allowed(self) -> bool:
         """Whether no path has refused it."""
         return all(answer.result.allowed for answer in self.answers)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a path has changed it."""
+        return any(answer.result.reason is Reason.AMENDED for answer in self.answers)
 
     def mutate(self) -> None:
         """Ask at the mutating paths."""
@@ -73,7 +103,7 @@ class Admission:
         if not self.allowed:
             return False
         result = amend(self.asked, self.namespace, at, self.snapshot, self.overrides)
-        self.answers.append(Answer(path, at, result))
+        self.answers.append(Answer(path, at, self.asked, result))
         changed = result.pod is not self.asked.object
         self.asked = after(self.asked, result.pod)
         return changed
@@ -85,12 +115,33 @@ class Admission:
                 yield path, at
 
 
+def admit_pod(
+    obj: Object, pod: Object, admission: Admission, user: Object, inject: Callable[[Object], Injection]
+) -> Object:
+    """Ask everywhere about the pod `pod` of `obj`, whose admission this is; as it should be in the manifest.
+
+    Where a path has changed it, the injection is asked once more, as an API server does.
+    """
+    before = admission.asked.object
+    admission.mutate()
+    if admission.asked.object is not before:
+        pod = in_manifest(admission.asked.object, pod)
+        again = inject(pod)
+        if again.reason is Reason.INJECTED:
+            pod = again.pod
+            admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
+    admission.validate()
+    return pod
+
+
 def known(at: PathTemplates, snapshot: Snapshot) -> list[Template]:
     """The templates of a path that there are."""
     return [found for name in at.templates if (found := snapshot.catalog.get(name)) is not None]
 
 
-def asked_about(obj: Object, snapshot: Snapshot, namespace: str, user: Object) -> ObjectRequest | None:
+def asked_about(
+    obj: Object, snapshot: Snapshot, namespace: str, user: Object, resource: Resource | None = None
+) -> ObjectRequest | None:
     """The creation of an object of a manifest, with the namespace that the API server writes into it.
 
     None for what no API server would take as an object, or would look at before any webhook does.
@@ -98,6 +149,9 @@ def asked_about(obj: Object, snapshot: Snapshot, namespace: str, user: Object) -
     metadata = obj.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         return None
+    if resource is not None:  # of a cluster, whose objects say where they lie
+        namespaces = resource[::2] == ("", "namespaces")
+        return _by(asked_of(obj, resource, (metadata or {}).get("name" if namespaces else "namespace") or ""), user)
     try:
         asked = manifest_request(obj, snapshot, namespace)
     except ValueError:

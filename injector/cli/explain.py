@@ -1,4 +1,7 @@
-"""`injector explain`: why a pod has, or has not, its sidecar. Replays the decision and says that it does."""
+"""`injector explain`: why a pod has, or has not, its sidecar, and what the settings' `paths` make of an object.
+
+Replays the decision and says that it does.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from pathlib import Path
 
 import click
 
+from injector.cli.asking_user import with_user
+from injector.cli.explaining import explanation_of, is_asked_about
 from injector.cli.explanation import Explanation, show
 from injector.cli.files import with_files
 from injector.cli.manifests import read_manifests
-from injector.cli.objects import metadata_of, name_of, namespaces_in, objects_in
+from injector.cli.objects import metadata_of, namespaces_in, objects_in
 from injector.cli.options import (
     NAMES_OPTION,
     POD_OPTIONS,
@@ -23,17 +28,15 @@ from injector.cli.options import (
 )
 from injector.cli.sources import Sources, gather, warn
 from injector.errors import DocumentError
-from injector.inject import inject as inject_pod
 from injector.pods.context import Namespace, Object
 from injector.pods.misplaced import misplaced
-from injector.pods.shape import string_map
-from injector.pods.workloads import pod_template, workload_of_object
-from injector.reasons import Effect
+from injector.pods.workloads import pod_template
 from injector.settings import Settings
-from injector.templates.choice import misspelt
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+_REPLAYS = "this replays the decision with settings and templates of now; it does not remember that of then"
 
 
 @click.command()
@@ -41,6 +44,7 @@ _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 @NAMES_OPTION
 @with_source_options
 @with_namespace_options
+@with_user
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
 @with_options(POD_OPTIONS)
 def explain(
@@ -48,15 +52,17 @@ def explain(
     templates: list[str] | None,
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
+    user: Object,
     form: str,
     kubeconfig: str | None,
     context: str | None,
     injector_namespace: str | None,
 ) -> int:
-    """Say why a pod has, or has not, a sidecar.
+    """Say why a pod has, or has not, a sidecar, and an object what it has.
 
     For manifests (FILE, folder, URL, -), whose namespaces count as enabled unless the input or --namespace-label says
     otherwise, or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.
+    Where the settings have paths, for objects of every kind: service/NAME.
     Every step of the decision is shown with what it saw, then where each parameter's value came from and what is
     added.
 
@@ -71,29 +77,31 @@ def explain(
     if live_names and templates is not None:
         raise click.UsageError("--templates is for manifests; in a cluster, annotations and settings choose.")
     if live_names:
-        explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace)
+        explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace, user)
     else:
         sources = gather(source_options, only=templates)
         warn(sources)
-        explanations = list(_files(targets, sources, templates, namespace_options))
+        explanations = list(_files(targets, sources, templates, namespace_options, user))
     show(explanations, form)
-    bad = (Effect.MARK, Effect.REFUSE)
-    return 1 if any(e.injection.effect in bad for e in explanations) else 0
+    return 1 if any(explanation.bad for explanation in explanations) else 0
 
 
 def _files(
-    files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions
+    files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions, user: Object
 ) -> Iterator[Explanation]:
     documents = read_manifests(files)
     namespaces = namespaces_in(objects_in(documents), sources.settings, options)
-    found = [(o, d.place) for d in documents for o in objects_in([d]) if pod_template(o) is not None]
-    if not found:
+    found = [(o, d.place) for d in documents for o in objects_in([d])]
+    telling = [(o, place) for o, place in found if pod_template(o) is not None or is_asked_about(o, sources.snapshot)]
+    if not telling and not sources.settings.paths:
         raise DocumentError(f"{', '.join(files)}: no object in it holds a pod")
-    for obj, place in found:
-        notes = [*misplaced(obj, sources.settings), *sources.snapshot.warnings]
-        if namespaces.assumed(obj):
+    for obj, place in telling or found:
+        notes = list(sources.snapshot.warnings)
+        if pod_template(obj) is not None:
+            notes = [*misplaced(obj, sources.settings), *notes]
+        if pod_template(obj) is not None and namespaces.assumed(obj):
             notes.append(_assumed(namespaces.name_for(obj), sources.settings))
-        yield _explain(obj, namespaces.of(obj), sources, place, notes, templates)
+        yield explanation_of(obj, namespaces.of(obj), sources, place, notes, templates, user=user)
 
 
 def _assumed(namespace: str, settings: Settings) -> str:
@@ -105,50 +113,36 @@ def _assumed(namespace: str, settings: Settings) -> str:
 
 
 def _live(
-    names: list[str], namespace: str | None, kubeconfig: str | None, context: str | None, injector_namespace: str | None
+    names: list[str],
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    injector_namespace: str | None,
+    user: Object,
 ) -> list[Explanation]:
     # The Kubernetes client takes a while to import; files need none.
-    from injector.cli.live_setup import age_notes, live_sources, webhook_notes
+    from injector.cli.live_setup import age_notes, entries_of_paths, live_sources, webhook_notes
     from injector.cluster.live import Live
 
     explanations = []
     with Live(kubeconfig, context) as live:
         sources, problems = live_sources(live, injector_namespace)
         for name in names:
-            obj = live.read(name, namespace)
-            where = live.namespace(str(metadata_of(obj)["namespace"]))
+            obj, resource = live.find(name, namespace)
+            within = metadata_of(obj).get("namespace")
+            where = live.namespace(str(within)) if within else Namespace("")
+            notes = [*sources.snapshot.warnings, *problems, _REPLAYS]
             pod = pod_template(obj)
-            if pod is None:
-                raise DocumentError(f"{name}: holds no pod")
-            labels = metadata_of(pod).get("labels") or {}
-            notes = [
-                *(age_notes(live, pod, where, sources.settings) if pod is obj else ()),
-                *misplaced(obj, sources.settings),
-                *sources.snapshot.warnings,
-                *problems,
-                *webhook_notes(live, where, labels),
-                "this replays the decision with settings and templates of now; it does not remember that of then",
-            ]
-            explanations.append(_explain({"kind": "Pod", **obj}, where, sources, live.host, notes))
+            if pod is not None:
+                aged = age_notes(live, pod, where, sources.settings) if pod is obj else ()
+                labels = metadata_of(pod).get("labels") or {}
+                called = webhook_notes(live, where, labels, sources.settings.paths)
+                notes = [*aged, *misplaced(obj, sources.settings), *notes[:-1], *called, _REPLAYS]
+            elif not sources.settings.paths:
+                raise DocumentError(f"{name}: holds no pod, and the injector's settings have no paths")
+            explanations.append(
+                explanation_of(
+                    obj, where, sources, live.host, notes, user=user, resource=resource, entry_of=entries_of_paths(live)
+                )
+            )
     return explanations
-
-
-def _explain(
-    obj: Object,
-    namespace: Namespace,
-    sources: Sources,
-    origin: str,
-    notes: list[str],
-    templates: list[str] | None = None,
-) -> Explanation:
-    pod = pod_template(obj)
-    assert pod is not None  # noqa: S101
-    workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
-    result = inject_pod(
-        pod, namespace, sources.snapshot, names=templates, overrides=sources.overrides, workload=workload
-    )
-    applied_templates = [applied.template for applied in result.applied]
-    for what in ("annotation", "label"):
-        notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), sources.settings, applied_templates)
-    notes = [note for note in notes if note not in result.warnings]
-    return Explanation(name_of(obj), origin, namespace, result, sources.settings, tuple(notes))

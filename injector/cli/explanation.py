@@ -1,4 +1,6 @@
-"""Why a pod has, or has not, its sidecar: everything that an injection saw, as data and as text for people."""
+"""Why a pod has, or has not, its sidecar, and what the settings' `paths` make of an object: everything that was seen,
+as data and as text for people.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from typing import Any
 
 import click
 
+from injector.cli.path_explanation import PathTrail, telling_trail
 from injector.errors import DENIED_CODE
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace
 from injector.pods.receipt import read_receipt
-from injector.reasons import Reason
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 
 #: How many of the parts that an injection adds are listed one by one.
@@ -23,22 +26,42 @@ _WIDE = 32
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One object's pod: what it is called, where it is from, its namespace, the injection, and notes for people."""
+    """One object: what it is called, where it is from, its namespace, notes for people; the injection where it has a
+    pod, and what is said of it, and of the pods that it makes, at each of the settings' paths.
+    """
 
     name: str
     origin: str
     namespace: Namespace
-    injection: Injection
+    injection: Injection | None
     settings: Settings
     notes: tuple[str, ...] = ()
+    paths: tuple[PathTrail, ...] = ()
+
+    @property
+    def bad(self) -> bool:
+        """Whether it would not be created, or its pods not, or these without their sidecar."""
+        effect = None if self.injection is None else self.injection.effect
+        return effect in (Effect.REFUSE, Effect.MARK) or any(trail.refuses for trail in self.paths)
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        result = self.injection
+        found: dict[str, Any] = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
+        found |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
+        if self.paths:
+            found["paths"] = [trail.as_data() for trail in self.paths]
+        return {**found, "notes": list(self.notes)}
+
+    def _of_paths(self) -> dict[str, Any]:
+        telling = telling_trail(self.paths)
+        result = None if telling is None else telling.result
+        if result is None:
+            reason = Reason.NOT_FOR_TEMPLATES
+            return {"reason": str(reason), "effect": str(Effect.SKIP), "message": reason.sentence}
+        return {"reason": str(result.reason), "effect": str(result.effect), "message": result.message}
+
+    def _of_injection(self, result: Injection) -> dict[str, Any]:
         return {
-            "object": self.name,
-            "origin": self.origin,
-            "namespace": self.namespace.name,
             "reason": str(result.reason),
             "effect": str(result.effect),
             "message": result.message,
@@ -63,12 +86,11 @@ class Explanation:
             "adds": self.adds(),
             "configMaps": [file.name for file in result.files],
             "generation": result.generation,
-            "notes": list(self.notes),
         }
 
     def adds(self) -> list[str]:
         """The parts that the injection adds, or added already, each by its keyed path; those it replaces say so."""
-        receipt = read_receipt(self.injection.pod, self.settings)
+        receipt = None if self.injection is None else read_receipt(self.injection.pod, self.settings)
         if receipt is None:
             return []
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
@@ -97,9 +119,23 @@ def show(explanations: list[Explanation], form: str) -> None:
 
 
 def _show(explanation: Explanation) -> None:
-    result = explanation.injection
-    where = f"namespace {explanation.namespace.name}, {explanation.origin}"
-    click.echo(f"{click.style(explanation.name, bold=True)} ({where})")
+    within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
+    click.echo(f"{click.style(explanation.name, bold=True)} ({within}{explanation.origin})")
+    if explanation.injection is not None:
+        _show_injection(explanation.injection)
+    # before the long lists: here is what most people came for
+    _show_paths(explanation)
+    _list("Notes", list(explanation.notes))
+    results = [explanation.injection, *(trail.result for trail in explanation.paths)]
+    for result in results:
+        if result is not None:
+            _show_templates(result)
+    _list("Parts of the injection", explanation.adds())
+    if explanation.injection is not None:
+        _list("ConfigMaps that it needs", [file.name for file in explanation.injection.files])
+
+
+def _show_injection(result: Injection) -> None:
     click.echo("\nDecision, step by step:")
     width = max(len(str(step.reason)) for step in result.decision.trail)
     for step in result.decision.trail:
@@ -110,24 +146,49 @@ def _show(explanation: Explanation) -> None:
     click.echo(f"  so: {decided}: {decided.sentence}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
+    _show_result("Result", result)
+    _list("Warnings", [warning for warning in result.warnings if warning != f"no sidecar: {result.message}"])
+
+
+def _show_paths(explanation: Explanation) -> None:
+    asked = ""
+    for trail in explanation.paths:
+        about = f"{trail.about}, {trail.request}" if trail.about else trail.request
+        if about != asked:
+            click.echo(f"\nPaths, in the order in which they are asked about {about}:")
+        asked = about
+        for line in trail.lines():
+            click.echo(f"  {line}")
+    if not explanation.paths:
+        return
+    telling = telling_trail(explanation.paths)
+    if telling is None or telling.result is None:
+        click.echo(f"\nResult at the paths: {Reason.NOT_FOR_TEMPLATES}: {Reason.NOT_FOR_TEMPLATES.sentence}")
+        return
+    _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
+    if telling.entry is not None and not telling.entry.called:
+        click.echo("  if it were asked there, which it is not: see the webhook")
+    warnings = [w for trail in explanation.paths if trail.result is not None for w in trail.result.warnings]
+    _list("Warnings at the paths", [w for w in dict.fromkeys(warnings) if not w.endswith(telling.result.message)])
+
+
+def _show_result(what: str, result: Injection) -> None:
     message = result.message.removeprefix(f"{result.reason}: ")
     if not result.allowed and result.code != DENIED_CODE:
         message += f", HTTP {result.code}"
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
         message = message.replace("the pod got", "a pod made now gets", 1)
-    click.echo(f"\nResult: {click.style(str(result.reason), fg=colour, bold=True)}: {message}")
-    # before the long lists: here is what most people came for
-    _list("Warnings", [warning for warning in result.warnings if warning != f"no sidecar: {result.message}"])
-    _list("Notes", list(explanation.notes))
+    click.echo(f"\n{what}: {click.style(str(result.reason), fg=colour, bold=True)}: {message}")
+
+
+def _show_templates(result: Injection) -> None:
     for applied in result.applied:
         click.echo(f"\nTemplate {applied.template.name} ({applied.template.digest}), from {result.templates_source}:")
         rows = [(name, _value(value), origin) for name, value, origin in parameters_of(applied)]
         widths = [max((len(row[i]) for row in rows if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
         for name, value, origin in rows:
             click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
-    _list("Parts of the injection", explanation.adds())
-    _list("ConfigMaps that it needs", [file.name for file in result.files])
 
 
 def _list(title: str, items: list[str]) -> None:

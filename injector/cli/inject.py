@@ -48,7 +48,7 @@ def inject(
     or refused. So are the pods that a workload will make.
     """
     sources = gather(source_options, only=templates)
-    warn(sources)
+    warn(sources, sources.snapshot.warnings if sources.settings.paths else ())
     documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)

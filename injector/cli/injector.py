@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from injector.cli.admission import Admission, asked_about, asked_about_pod, namespace_asked
+from injector.cli.admission import Admission, admit_pod, asked_about_pod
 from injector.cli.admission_report import admission_line
 from injector.cli.documents import Document
 from injector.cli.made_pods import in_manifest
@@ -108,36 +108,21 @@ class Injector:
 
     def _amended(self, obj: Object, document: Document) -> Object | None:
         """An object as the settings' paths have it; None where they refuse it."""
-        snapshot = self._sources.snapshot
-        asked = asked_about(obj, snapshot, self._namespaces.default, self._user)
-        if asked is None:
+        sources, namespace = self._sources, self._namespaces.of(obj)
+        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, self._user)
+        if admission is None:
             return obj
-        namespace = namespace_asked(asked, self._namespaces.of(obj))
-        admission = Admission(asked, namespace, snapshot, self._sources.overrides)
-        admission.mutate()
-        admission.validate()
         self._tell(admission, obj, document)
         if not admission.allowed:
             return None
-        after = admission.asked.object
-        return obj if after is asked.object else in_manifest(after, obj)
+        return in_manifest(admission.asked.object, obj) if admission.changed else obj
 
     def _amended_pod(self, obj: Object, pod: Object, document: Document) -> Object:
-        """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it.
-
-        Where one of them has changed it, the injection is asked once more, as an API server does.
-        """
-        namespace, snapshot = self._namespaces.of(obj), self._sources.snapshot
+        """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it."""
+        sources, namespace = self._sources, self._namespaces.of(obj)
         asked = asked_about_pod(obj, pod, namespace.name, self._user)
-        admission = Admission(asked, namespace, snapshot, self._sources.overrides)
-        admission.mutate()
-        if admission.asked.object is not asked.object:
-            pod = in_manifest(admission.asked.object, pod)
-            again = self._inject(obj, pod)
-            if again.reason is Reason.INJECTED:
-                pod = again.pod
-                admission.asked = asked_about_pod(obj, pod, namespace.name, self._user)
-        admission.validate()
+        admission = Admission(asked, namespace, sources.snapshot, sources.overrides)
+        pod = admit_pod(obj, pod, admission, self._user, lambda pod: self._inject(obj, pod))
         self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
         return pod
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
+from injector.amend import ObjectRequest
 from injector.cli.objects import metadata_of
+from injector.cli.path_explanation import Entry, EntryOf
 from injector.cli.sources import Sources
 from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import SettingsError, TemplateError
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
+from injector.pods.shape import string_map
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_gallery
@@ -112,8 +116,13 @@ def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings)
             )
 
 
-def webhook_notes(live: Live, namespace: Namespace, labels: dict[str, str]) -> Iterator[str]:
-    """What each webhook entry of the injector makes of such a pod: whether the API server calls it at all."""
+def webhook_notes(
+    live: Live, namespace: Namespace, labels: dict[str, str], paths: Collection[str] = ()
+) -> Iterator[str]:
+    """What each webhook entry of the injector makes of such a pod: whether the API server calls it at all.
+
+    Those of `paths` are left out: see `entries_of_paths`.
+    """
     try:
         configurations = live.webhooks()
     except ClusterError as error:
@@ -123,17 +132,55 @@ def webhook_notes(live: Live, namespace: Namespace, labels: dict[str, str]) -> I
         yield "no webhook of the injector is registered in this cluster: the API server calls nobody"
     for configuration in configurations:
         for entry in configuration.get("webhooks") or ():
-            paused = f"not called, paused {words_of_pause(configuration)}".rstrip() if is_paused(entry) else ""
-            yield f"webhook {entry.get('name')}: {paused or _verdict(entry, namespace, labels)}"
+            if _path_of(entry) not in paths:
+                yield _told(configuration, entry, Request(), namespace, labels)
 
 
-def _verdict(entry: dict[str, Any], namespace: Namespace, labels: dict[str, str]) -> str:
-    if not any(covers_pods(rule) for rule in entry.get("rules") or ()):
-        return "not called, its rules do not cover the creation of pods"
-    if not matches(entry.get("namespaceSelector") or {}, namespace.labels):
+def entries_of_paths(live: Live) -> EntryOf:
+    """What the webhook entry of one of the settings' paths makes of a request, as a function of both."""
+    try:
+        configurations = live.webhooks()
+    except ClusterError as error:
+        cannot = f"the webhooks cannot be read: {error}"
+        return lambda _path, _asked, _namespace: Entry(cannot, called=True)
+
+    def told(path: str, asked: ObjectRequest, namespace: Namespace) -> Entry:
+        labels = string_map(asked.subject, "labels")
+        found = [
+            _told(configuration, entry, asked.request, namespace, labels)
+            for configuration in configurations
+            for entry in configuration.get("webhooks") or ()
+            if _path_of(entry) == path
+        ]
+        words = "; ".join(found) or "no webhook entry has this path: the API server asks nobody"
+        return Entry(words, any(": called" in one for one in found))
+
+    return told
+
+
+def _told(
+    configuration: Object, entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]
+) -> str:
+    paused = f"not called, paused {words_of_pause(configuration)}".rstrip() if is_paused(entry) else ""
+    return f"webhook {entry.get('name')}: {paused or _verdict(entry, request, namespace, labels)}"
+
+
+def _path_of(entry: dict[str, Any]) -> str:
+    """The path that an entry's reviews are posted to."""
+    client = entry.get("clientConfig") or {}
+    return str((client.get("service") or {}).get("path") or urlsplit(str(client.get("url") or "")).path or "/")
+
+
+def _verdict(entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]) -> str:
+    if not any(covers(rule, request) for rule in entry.get("rules") or ()):
+        what = "the creation of pods" if request == Request() else f"{request.operation} of {request.resource}"
+        return f"not called, its rules do not cover {what}"
+    # what lies in no namespace is selected by every namespaceSelector
+    if namespace.name and not matches(entry.get("namespaceSelector") or {}, namespace.labels):
         return f"not called, its namespaceSelector does not match namespace {namespace.name}"
     if not matches(entry.get("objectSelector") or {}, labels):
-        return "not called, its objectSelector does not match the pod's labels"
+        what = "pod" if request.resource == "pods" else "object"
+        return f"not called, its objectSelector does not match the {what}'s labels"
     conditions = [str(c.get("name")) for c in entry.get("matchConditions") or ()]
     only = f" if its matchConditions hold ({', '.join(conditions)}; not evaluated here)" if conditions else ""
     return f"called{only}; when it fails: {entry.get('failurePolicy', 'Fail')}"
@@ -141,7 +188,17 @@ def _verdict(entry: dict[str, Any], namespace: Namespace, labels: dict[str, str]
 
 def covers_pods(rule: dict[str, Any]) -> bool:
     """Whether a rule covers CREATE of core/v1 pods; `*` stands for all."""
-    wanted = {"apiGroups": "", "apiVersions": "v1", "operations": "CREATE", "resources": "pods"}
-    return all({value, "*"} & set(rule.get(field) or ()) for field, value in wanted.items()) or (
-        "*/*" in (rule.get("resources") or ()) and "CREATE" in (rule.get("operations") or ())
-    )
+    return covers(rule, Request())
+
+
+def covers(rule: dict[str, Any], request: Request) -> bool:
+    """Whether a rule of a webhook entry covers a request; `*` stands for all."""
+    below = request.sub_resource
+    names = {f"{request.resource}/{below}", f"*/{below}", f"{request.resource}/*"} if below else {request.resource, "*"}
+    wanted = {
+        "apiGroups": {request.group, "*"},
+        "apiVersions": {request.version, "*"},
+        "operations": {request.operation, "*"},
+        "resources": {*names, "*/*"},
+    }
+    return all(values & set(rule.get(field) or ()) for field, values in wanted.items())

@@ -62,9 +62,9 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
 
-def warn(sources: Sources) -> None:
-    """Tell, on standard error, of the templates that were left out; where settings have paths, of all that is odd."""
-    for warning in (*sources.warnings, *(sources.snapshot.warnings if sources.settings.paths else ())):
+def warn(sources: Sources, more: Sequence[str] = ()) -> None:
+    """Tell, on standard error, of the templates that were left out, and `more`."""
+    for warning in (*sources.warnings, *more):
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
 
 

@@ -19,10 +19,12 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.configurations import KINDS, path_of, service_namespaces
 from injector.cluster.connection import context_namespace
+from injector.cluster.discovery import Found, find_resource
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import Sources, template_files
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.kinds import Resource
 from injector.settings import Settings
 
 T = TypeVar("T")
@@ -93,19 +95,32 @@ class Live:
         return context_namespace(*self._where)
 
     def read(self, target: str, namespace: str | None = None) -> Object:
-        """The object that `target` names: `pod/NAME`, `deploy/NAME` and so on, with kubectl's short names.
+        """The object that `target` names, see `find`."""
+        return self.find(target, namespace)[0]
+
+    def find(self, target: str, namespace: str | None = None) -> tuple[Object, Resource]:
+        """The object that `target` names, and its resource: `pod/NAME`, `deploy/NAME`, `widget.example.com/NAME`, with
+        kubectl's short names.
 
         Without `namespace` it is looked for in the default one. Raises DocumentError for what is no such name.
         """
-        kind, slash, name = target.partition("/")
-        kind = kind.partition(".")[0]  # kubectl get -o name: deployment.apps/web
-        if not slash or not name or kind.lower() not in _PATHS:
-            known = ", ".join(aliases[-1] for aliases in _KINDS)
-            raise DocumentError(f"{target}: not KIND/NAME with one of the kinds {known}")
-        api, plural = _PATHS[kind.lower()]
+        word, slash, name = target.partition("/")
+        if not slash or not word or not name:
+            raise DocumentError(f"{target}: not KIND/NAME such as deploy/web")
+        kind, _, group = word.lower().partition(".")  # deployment.apps/web, of kubectl get -o name
+        api, plural = _PATHS.get(kind, ("", ""))
+        if api and (not group or f"/{group}/" in api):
+            group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
+            found: Found | None = Found(Resource(group, version, plural), namespaced=True)
+        else:
+            found = self._run(f"the kind of {target}", find_resource(self._client, word))
+        if found is None:
+            raise DocumentError(
+                f"{target}: {self.host} has no kind {word}; kubectl api-resources lists those that it has"
+            )
         namespace = namespace or self.default_namespace
-        what = f"{target} in namespace {namespace}"
-        return self._run(what, self._client.get(f"{api}/namespaces/{namespace}/{plural}/{name}"))
+        what = f"{target} in namespace {namespace}" if found.namespaced else target
+        return self._run(what, self._client.get(found.path(name, namespace))), found.resource
 
     def namespace(self, name: str) -> Namespace:
         """The namespace; its quotas and limit ranges are empty where one may not read them."""

@@ -58,15 +58,38 @@ def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: Liv
         live.read("pod/nope")
     with pytest.raises(ClusterError, match='namespace nope: namespaces "nope" not found'):
         live.namespace("nope")
-    for target in ("nope", "pod/", "service/x", "/x"):
-        with pytest.raises(DocumentError, match=r"not KIND/NAME with one of the kinds po, deploy, rs,"):
+    for target in ("nope", "pod/", "/x"):
+        with pytest.raises(DocumentError, match="not KIND/NAME such as deploy/web"):
             live.read(target)
+    for target in ("gadget/x", "service.apps/x", "pod.nowhere.example/x.y"):
+        with pytest.raises(DocumentError, match="has no kind"):
+            live.read(target)
+    with pytest.raises(ClusterError, match='services "x" not found'):
+        live.read("svc/x")
     with Live(user_with(control_plane, rule("get", "namespaces"))) as limited:
         assert limited.namespace("default").quotas == ()  # one may not read them
         with pytest.raises(ClusterError, match=r"web in namespace default: .* cannot get resource"):
             limited.read("deploy/web")
     with pytest.raises(NoClusterError, match="/nowhere is not a file"), Live("/nowhere"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "resource"),
+    [
+        ("svc/kubernetes", "Service", ("", "v1", "services")),
+        ("Service/kubernetes", "Service", ("", "v1", "services")),
+        ("ns/default", "Namespace", ("", "v1", "namespaces")),
+        ("priorityclass/system-node-critical", "PriorityClass", ("scheduling.k8s.io", "v1", "priorityclasses")),
+        ("pc.scheduling/system-node-critical", "PriorityClass", ("scheduling.k8s.io", "v1", "priorityclasses")),
+    ],
+)
+def test_any_kind_is_found_as_kubectl_finds_it(
+    live: Live, target: str, kind: str, resource: tuple[str, str, str]
+) -> None:
+    obj, found = live.find(target)
+    assert (obj["kind"], obj["metadata"]["name"]) == (kind, target.partition("/")[2])
+    assert tuple(found) == resource
 
 
 def test_how_the_injector_is_set_up(control_plane: ControlPlane, namespace: NamespaceFactory, live: Live) -> None:
