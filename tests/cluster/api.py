@@ -22,7 +22,10 @@ Object = dict[str, Any]
 
 # A kind's API version, and where its plural is not its name with an "s".
 _VERSIONS = {
-    "v1": "ConfigMap Endpoints Event LimitRange Namespace Node Pod ResourceQuota Secret Service ServiceAccount",
+    "v1": (
+        "ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolumeClaim Pod ResourceQuota Secret Service"
+        " ServiceAccount"
+    ),
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
     "batch/v1": "CronJob Job",
     "coordination.k8s.io/v1": "Lease",
@@ -138,9 +141,9 @@ class Api:
         """What the API server answers at a path that is not an object, such as /metrics."""
         return self._send("GET", url, b"", {}).decode()
 
-    def call(self, method: str, url: str, body: Any = None) -> Object:
+    def call(self, method: str, url: str, body: Any = None, content_type: str = "application/json") -> Object:
         """Any request: for what the other methods do not do."""
-        return self._call(method, url, body)
+        return self._call(method, url, body, content_type=content_type)
 
     def _call(
         self,
