@@ -40,7 +40,7 @@ from injector.webhook.review import read_review
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
-    [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("templates/*/*.md")]
+    [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("templates/*/*.md")]
 )
 
 

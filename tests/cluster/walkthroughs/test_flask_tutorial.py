@@ -9,7 +9,7 @@ SIDECAR = {"name": "busybox2", "image": "busybox", "command": ["sleep", "3600"],
 
 
 def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened: Open) -> None:
-    terminal = opened("flask-tutorial", "shop", "kube-system")
+    terminal = opened("flask-tutorial", "shop", "quiet", "kube-system")
     terminal.type((terminal.folder / "README.md").read_text())
     api = control_plane.api
     for pod in (api.get("Pod", "busybox1", "default"), *api.list("Pod", "shop")):

@@ -100,7 +100,10 @@ def contents(control_plane: ControlPlane) -> set[tuple[str, str, str]]:
     api = control_plane.api
     found = {(kind, "", obj["metadata"]["name"]) for kind in (*_OF_THE_CLUSTER, "Namespace") for obj in api.list(kind)}
     return found | {
-        (kind, "default", obj["metadata"]["name"]) for kind in _OF_A_NAMESPACE for obj in api.list(kind, "default")
+        (kind, namespace, obj["metadata"]["name"])
+        for namespace in ("default", "kube-system")
+        for kind in _OF_A_NAMESPACE
+        for obj in api.list(kind, namespace)
     }
 
 
