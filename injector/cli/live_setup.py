@@ -7,8 +7,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from injector.amend import ObjectRequest
 from injector.cli.objects import metadata_of
 from injector.cli.path_explanation import Entry, EntryOf
@@ -16,16 +14,16 @@ from injector.cli.sources import Sources
 from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
-from injector.errors import SettingsError, TemplateError
+from injector.errors import TemplateError
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
-from injector.settings import Settings, parse_settings
+from injector.settings import Settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_gallery
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import Template
-from injector.templates.yaml import load_manifest
+from injector.webhook.sources import read_settings
 
 
 def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, list[str]]:
@@ -49,10 +47,7 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
 def live_settings(live: Live, where: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
     text, source = live.settings_text(where), f"settings of the injector in namespace {where}"
-    try:
-        return parse_settings(None if text is None else load_manifest(text), source).ignoring(where)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
+    return read_settings(text, source).ignoring(where)
 
 
 def live_snapshot(

@@ -33,7 +33,8 @@ class Balancer:
         self.servers = tuple(servers)
         #: Connections that each server was given, by its port.
         self.given: dict[int, int] = {}
-        self._ready: tuple[int, ...] = ()
+        #: The ports of the servers that were ready at the last look.
+        self.ready: tuple[int, ...] = ()
         self._addresses: tuple[tuple[str, int], ...] = ()
         self._where = (address, port)
         self._loop = asyncio.new_event_loop()
@@ -72,7 +73,7 @@ class Balancer:
 
     async def _look(self) -> None:
         ready = [server for server in self.servers if await asyncio.to_thread(_is_ready, server)]
-        self._ready = tuple(server.port for server in ready)
+        self.ready = tuple(server.port for server in ready)
         self._addresses = tuple((server.address, server.port) for server in ready)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

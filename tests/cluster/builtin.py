@@ -136,7 +136,7 @@ class BuiltinInstallation:
                 where = f"/webhooks/{number}/clientConfig/caBundle"
                 patch.append({"op": "add", "path": where, "value": base64.b64encode(pem).decode()})
         url = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}s/{self.name}?fieldManager={manager}"
-        self.api._call("PATCH", url, patch, content_type="application/json-patch+json")
+        self.api.call("PATCH", url, patch, "application/json-patch+json")
 
     # ------------------------------------------------------------ the Secret
 
@@ -225,7 +225,7 @@ class BuiltinInstallation:
         """These are behind the Service from now on; wait until they are seen to be ready."""
         self.balancer.servers = servers
         ports = {server.port for server in servers}
-        eventually("they are seen to be ready", lambda: ports <= set(self.balancer._ready))
+        eventually("they are seen to be ready", lambda: ports <= set(self.balancer.ready))
 
     def leaders(self) -> list[InjectorServer]:
         """The servers that say they lead."""

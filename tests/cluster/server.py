@@ -25,7 +25,8 @@ class InjectorServer:
     """`injector serve` with a certificate of the test's authority, its log in a file.
 
     It is this machine's for TLS, and goes by the host names `names` as well. A test of reloading
-    writes to `settings_file`, `templates_dir`, or calls `write_certificate`.
+    writes to `settings_file`, `templates_dir`, or calls `write_certificate`. What is changed of `command` and `env`
+    holds from the next start.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class InjectorServer:
         self.templates_dir.mkdir(exist_ok=True)
         self.settings_file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
         self.write_certificate(*names)
-        self._command: list[str] = [
+        self.command: list[str] = [
             *command,
             "serve",
             f"--port={self.port}",
@@ -64,7 +65,7 @@ class InjectorServer:
             f"--templates-dir={self.templates_dir}",
             *arguments,
         ]
-        self._env = {"KUBECONFIG": str(kubeconfig or control_plane.kubeconfig), **(env or {})}
+        self.env = {"KUBECONFIG": str(kubeconfig or control_plane.kubeconfig), **(env or {})}
         self.process: Process | None = None
 
     def write_certificate(self, *names: str, days: float = 1) -> None:
@@ -75,7 +76,7 @@ class InjectorServer:
 
     def start(self, wait: bool = True, timeout: float = 30) -> Process:
         """Start it and, unless `wait` is false, wait until it says that it is ready."""
-        self.process = Process(self._command, self.folder / "server.log", self._env, PROJECT)
+        self.process = Process(self.command, self.folder / "server.log", self.env, PROJECT)
         if wait:
             self.process.wait_until_ready(lambda: self.status("/readyz") == 200, timeout)
         return self.process

@@ -152,9 +152,7 @@ def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:
     wait_until_ready(server)
     server.stop()
     configurations = "mutatingwebhookconfigurations"
-    server._env["KUBECONFIG"] = user_with(
-        installation.control_plane, *everything_but(installation.name, configurations)
-    )
+    server.env["KUBECONFIG"] = user_with(installation.control_plane, *everything_but(installation.name, configurations))
     installation.api.delete("Secret", SECRET, installation.name)
     server.start(wait=False)
     eventually(
@@ -170,7 +168,7 @@ def test_a_port_that_is_taken(install: Install) -> None:
     first = installation.server()
     second = installation.server(wait=False)
     second.process.kill()
-    second._command = [a if not a.startswith("--port=") else f"--port={first.port}" for a in second._command]
+    second.command = [a if not a.startswith("--port=") else f"--port={first.port}" for a in second.command]
     second.start(wait=False)
     second.process.popen.wait(40)
     assert "task-failed" in second.log
@@ -181,7 +179,7 @@ def test_without_a_namespace_it_does_not_start(control_plane: ControlPlane, inst
     installation = install()
     server = installation.server(wait=False)
     server.process.kill()
-    server._command = [argument for argument in server._command if not argument.startswith("--namespace")]
+    server.command = [argument for argument in server.command if not argument.startswith("--namespace")]
     server.start(wait=False)
     assert server.process.popen.wait(30) == 1
     assert "certificates.source builtin needs the injector's own namespace" in server.log

@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.balancer import Balancer
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import service, webhook
+from tests.cluster.objects import pod, service, webhook
 from tests.cluster.processes import eventually, free_port
 from tests.cluster.server import InjectorServer
 from tests.cluster.stream import Seen, Stream
@@ -219,7 +219,9 @@ def test_templates_that_replicas_reload_one_after_the_other(
     assert_unnoticed(seen, "registry.example/proxy:1", "registry.example/proxy:2")
 
 
-def test_settings_that_are_reloaded(vault: str, start: Start, stream: Callable[..., Stream]) -> None:
+def test_settings_that_are_reloaded(
+    control_plane: ControlPlane, vault: str, start: Start, stream: Callable[..., Stream]
+) -> None:
     server = start(1, namespace=vault)
 
     def reload(level: str) -> Callable[[], object]:
@@ -231,6 +233,12 @@ def test_settings_that_are_reloaded(vault: str, start: Start, stream: Callable[.
 
         return change
 
-    seen = stream(vault, server.client_config).during(reload("debug"), reload("warning"), reload("debug"))
+    def level() -> str:
+        made = control_plane.api.create(pod("last"), vault, dry_run=True)
+        [proxy] = [one for one in made["spec"]["initContainers"] if one["name"] == "proxy"]
+        return str(proxy["env"][0]["value"])
+
+    seen = stream(vault, server.client_config).during(reload("debug"), reload("warning"), reload("error"))
     assert seen.refused == [] == seen.without
     assert seen.created >= 2000
+    assert level() == "error"
