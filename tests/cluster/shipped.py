@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 from tests.cluster.api import Object
@@ -23,13 +25,16 @@ _STRICT = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
 class Shipped:
-    """One installation in its default namespace; `how` is helm-3, helm-4 or kubectl."""
+    """One installation in its default namespace; `how` is helm-3, helm-4 or kubectl. `values` are Helm's."""
 
-    def __init__(self, control_plane: ControlPlane, how: str, folder: Path) -> None:
+    def __init__(
+        self, control_plane: ControlPlane, how: str, folder: Path, values: Mapping[str, Any] | None = None
+    ) -> None:
         self.control_plane = control_plane
         self.api = control_plane.api
         self._how = how
         self._folder = folder
+        self._values = values or {}
         self._port, self._metrics_port = free_port(), free_port()
         self.process: Process | None = None
 
@@ -45,7 +50,7 @@ class Shipped:
         if self._how == "kubectl":
             self.control_plane.kubectl("apply", "-f", "-", stdin=self._manifest())
         else:
-            self._helm("install", NAME, CHART, "--set", f"service.port={self._port}")
+            self._helm("install", NAME, CHART, *self._given())
         self._start()
 
     def restart(self) -> None:
@@ -61,6 +66,11 @@ class Shipped:
             self.control_plane.kubectl("apply", "-f", "-", stdin=manifest)
         else:
             self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """An upgrade to these values of Helm's; the process knows of them only after `restart`."""
+        self._values = values
+        self._helm("upgrade", NAME, CHART, *self._given())
 
     def uninstall(self) -> None:
         """As docs/installing.md says; the process goes on, as pods do for a while."""
@@ -117,6 +127,11 @@ class Shipped:
         process = self.process = Process(command, self._folder / "server.log", env, PROJECT)
         ready = f"http://{address}:{self._metrics_port}{container['readinessProbe']['httpGet']['path']}"
         process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 60)
+
+    def _given(self) -> tuple[str | Path, ...]:
+        file = self._folder / "values.json"
+        file.write_text(json.dumps(self._values))
+        return "--values", file, "--set", f"service.port={self._port}"
 
     def _manifest(self) -> str:
         text = (ROOT / "deploy" / "install.yaml").read_text()

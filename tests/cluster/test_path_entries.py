@@ -1,0 +1,172 @@
+"""The settings' paths on the real API server: policies and completions of any kind, by nothing but the chart's values.
+
+The first test is a person's way from the installation to its end; the others go on with one installation for each Helm.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.api import Object
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import deployment, wait_until_available
+from tests.cluster.processes import eventually
+from tests.cluster.server import INJECTOR, PROJECT
+from tests.cluster.shipped import Shipped
+from tests.cluster.test_chart import everything
+from tests.deploy.helm import NAME
+
+WHY = "a load balancer costs money; use an Ingress"
+TEMPLATES = {
+    "no-load-balancers": {
+        "template.yaml": "description: No Service is a load balancer.\n"
+        "for: {resources: [services], operations: [CREATE, UPDATE]}\n",
+        "overlay.yaml.j2": f'{{% if object.spec.type == "LoadBalancer" %}}{{{{ deny("{WHY}") }}}}{{% endif %}}\n',
+    },
+    "storage-class": {
+        "template.yaml": "description: A claim without a storage class gets one.\n"
+        "for: {resources: [persistentvolumeclaims]}\n",
+        "overlay.yaml.j2": "spec: {storageClassName: fast}\n",
+    },
+}
+PATHS = {
+    "/policies/services": {"type": "validating", "templates": ["no-load-balancers"], "failurePolicy": "Fail"},
+    "/claims": {"templates": ["storage-class"]},
+}
+VALUES: dict[str, Any] = {"settings": {"paths": PATHS}, "templates": TEMPLATES}
+ENTRY = "path-policies-services.sidecar-injector.internal"
+KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+REFUSED = f'admission webhook "{ENTRY}" denied the request: denied: {WHY} (no-load-balancers/overlay.yaml.j2:1)'
+
+
+@pytest.fixture(params=["helm-3", "helm-4"])
+def shipped(control_plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shipped]:
+    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
+    made = Shipped(control_plane, request.param, tmp_path, VALUES)
+    made.prepare()
+    with ExitStack() as undo:
+        undo.callback(control_plane.kubectl, "delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
+        for kind in KINDS:
+            undo.callback(control_plane.kubectl, "delete", kind, NAME, "--ignore-not-found")
+        undo.callback(lambda: made.process and made.process.kill())
+        yield made
+
+
+def balancer(control_plane: ControlPlane, where: str) -> str:
+    """What kubectl says about a load balancer that is not stored; "" where nobody objects."""
+    words = ("create", "service", "loadbalancer", "probe", "--tcp=80", "--dry-run=server", "-n", where)
+    return control_plane.kubectl(*words, check=False).stderr
+
+
+def claim(name: str, **spec: Any) -> Object:
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": wanted}
+
+
+def told(control_plane: ControlPlane) -> list[dict[str, Any]]:
+    """The lines of `injector check`."""
+    words = ["check", "--output", "json", "--kubeconfig", str(control_plane.kubeconfig)]
+    done = subprocess.run([*INJECTOR, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+    return [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]
+
+
+def injector(control_plane: ControlPlane, *words: str) -> None:
+    command = [*INJECTOR, *words, "--kubeconfig", str(control_plane.kubeconfig)]
+    subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
+
+
+def entries(control_plane: ControlPlane) -> dict[str, Object]:
+    found = [entry for kind in KINDS for entry in control_plane.api.get(kind, NAME)["webhooks"]]
+    return {entry["name"]: entry for entry in found}
+
+
+def test_from_the_values_to_a_policy_and_back_to_nothing(
+    control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
+) -> None:
+    api = control_plane.api
+    shop, _ = (namespace(labels={"injection": value}) for value in ("enabled", "required"))
+    api.create(deployment("web"), shop)
+    wait_until_available(api, "web", shop)
+    before = everything(control_plane)
+
+    shipped.install()
+    assert shipped.check() == {}
+    lines = {line["check"]: line["text"] for line in told(control_plane) if line["check"].startswith("path ")}
+    assert lines == {
+        "path /claims": "path /claims (mutating, failurePolicy Ignore): storage-class for "
+        "persistentvolumeclaims v1 on CREATE",
+        "path /policies/services": "path /policies/services (validating, failurePolicy Fail): no-load-balancers for "
+        "services v1 on CREATE, UPDATE",
+    }
+
+    # the policy, as kubectl shows it: a new Service, one of a Deployment, one that is changed
+    words = ("create", "service", "loadbalancer", "web", "--tcp=80", "-n", shop)
+    done = control_plane.kubectl(*words, check=False)
+    assert (done.returncode, done.stderr) == (1, f"error: failed to create LoadBalancer service: {REFUSED}\n")
+    words = ("expose", "deployment", "web", "--type=LoadBalancer", "--port=80", "-n", shop)
+    done = control_plane.kubectl(*words, check=False)
+    assert (done.returncode, done.stderr) == (1, f"Error from server (Forbidden): {REFUSED}\n")
+    control_plane.kubectl("expose", "deployment", "web", "--port=80", "-n", shop)
+    patch = ("patch", "service", "web", "-n", shop, "-p", '{"spec": {"type": "LoadBalancer"}}')
+    assert REFUSED in control_plane.kubectl(*patch, check=False).stderr
+    assert api.get("Service", "web", shop)["spec"]["type"] == "ClusterIP"
+
+    # the completion: what the claim says itself stays
+    assert api.create(claim("open"), shop)["spec"]["storageClassName"] == "fast"
+    assert api.create(claim("its-own", storageClassName="slow"), shop)["spec"]["storageClassName"] == "slow"
+
+    # nobody is asked about namespaces that are left alone
+    for where in ("kube-system", NAME):
+        assert balancer(control_plane, where) == ""
+        assert "storageClassName" not in api.create(claim("left-alone"), where, dry_run=True)["spec"]
+
+    shipped.uninstall()
+    eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
+    assert "storageClassName" not in api.create(claim("later"), shop)["spec"]
+    for name in ("open", "its-own", "later"):
+        api.delete("PersistentVolumeClaim", name, shop)
+    api.delete("Service", "web", shop)
+    eventually("only what was there is there", lambda: everything(control_plane) == before, 60, every=0.5)
+    assert shipped.process and shipped.process.stop() == 0
+    assert everything(control_plane) == before
+
+
+def test_paths_come_and_go_with_upgrades(
+    control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
+) -> None:
+    shop, _ = (namespace(labels={"injection": value}) for value in ("enabled", "required"))
+    shipped.install()
+    assert shipped.check() == {}
+    bundles = {name: entry["clientConfig"]["caBundle"] for name, entry in entries(control_plane).items()}
+    assert len(bundles) == 7 and len(set(bundles.values())) == 1
+
+    # another one: the injector writes its bundle and leaves the others' alone
+    more = {**PATHS, "/third": {"templates": ["storage-class"]}}
+    shipped.change({**VALUES, "settings": {"paths": more}})
+    shipped.restart()
+    assert shipped.check() == {}
+    now = {name: entry["clientConfig"]["caBundle"] for name, entry in entries(control_plane).items()}
+    assert now == {**bundles, "path-third.sidecar-injector.internal": bundles[ENTRY]}
+
+    # of the other type: the entry goes from one configuration to the other
+    more = {"/claims": {"templates": ["no-load-balancers"], "type": "validating"}}
+    shipped.change({**VALUES, "settings": {"paths": more}})
+    shipped.restart()
+    assert shipped.check() == {}
+    assert len(entries(control_plane)) == 6
+    eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+
+    # none any more
+    shipped.change({"templates": TEMPLATES})
+    shipped.restart()
+    assert shipped.check() == {}
+    assert len(entries(control_plane)) == 5
+    eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
