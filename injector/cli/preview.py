@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from typing import Any
 
@@ -21,7 +21,7 @@ from injector.cli.inputs import Input
 from injector.cli.manifests import read_manifests
 from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in
 from injector.cli.options import NamespaceOptions, SourceOptions
-from injector.cli.sources import Sources, gather_one
+from injector.cli.sources import Sources
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
@@ -40,7 +40,10 @@ class VerdictError(InjectorError):
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What `render` was asked for: the template, the pod and its surroundings, and what of it to show."""
+    """What `render` was asked for: the template, the pod and its surroundings, and what of it to show.
+
+    `operation`, `old` (a file) and `user` (a review's `userInfo`) are for templates of paths; "", None, {} for none.
+    """
 
     template: str
     pod: str | None
@@ -49,6 +52,9 @@ class Wanted:
     diff: bool
     file: str | None
     json: bool
+    operation: str = ""
+    old: str | None = None
+    user: Object = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +65,11 @@ class Preview:
     warnings: tuple[str, ...]
 
 
-def preview(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
-    """What the template makes of the pod. `documents` are those of the pod's file, where they were read already.
+def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None = None) -> Preview:
+    """What the one template makes of the pod. `documents` are those of the pod's file, where they were read already.
 
     Raises TemplateError, VerdictError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
     """
-    sources = gather_one(wanted.template, wanted.source_options)
     [template] = sources.snapshot.catalog
     if wanted.file is not None and wanted.file not in template.files:
         raise DocumentError(f"{template.name} has no config file {wanted.file}{hint(wanted.file, template.files)}")
@@ -131,7 +136,7 @@ def _text(
     if wanted.diff:
         explicit = wanted.namespace_options.namespace is not None
         injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, objects=objects)
-        return _difference(documents, edit(documents, injector.change), applied.template.name)
+        return difference(documents, edit(documents, injector.change), applied.template.name)
     if wanted.json:
         return json.dumps(_data(result, applied, files), indent=2, ensure_ascii=False, default=str) + "\n"
     if wanted.file is not None:
@@ -145,7 +150,7 @@ def _text(
     return "".join(parts)
 
 
-def _difference(before: list[Document], after: list[Document], template: str) -> str:
+def difference(before: list[Document], after: list[Document], template: str) -> str:
     """The manifests before and after as a unified diff. What is written anew stands on both sides in the same form, so
     that only what the template changed is a difference, and no comment or line break.
     """

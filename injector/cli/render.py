@@ -1,4 +1,7 @@
-"""`injector render`: what a template makes of a pod, before anything is merged, or as a difference to the manifest."""
+"""`injector render`: what a template makes of a pod, before anything is merged, or as a difference to the manifest.
+
+The same of an object of any kind, for a template that is for a path.
+"""
 
 from __future__ import annotations
 
@@ -7,60 +10,85 @@ from pathlib import Path
 
 import click
 
+from injector.cli.asking_user import with_user
+from injector.cli.documents import Document
+from injector.cli.manifests import read_manifests
+from injector.cli.object_preview import is_at_a_path, preview_object
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options
-from injector.cli.preview import Preview, Wanted, coloured, preview, read_pod
+from injector.cli.preview import Preview, Wanted, coloured, preview
 from injector.cli.problems import words_of
-from injector.cli.sources import template_folder
+from injector.cli.sources import gather_one, template_folder
 from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
+from injector.pods.context import Object
 from injector.webhook.sources import files_of
 
-_SAME = "No difference: the pod has all of it already, or there is nothing to add."
+_OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+_SAME = "No difference: it has all of it already, or there is nothing to add."
 
 
 @click.command()
 @click.argument("template")
+@click.argument("manifest", metavar="[FILE]", required=False)
 @click.option("-f", "--pod", "pod", metavar="FILE", help="Manifest with a pod, or -. Default: a Deployment, port 8080.")
 @click.option("--diff", is_flag=True, help="The manifest before and after instead, with the ConfigMap it needs.")
 @click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
-@click.option("--watch", is_flag=True, help="Show it again whenever the template, the pod or the settings change.")
+@click.option("--watch", is_flag=True, help="Show it again whenever the template, the manifest or the settings change.")
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the output.")
+@click.option(
+    "--operation", type=click.Choice(_OPERATIONS), help="At a path: what is done. Default: the first it is for."
+)
+@click.option("--old", metavar="FILE", help="At a path: manifest of the object as it was before an UPDATE.")
+@with_user
 @with_source_options
 @with_namespace_options
 def render(
     template: str,
+    manifest: str | None,
     pod: str | None,
     diff: bool,
     file: str | None,
     watch: bool,
     form: str,
+    operation: str | None,
+    old: str | None,
+    user: Object,
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
 ) -> int:
-    """Show what TEMPLATE makes of a pod.
+    """Show what TEMPLATE makes of a pod, or of what else it is for.
 
     Prints the overlay and then each config file, every one under a comment that names it. TEMPLATE is a folder, or else
     the name of one in the gallery or in --templates-dir. --param needs no template's name here: --param app-port=8080.
+
+    FILE, or --pod FILE, has one object with a pod. Of a template for a path it has one object that the template is for:
+    without FILE a bare one is made up, and without --user the user is called sample.
 
     \b
     injector render mine --watch               a preview while you write
     injector render mine -f web.yaml --diff    what becomes of your manifest
     injector render nginx --file nginx.conf    one config file
+    injector render no-balancers web.yaml --operation UPDATE --old before.yaml
     """
+    if manifest is not None and pod is not None:
+        raise click.UsageError("Either FILE or --pod FILE, not both.")
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
     wanted = Wanted(
         template=template,
-        pod=pod,
+        pod=pod if manifest is None else manifest,
         source_options=source_options,
         namespace_options=namespace_options,
         diff=diff,
         file=file,
         json=form == "json",
+        operation=operation or "",
+        old=old,
+        user=user,
     )
     if watch:
         return _watch(wanted)
-    made = preview(wanted)
+    made = _made(wanted)
     for line in _warnings(made):
         click.echo(line, err=True)
     click.echo(_shown(made, wanted), nl=False)
@@ -69,9 +97,17 @@ def render(
     return 0
 
 
+def _made(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
+    sources = gather_one(wanted.template, wanted.source_options)
+    [template] = sources.snapshot.catalog
+    if is_at_a_path(template, wanted):
+        return preview_object(wanted, sources, documents)
+    return preview(wanted, sources, documents)
+
+
 def _watch(wanted: Wanted) -> int:
     # Standard input is read once, before it is watched for nothing.
-    documents = read_pod("-") if wanted.pod == "-" else None
+    documents = read_manifests(["-"]) if wanted.pod == "-" else None
     options = wanted.source_options
 
     def files() -> Iterator[Path]:
@@ -79,11 +115,12 @@ def _watch(wanted: Wanted) -> int:
             yield from files_of(template_folder(wanted.template, options.templates_dirs))
         except (InjectorError, OSError, ValueError):
             yield Path(wanted.template)  # gone for a moment, or not there yet
-        yield from (Path(file) for file in (wanted.pod, options.settings_file) if file is not None and file != "-")
+        others = (wanted.pod, wanted.old, options.settings_file)
+        yield from (Path(file) for file in others if file is not None and file != "-")
 
     def draw() -> str:
         try:
-            made = preview(wanted, documents)
+            made = _made(wanted, documents)
         except (InjectorError, click.ClickException) as error:
             return words_of(error) + "\n"
         return "".join(f"{line}\n" for line in _warnings(made)) + (_shown(made, wanted) or f"{_SAME}\n")

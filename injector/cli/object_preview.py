@@ -1,0 +1,175 @@
+"""What a template of a path makes of one object, as a text: the overlay, JSON, or a difference."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import click
+import msgspec
+
+from injector.amend import ObjectRequest, amend
+from injector.at_paths import asked_of, named_resources
+from injector.authoring.sample import SAMPLE
+from injector.cli.admission import asked_about_pod, namespace_asked
+from injector.cli.asking_user import user_info
+from injector.cli.documents import Document, read_documents
+from injector.cli.dump import dump_yaml
+from injector.cli.explanation import parameters_of
+from injector.cli.inputs import Input
+from injector.cli.made_pods import in_manifest
+from injector.cli.manifests import read_manifests
+from injector.cli.objects import edit, metadata_of, namespaces_in, objects_in
+from injector.cli.path_explanation import looks_of
+from injector.cli.preview import Preview, VerdictError, Wanted, difference
+from injector.cli.sources import Sources
+from injector.errors import DocumentError
+from injector.injection import Injection
+from injector.pods.context import Namespace, Object
+from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.pods.overlay import plain
+from injector.pods.workloads import pod_template, with_pod_template
+from injector.reasons import Reason
+from injector.settings import PathTemplates
+from injector.templates.limits import limited
+from injector.templates.samples import sample_object
+from injector.templates.template import Template
+
+
+def is_at_a_path(template: Template, wanted: Wanted) -> bool:
+    """Whether it is to be shown as at a path: it is for nothing else, or an option says something of the review."""
+    return bool(template.why_not_injected) or any((wanted.operation, wanted.old, wanted.user))
+
+
+def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] | None = None) -> Preview:
+    """What the one template makes of the object. `documents` are those of the object's file, where they were read.
+
+    Raises TemplateError, VerdictError, DocumentError, and click.UsageError for options that are of injections.
+    """
+    [template] = sources.snapshot.catalog
+    if wanted.file is not None:
+        raise click.UsageError(f"--file is for templates that are injected; {template.name} is for a path.")
+    operation = wanted.operation or template.applies_to.operations[0]
+    if documents is None:
+        documents = read_object(template, wanted.pod)
+    obj = _chosen(template, documents, wanted.pod)
+    objects = list(objects_in(documents))
+    namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
+    asked = _asked(template, obj, namespaces.name_for(obj), operation, wanted)
+    result = _amended(template, asked, namespace_asked(asked, namespaces.of(obj)), sources)
+    pod = pod_template(obj) if asked.is_pod else None
+
+    def change(one: Object, _: Document) -> list[Object] | None:
+        if one is not obj or result.reason is not Reason.AMENDED:
+            return None
+        return [in_manifest(result.pod, obj) if pod is None else with_pod_template(obj, in_manifest(result.pod, pod))]
+
+    if wanted.diff:
+        return Preview(difference(documents, edit(documents, change), template.name), result.warnings)
+    if wanted.json:
+        text = json.dumps(_data(result, asked), indent=2, ensure_ascii=False, default=str) + "\n"
+        return Preview(text, result.warnings)
+    return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warnings)
+
+
+def read_object(template: Template, file: str | None) -> list[Document]:
+    """The documents of a file; a bare sample of what the template is for where there is none."""
+    if file is not None:
+        return read_manifests([file])
+    first = next(named_resources([template]))
+    sample: Object = SAMPLE
+    if not template.applies_to.only_pods:
+        sample = sample_object(first)
+        sample = {**sample, "metadata": {"name": sample["metadata"]["name"]}}  # it lies where the options say
+    return read_documents(Input(f"a bare one of {first.name}", dump_yaml(sample).encode()))
+
+
+def _chosen(template: Template, documents: list[Document], file: str | None) -> Object:
+    """The one object that the template is for."""
+    objects = list(objects_in(documents))
+    wanted = [o for o in objects if _resource(template, o) is not None]
+    if len(wanted) == 1:
+        return wanted[0]
+    if not wanted and len(objects) == 1:
+        return objects[0]
+    what = ", ".join(template.applies_to.resources)
+    raise DocumentError(
+        f"{file}: holds {len(wanted) or 'no'} objects that {template.name} is for ({what}); give it one"
+    )
+
+
+def _resource(template: Template, obj: Object) -> Resource | None:
+    """Which of the resources that the template is for an object is, or its pods are; None for another."""
+    named = list(named_resources([template]))
+    if pod_template(obj) is not None:
+        found = next((resource for resource in named if resource.name.partition("/")[0] == "pods"), None)
+        if found is not None:
+            return found
+    try:
+        guess = resource_of(obj, named)
+    except ValueError:
+        return None
+    return next((r for r in named if r.name.partition("/")[0] == guess.name and r[:2] == guess[:2]), None)
+
+
+def _asked(template: Template, obj: Object, namespace: str, operation: str, wanted: Wanted) -> ObjectRequest:
+    user = wanted.user or user_info("sample")
+    resource = _resource(template, obj)
+    pod = pod_template(obj)
+    if resource is None:
+        try:
+            resource = resource_of(obj)
+        except ValueError as error:
+            raise DocumentError(f"{wanted.pod}: {error}") from None
+    elif pod is not None and resource.name.partition("/")[0] == "pods":
+        obj = asked_about_pod(obj, pod, namespace, {}).object
+    within = namespace if in_a_namespace(resource) else ""
+    if resource[::2] == ("", "namespaces"):
+        within = str(metadata_of(obj).get("name") or "")
+    elif within and not metadata_of(obj).get("namespace"):
+        obj = {**obj, "metadata": {**metadata_of(obj), "namespace": within}}
+    old = None if wanted.old is None else _old(wanted.old)
+    if old is None and operation != "CREATE":
+        old = obj
+    return asked_of(obj, resource, within, operation, old, {"userInfo": user})
+
+
+def _old(file: str) -> Object:
+    objects = list(objects_in(read_manifests([file])))
+    if len(objects) != 1:
+        raise DocumentError(f"{file}: holds {len(objects) or 'no'} objects; give --old the one from before")
+    return objects[0]
+
+
+def _amended(template: Template, asked: ObjectRequest, namespace: Namespace, sources: Sources) -> Injection:
+    """What the template makes of the object. Raises VerdictError, TemplateError."""
+    at = PathTemplates(templates=(template.name,), failure_policy="Fail")
+    # whichever namespace it is for: who renders wants to see it
+    settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
+    snapshot = replace(sources.snapshot, settings=settings)
+    with limited(template.name, template.origin):
+        result = amend(asked, namespace, at, snapshot, sources.overrides)
+    if result.mistake is not None:
+        raise result.mistake
+    if result.reason is Reason.NOT_FOR_TEMPLATES:
+        why = next(look.why_not for look in looks_of(template, asked, namespace) if not look.fits)
+        request = asked.request
+        this = f"this is {request.operation} of {request.resource}"
+        raise VerdictError(f"{template.name}: skipped: {result.reason}: {why}; {this}")
+    if not result.allowed:
+        raise VerdictError(f"{template.name}: refused: {result.message}")
+    return result
+
+
+def _data(result: Injection, asked: ObjectRequest) -> dict[str, Any]:
+    [applied] = result.applied
+    return {
+        "template": applied.template.name,
+        "reason": str(result.reason),
+        "operation": asked.request.operation,
+        "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
+        "overlay": plain(applied.overlay),
+        "warnings": list(result.warnings),
+        "object": result.pod,
+    }
