@@ -1,4 +1,6 @@
-"""What a template adds to an ordinary pod with its parameters at their defaults, in words for a reference."""
+"""What a template adds to an ordinary pod, or to what else it is for, with its parameters at their defaults, in words
+for a reference.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +69,31 @@ def brought_by(template: Template) -> Brought | None:
         if item.get("name") != EVERY_CONTAINER
     )
     return Brought(containers, tuple((label, values) for label, values in _lists(metadata, spec) if values))
+
+
+def filled_by(template: Template) -> tuple[str, ...] | None:
+    """The fields, such as `spec.storageClassName`, that a template for a path gives to samples of what it is for.
+
+    None where no value is known for a required parameter. Raises TemplateError where it cannot be rendered.
+    """
+    contexts = list(sample_contexts(template))
+    if not contexts:
+        return None
+    fields: dict[str, None] = {}
+    for context in contexts:
+        try:
+            fields |= dict.fromkeys(_leaves(plain(render_overlay(template, context).overlay), ""))
+        except InjectionError:  # it refuses this one
+            continue
+    return tuple(fields)
+
+
+def _leaves(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from _leaves(part, f"{at}.{key}" if at else str(key))
+    elif at:
+        yield at
 
 
 def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...]]]:

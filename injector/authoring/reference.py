@@ -1,4 +1,4 @@
-"""The reference of a template for those who use it, in Markdown: parameters, files, and what it adds to a pod."""
+"""The reference of a template for those who use it, in Markdown: parameters, files, what it is for and what it adds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from injector.authoring.added import brought_by
+from injector.authoring.added import brought_by, filled_by
+from injector.authoring.covered import as_a_path, covered_words
 from injector.authoring.values import code, takes
 from injector.settings import Settings
 from injector.templates.parameters import only
-from injector.templates.template import SETTERS, UNSET, Parameter, Template
+from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
 
 #: What is before and behind the part of a README that is kept equal to the reference.
 BEGIN = "<!-- injector docs: begin -->"
@@ -34,7 +35,10 @@ def reference(template: Template, settings: Settings | None = None) -> str:
 def section(template: Template, settings: Settings | None = None) -> str:
     """What the page says below its description: sections with `##` headings, ending in one line end."""
     settings = settings or Settings()
-    parts = [*_parameters(template, settings), *_files(template), *_pods(template), *_adds(template)]
+    rest = (
+        [*_covered(template), *_fills(template)] if template.why_not_injected else [*_pods(template), *_adds(template)]
+    )
+    parts = [*_parameters(template, settings), *_files(template), *rest]
     return "\n".join(parts).strip("\n") + "\n"
 
 
@@ -56,7 +60,8 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
     suffix = settings.parameter_suffix(template.name)
     free = all(p.setters == SETTERS for p in template.parameters.values())
     others = "" if free else ", where its row does not say who may set it"
-    yield f"Each is an annotation of the pod or of its namespace, or a value in the settings{others}.\n"
+    what = "object" if template.why_not_injected else "pod"
+    yield f"Each is an annotation of the {what} or of its namespace, or a value in the settings{others}.\n"
     rows = (
         (code(p.name), _annotation(p, suffix), takes(p.schema), _default(p), _described(p))
         for p in template.parameters.values()
@@ -92,6 +97,31 @@ def _files(template: Template) -> Iterator[str]:
     yield from _table(("file", "made from", "validated by"), rows)
 
 
+def _covered(template: Template) -> Iterator[str]:
+    """Of a template that is for a path: what it is for, and how it gets there."""
+    yield "## What it is for\n"
+    yield f"- {covered_words(template.applies_to)}."
+    if template.selector is not None:
+        yield f"- Only objects with labels {code(_json(template.selector))}."
+    if template.namespaces is not None:
+        yield f"- Only in namespaces with {code(_json(template.namespaces))}."
+    yield "- No annotation names it: it is listed at a path, in the settings.\n"
+    yield f"```yaml\n{as_a_path(template)}```\n"
+
+
+def _fills(template: Template) -> Iterator[str]:
+    """Of a template that is for a path: what of an object it fills in."""
+    yield "## What it adds\n"
+    fields = filled_by(template)
+    if fields is None:
+        yield "That depends on its required parameters.\n"
+    elif not fields:
+        yield "Nothing, to an object that says next to nothing: it lets it through, warns or refuses.\n"
+    else:
+        yield "To an object that says next to nothing:\n"
+        yield f"- Fields: {', '.join(code(field) for field in fields)}"
+
+
 def _pods(template: Template) -> Iterator[str]:
     yield "## Which pods\n"
     if template.selector is not None:
@@ -102,6 +132,8 @@ def _pods(template: Template) -> Iterator[str]:
         yield f"- Only in namespaces with {code(_json(template.namespaces))}."
     word = "are served as well" if template.host_network == "inject" else "are not served"
     yield f"- Pods with `hostNetwork: true` {word}."
+    if template.applies_to != AppliesTo():
+        yield f"- At a path of the settings: {covered_words(template.applies_to)}."
     if template.overridable:
         fields = ", ".join(code(field) for field in sorted(template.overridable))
         yield f"- In a `required` namespace a pod's own container of the sidecar's name may set {fields}."

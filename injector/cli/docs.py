@@ -32,7 +32,7 @@ def docs(
     templates_dirs: tuple[Path, ...],
     settings_file: Path | None,
 ) -> int:
-    """Write the reference of templates: parameters, config files, and what is added to a pod. Markdown.
+    """Write the reference of templates: parameters, config files, what it is for and adds. Markdown.
 
     TEMPLATE is a folder, or else the name of one in the gallery or in --templates-dir. A README has the section
     between the lines <!-- injector docs: begin --> and <!-- injector docs: end -->.

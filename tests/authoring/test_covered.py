@@ -1,0 +1,58 @@
+"""The reference of templates that are for a path: what they are for, what they add, and how the settings list them."""
+
+from __future__ import annotations
+
+import pytest
+
+from injector.authoring.covered import as_a_path, covered_words
+from injector.authoring.reference import reference
+from injector.settings import parse_settings
+from injector.templates.load import load_template
+from injector.templates.template import Template
+from injector.templates.yaml import load_manifest
+
+FOR = "for: {apiGroups: ['', apps], resources: [services, deployments], operations: [CREATE, UPDATE, DELETE]}\n"
+
+
+def made(manifest: str, overlay: str) -> Template:
+    return load_template("mine", {"template.yaml": manifest, "overlay.yaml.j2": overlay})
+
+
+def test_one_that_completes_objects() -> None:
+    text = reference(
+        made(
+            f"{FOR}parameters: {{team: {{type: string, default: web, description: Whose it is.}}}}\n"
+            "namespaces: {matchLabels: {a: b}}\nselector: {matchLabels: {c: d}}\n",
+            "{% if operation != 'DELETE' %}\nmetadata: {labels: {team: {{ params.team }}}}\nspec: {list: [1]}\n{% endif %}",
+        )
+    )
+    assert "an annotation of the object or of its namespace" in text
+    covered = "- `services` and `deployments` of the core group and `apps` (v1), on CREATE, UPDATE and DELETE.\n"
+    assert covered in text
+    assert '- Only objects with labels `{"matchLabels": {"c": "d"}}`.\n' in text
+    assert '- Only in namespaces with `{"matchLabels": {"a": "b"}}`.\n' in text
+    assert "paths:\n  /mutate/mine: {templates: [mine]}\n" in text
+    assert "- Fields: `metadata.labels.team`, `spec.list`\n" in text
+    assert "hostNetwork" not in text and "pod" not in text
+
+
+@pytest.mark.parametrize("overlay", ["{% if operation == 'DELETE' %}{{ deny('no') }}{% endif %}", "{{ deny('no') }}"])
+def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> None:
+    template = made(FOR, overlay)
+    assert "Nothing, to an object that says next to nothing: it lets it through, warns or refuses." in reference(
+        template
+    )
+    settings = parse_settings(load_manifest(as_a_path(template)))
+    assert settings.paths["/validate/mine"].type == "validating"
+
+
+def test_what_it_adds_is_not_known_without_its_parameters() -> None:
+    needed = 'parameters: {a: {type: string, pattern: "^[0-9]{9}$", required: true, description: A.}}\n'
+    assert "That depends on its required parameters." in reference(made(FOR + needed, "spec: {a: {{ params.a }}}\n"))
+
+
+def test_one_for_pods_at_a_path_too_is_still_one_for_injection() -> None:
+    template = made("for: {operations: [CREATE, DELETE]}\n", "metadata: {labels: {a: b}}\n")
+    assert "- At a path of the settings: `pods` of the core group (v1), on CREATE and DELETE.\n" in reference(template)
+    assert "- Pods for which it is named" in reference(template)
+    assert covered_words(template.applies_to) == "`pods` of the core group (v1), on CREATE and DELETE"
