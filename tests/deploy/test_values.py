@@ -191,3 +191,8 @@ def test_a_label_of_the_chart_s_own_is_refused(value: str) -> None:
     """A key that is there twice is refused by some tools, and counts once with others."""
     with pytest.raises(HelmError, match=f"{value}: app.kubernetes.io/name is a label of the chart's own"):
         Helm(3).text({value: {"app.kubernetes.io/name": "other"}})
+
+
+def test_one_port_for_two_things_is_refused() -> None:
+    with pytest.raises(HelmError, match="settings.server.port and settings.server.metricsPort are both 9443"):
+        Helm(3).text({"settings": {"server": {"port": 9443}}})
