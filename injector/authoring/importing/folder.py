@@ -95,8 +95,8 @@ def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
     pod["spec"]["template"]["spec"] = spec
     expect: Object = {"decision": "injected"}
     expect["pod"] = _pruned(_expected(sidecar, spec["containers"][0]["name"], delivered.volumes))
-    if delivered.files:
-        expect["files"] = {file: [text] if text else [] for file, text in delivered.files.items()}
+    if files := {file: [text] for file, text in delivered.files.items() if text}:
+        expect["files"] = files
     return {
         "name": "a pod gets what was in the config",
         "settings": {"nativeSidecars": "never"},

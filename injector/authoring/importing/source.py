@@ -14,8 +14,9 @@ from typing import Any
 import yaml
 
 from injector.authoring.cases.document import Steps, step_below
-from injector.authoring.yaml_stream import split_yaml
+from injector.authoring.yaml_stream import Piece, split_yaml
 from injector.errors import DocumentError, Place
+from injector.templates.dump import dump
 from injector.templates.places import normal, place_at
 from injector.templates.problem import Problem, Severity
 from injector.templates.yaml import Node, YAMLError, compose, index, load_manifest
@@ -108,21 +109,20 @@ def read_sources(name: str, data: bytes) -> Iterator[Source]:
     try:
         pieces = list(split_yaml(text, name))
     except DocumentError as error:
-        text = _of_json(text) or ""
-        if not text:
+        pieces = _of_json(text, name)
+        if not pieces:
             raise ImportProblems(Problem(RULE, *_split(error, name))) from None
-        pieces = list(split_yaml(text, name))
     for piece in pieces:
         if piece.value is not None:
             yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
 
 
-def _of_json(text: str) -> str | None:
-    """JSON that YAML cannot read (tabs, pairs of surrogates), written so that it can."""
+def _of_json(text: str, name: str) -> list[Piece]:
+    """The document of JSON that YAML cannot read (tabs, pairs of surrogates); none where it is no JSON either."""
     try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
-    except (ValueError, RecursionError):
-        return None
+        return list(split_yaml(dump(json.loads(text, parse_constant=float)), name))
+    except (ValueError, RecursionError, DocumentError):
+        return []
 
 
 def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> Source:
