@@ -172,6 +172,9 @@ class BuiltinCertificates:
                 backoff.reset()
             except ApiError as error:
                 await asyncio.sleep(backoff.next(error.retry_after))
+            except Exception:  # a mistake of ours must not end it for good
+                _log.exception("certificates-failed")
+                await asyncio.sleep(backoff.next())
 
 
 def _why_not_served(held: Held, now: datetime) -> str:

@@ -22,6 +22,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 _PEM = serialization.Encoding.PEM
 _BEGIN, _END = (b"-----%s CERTIFICATE-----" % word for word in (b"BEGIN", b"END"))
+#: What is raised where a certificate is first looked into; two of these are no ValueError.
+_UNREADABLE = (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 #: The curves that API servers know in a certificate and in TLS (Go's crypto/tls).
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 _RSA_BITS = range(2048, 4097)
@@ -88,7 +90,7 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     """A pair from two PEM texts. Raises ValueError, one sentence about what is wrong with which of them."""
     found = read_certificates(certificate)
     if not found:
-        raise ValueError("the certificate is not PEM")
+        raise ValueError("the certificate is not PEM, or cannot be read")
     if len(key) > _KEY_BYTES:
         raise ValueError(f"the key has more than {_KEY_BYTES} bytes")
     try:
@@ -112,8 +114,8 @@ def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     for block in _blocks(pem):
         try:
             certificate = x509.load_pem_x509_certificate(block)
-            certificate.public_key()
-        except (ValueError, UnsupportedAlgorithm):
+            certificate.public_key(), certificate.extensions, certificate.subject, certificate.issuer
+        except _UNREADABLE:
             continue
         found.append(certificate)
     return tuple(found)

@@ -117,6 +117,9 @@ class Lease:
                 if error.reason != failed:
                     _log.warning("lease-trouble", lease=self._name, why=str(error), effect=self._effect())
                 failed = error.reason
+            except Exception:  # a mistake of ours must not end it for good
+                _log.exception("lease-failed", lease=self._name)
+                pause = backoff.next()
             self._tell()
             await asyncio.sleep(min(pause, max(0.0, self._until - time.monotonic())) if self.leading else pause)
             self._tell()
@@ -199,7 +202,8 @@ class Lease:
         }
 
     def _observe(self, found: Object) -> None:
-        if self._seen is None or _version(found) != _version(self._seen):
+        version = _version(found)  # raises for what is no Lease, before it is kept
+        if self._seen is None or version != _version(self._seen):
             self._seen, self._seen_at = found, time.monotonic()
 
     def _tell(self) -> None:

@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from structlog.testing import capture_logs
 
+from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
 from injector.cluster.client import Client
 from injector.cluster.custodian import Custodian
@@ -27,11 +30,12 @@ from injector.cluster.patience import Patience
 from injector.cluster.rotation import Plan
 from injector.cluster.secret_store import SecretStore, data_of
 from injector.errors import SettingsError
-from injector.settings import parse_settings
+from injector.settings import Certificates, parse_settings
 from injector.telemetry import Metrics
 from injector.webhook.certificate import context_of
 from injector.webhook.tls import CertificateError
-from tests.unit.cluster.fault_server import Asked, Write, answer, serving, status
+from tests.cluster.away import until
+from tests.unit.cluster.fault_server import Asked, Write, answer, listed, serving, status, stream
 
 NOW = datetime.datetime.now(datetime.UTC)
 DAY = datetime.timedelta(days=1)
@@ -212,6 +216,60 @@ def test_certificates_are_read_one_by_one() -> None:
     text = b"x\n" + pem_of([ONE.certificate]) + pem_of([TWO.certificate])[:90] + pem_of([TWO.certificate])
     assert read_certificates(text) == (ONE.certificate, TWO.certificate)
     assert read_certificates(b"") == ()
+
+
+def test_a_certificate_that_cannot_be_read_is_damage() -> None:
+    """One with an extension twice is taken apart only when it is asked for, and that by an exception of its own."""
+    subject_key, constraints = (bytes.fromhex(f"0603551d{last}") for last in ("0e", "13"))
+    twice = ONE.certificate.public_bytes(Encoding.DER).replace(subject_key, constraints)
+    odd = x509.load_der_x509_certificate(twice)
+    with pytest.raises(x509.DuplicateExtension):
+        print(odd.extensions)
+    assert read_certificates(pem_of([odd])) == ()
+    held = read_held({"ca.crt": pem_of([odd]), "ca.key": ONE.key_pem, "ca-old.crt": pem_of([odd, TWO.certificate])})
+    assert (held.authority, held.old, len(held.faults)) == (None, (TWO.certificate,), 2)
+
+
+def test_a_mistake_does_not_end_the_renewal_for_good(tmp_path: Path) -> None:
+    """Here an answer that is JSON and nothing that Kubernetes would say, such as a proxy's."""
+    odd = [b"{}", b'{"metadata": {}}']
+    made: list[str] = []
+
+    async def handler(asked: Asked, write: Write) -> None:
+        name = asked.path.rpartition("/")[2]
+        if asked.watch:
+            await write(stream())
+            await asyncio.sleep(60)
+        elif asked.method != "GET":
+            body = json.loads(asked.body)
+            made.append(body["kind"])
+            await write(answer(201, {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}))
+        elif name == "lease" and odd:
+            await write(answer(200, odd.pop()))
+        elif name == "webhooks" and "odd" not in made:
+            made.append("odd")
+            await write(answer(200, b"{}"))
+        elif name in ("lease", "webhooks", "kept"):
+            await write(answer(404, status(404, "NotFound")))
+        else:
+            await write(listed())
+
+    async def work() -> None:
+        settings = Certificates(source="builtin", secret="kept", lease="lease", webhooks="webhooks", lease_seconds=3)
+        async with serving(handler) as server, await Client.connect(server.kubeconfig(tmp_path)) as client:
+            certificates = BuiltinCertificates(
+                client, "sidecars", "cluster.local", settings, lambda _pair: None, Metrics()
+            )
+            certificates.start()
+            await until(lambda: "Secret" in made)
+            await certificates.stop()
+
+    with capture_logs() as logs:
+        asyncio.run(work())
+    assert not odd
+    assert [kind for kind in made if kind != "Lease"] == ["odd", "Secret"]
+    failed = [log["event"] for log in logs if log["log_level"] == "error"]
+    assert failed == ["lease-failed", "lease-failed", "certificates-failed"]
 
 
 def test_beginnings_without_an_end_cost_no_time() -> None:
