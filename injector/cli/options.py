@@ -13,10 +13,11 @@ import click
 from injector.authoring.versions import version_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Group = tuple[Callable[[Any], Any], ...]
+#: Options, as `click.option` makes them.
+Group = tuple[Callable[[Any], Any], ...]
 
 
-def with_options(*groups: _Group) -> Callable[[_Command], _Command]:
+def with_options(*groups: Group) -> Callable[[_Command], _Command]:
     """A decorator that gives a command the options of these groups, in order."""
 
     def decorate(command: _Command) -> _Command:
@@ -25,6 +26,17 @@ def with_options(*groups: _Group) -> Callable[[_Command], _Command]:
         return command
 
     return decorate
+
+
+def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: Group) -> Callable[..., Any]:
+    """The command with options that arrive as one value: each field of `kind` is the option of that name."""
+
+    @functools.wraps(command)
+    def with_one(*args: Any, **given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in fields(kind)}
+        return command(*args, **given, **{parameter: kind(**own)})
+
+    return with_options(group)(with_one)
 
 
 # ---------------------------------------------------------------------------------------------- what it is made from
@@ -49,7 +61,7 @@ VERSION_OPTION = click.option(
 )
 
 #: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
-TEMPLATE_OPTIONS: _Group = (
+TEMPLATE_OPTIONS: Group = (
     click.option(
         "--templates-dir",
         "templates_dirs",
@@ -95,7 +107,7 @@ def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="TEMPLATE.PARAMETER=VALUE",
         help="A parameter, before any annotation: envoy.app-port=8080. Repeatable.",
     )
-    return _as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
+    return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
 
 
 def _names(templates: str | None) -> list[str] | None:
@@ -135,7 +147,7 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="An annotation of every namespace, over those in the input. Repeatable.",
         ),
     )
-    return _as_one(command, NamespaceOptions, "namespace_options", group)
+    return as_one(command, NamespaceOptions, "namespace_options", group)
 
 
 def _pairs(values: tuple[str, ...]) -> dict[str, str]:
@@ -146,28 +158,17 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: _Group) -> Callable[..., Any]:
-    """The command with options that arrive as one value: each field of `kind` is the option of that name."""
-
-    @functools.wraps(command)
-    def with_one(*args: Any, **given: Any) -> Any:
-        own = {field.name: given.pop(field.name) for field in fields(kind)}
-        return command(*args, **given, **{parameter: kind(**own)})
-
-    return with_options(group)(with_one)
-
-
 # ------------------------------------------------------------------------------------------------- a running cluster
 
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
-KUBECONFIG_OPTIONS: _Group = (
+KUBECONFIG_OPTIONS: Group = (
     click.option("--kubeconfig", metavar="FILE", help="As with kubectl."),
     click.option("--context", metavar="NAME", help="As with kubectl."),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.
-POD_OPTIONS: _Group = (
+POD_OPTIONS: Group = (
     *KUBECONFIG_OPTIONS,
     click.option(
         "--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label."
@@ -175,7 +176,7 @@ POD_OPTIONS: _Group = (
 )
 
 #: The same of commands that are about a cluster's injector, whose `namespace` it is.
-INJECTOR_OPTIONS: _Group = (
+INJECTOR_OPTIONS: Group = (
     click.option("-n", "--namespace", metavar="NS", help="Where the injector runs. Default: found by its webhooks."),
     *KUBECONFIG_OPTIONS,
 )

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from injector.cli.options import as_one
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signing:
@@ -26,7 +28,10 @@ class Signing:
 
 _OPTIONS = (
     click.option(
-        "--signer", metavar="NAME", help="Have the cluster sign it: kubernetes.io/kubelet-serving, or another."
+        "--signer",
+        default="",
+        metavar="NAME",
+        help="Have the cluster sign it: kubernetes.io/kubelet-serving, or another.",
     ),
     click.option("--secret", metavar="NAME", help="With --signer: the Secret to put it in, instead of --out."),
     click.option("--cert-name", metavar="KEY", help="With --signer: the certificate's name there. Default: tls.crt."),
@@ -47,13 +52,10 @@ def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
 
     @functools.wraps(command)
-    def with_signing(*args: Any, **given: Any) -> Any:
-        own = {field.name: given.pop(field.name) for field in fields(Signing)}
-        alone = [f"--{name.replace('_', '-')}" for name, value in own.items() if value]
-        if own["signer"] is None and alone:
+    def checked(*args: Any, signing: Signing, **given: Any) -> Any:
+        alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
+        if alone and not signing.signer:
             raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
-        return command(*args, **given, signing=None if own["signer"] is None else Signing(**own))
+        return command(*args, **given, signing=signing if signing.signer else None)
 
-    for option in reversed(_OPTIONS):
-        with_signing = option(with_signing)
-    return with_signing
+    return as_one(checked, Signing, "signing", _OPTIONS)
