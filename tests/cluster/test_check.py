@@ -205,6 +205,35 @@ def test_labels_that_are_misspelt(
             control_plane.api.patch("Namespace", name, {"metadata": {"labels": {"injection": None, "injectoin": None}}})
 
 
+def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed, labelled: dict[str, str]
+) -> None:
+    here = namespace(labels={"injection": "enabled", "team": "shop"})
+    limited = installed.webhooks()
+    for configuration in limited:
+        for entry in configuration["webhooks"]:
+            entry["namespaceSelector"]["matchLabels"] = {"team": "shop"}
+        installed.api.delete(configuration["kind"], installed.at.name)
+        installed.api.create(configuration)
+
+    def told() -> bool:
+        _, lines = checked(control_plane)
+        said = {line["text"]: line for line in lines if line["result"] != "good"}
+        expected = {
+            f"injection={value} counts for nothing in namespace {name}: the webhooks are limited to others": result
+            for (value, name), result in zip(labelled.items(), ("warning", "failed"), strict=True)
+        }
+        right = {text: line["result"] for text, line in said.items()} == expected
+        return right and any(f"namespace {here} is injected" in line["text"] for line in lines)
+
+    try:
+        eventually("each is named, nothing else is wrong, and a pod is tried where one is injected", told)
+        assert all("webhooks.namespaceSelector" in to_do for to_do in failing(control_plane).values())
+    finally:
+        for configuration in limited:
+            installed.put_right(configuration["kind"])
+
+
 def test_nobody_asks_for_sidecars(control_plane: ControlPlane, installed: Installed) -> None:
     unlabel_namespaces(control_plane)
     code, lines = checked(control_plane)

@@ -194,5 +194,5 @@ def test_a_label_of_the_chart_s_own_is_refused(value: str) -> None:
 
 
 def test_one_port_for_two_things_is_refused() -> None:
-    with pytest.raises(HelmError, match="settings.server.port and settings.server.metricsPort are both 9443"):
+    with pytest.raises(HelmError, match=r"settings\.server\.port and settings\.server\.metricsPort are both 9443"):
         Helm(3).text({"settings": {"server": {"port": 9443}}})

@@ -62,6 +62,8 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
 def served(scene: Scene) -> Iterator[Verdict]:
     """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
     name, key = where(scene)
+    if not name and not scene.entries:
+        return  # nothing is installed, which is told elsewhere
     if not name:
         to_do = "the handshake and the pod below prove it all the same"
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)

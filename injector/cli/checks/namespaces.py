@@ -71,6 +71,30 @@ def _meant(value: str, label: NamespaceLabel) -> list[str]:
     return [label.disabled] if word in ("false", "no", "off", "never", "0") else []
 
 
+def outside(scene: Scene) -> Iterator[Verdict]:
+    """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
+    label = scene.settings.namespace_label
+    to_do = "give it the labels that webhooks.namespaceSelector of the chart asks for, or take its own label off"
+    for value, verdict in ((label.enabled, warning), (label.required, failed)):
+        names = [
+            one["metadata"]["name"]
+            for one in scene.namespaces
+            if labels_of(one).get(label.key) == value
+            and one["metadata"]["name"] not in scene.settings.ignored_namespaces
+            and not within(scene, one)
+        ]
+        if names:
+            text = (
+                f"{label.key}={value} counts for nothing in namespace {some(names)}: the webhooks are limited to others"
+            )
+            yield verdict("namespace-outside", text, to_do)
+
+
+def within(scene: Scene, namespace: Object) -> bool:
+    """Whether the webhooks may be called for it, by what the admin asks of namespaces besides the settings' label."""
+    return matches(scene.installation.namespaces or {}, labels_of(namespace))
+
+
 def guarded(scene: Scene) -> Iterator[Verdict]:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
     settings = scene.settings
@@ -80,6 +104,7 @@ def guarded(scene: Scene) -> Iterator[Verdict]:
         for one in scene.namespaces
         if labels_of(one).get(label.key) == label.required
         and one["metadata"]["name"] not in settings.ignored_namespaces
+        and within(scene, one)
     ]
     without: dict[str, list[str]] = {}
     for one in required:
@@ -115,4 +140,4 @@ def labels_of(namespace: Object) -> dict[str, str]:
     return found
 
 
-SECTION = Section("namespaces", (labels, guarded))
+SECTION = Section("namespaces", (labels, outside, guarded))

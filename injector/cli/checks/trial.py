@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from injector.cli.checks.namespaces import labels_of
+from injector.cli.checks.namespaces import labels_of, within
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
 from injector.cli.live_setup import live_snapshot
@@ -25,7 +25,7 @@ _RUNS = 5
 
 
 def injected(scene: Scene) -> Iterator[Verdict]:
-    """One namespace of `enabled` and one of `required`: the first by name that is not on its way out."""
+    """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
     settings = scene.settings
     label = settings.namespace_label
     if any(map(is_paused, scene.entries.values())):
@@ -34,7 +34,8 @@ def injected(scene: Scene) -> Iterator[Verdict]:
     tried = 0
     for value in (label.enabled, label.required):
         for namespace in scene.namespaces:
-            if _usable(namespace, settings) and labels_of(namespace).get(label.key) == value:
+            asks = labels_of(namespace).get(label.key) == value
+            if asks and within(scene, namespace) and _usable(namespace, settings):
                 tried += 1
                 yield from _try(scene, namespace)
                 break
