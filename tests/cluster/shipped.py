@@ -32,7 +32,7 @@ class Shipped:
     ) -> None:
         self.control_plane = control_plane
         self.api = control_plane.api
-        self._how = how
+        self.how = how
         self._folder = folder
         self._values = values or {}
         self._port, self._metrics_port = free_port(), free_port()
@@ -40,14 +40,14 @@ class Shipped:
 
     def prepare(self) -> None:
         """What has to be there first: for Helm the namespace."""
-        if self._how != "kubectl":
+        if self.how != "kubectl":
             where = {"metadata": {"name": NAME, "labels": _STRICT}}
             self.api.create({"apiVersion": "v1", "kind": "Namespace", **where})
             self.control_plane.wait_for_default_account(NAME)
 
     def install(self) -> None:
         """With the one command, and then the process."""
-        if self._how == "kubectl":
+        if self.how == "kubectl":
             self.control_plane.kubectl("apply", "-f", "-", stdin=self._manifest())
         else:
             self._helm("install", NAME, CHART, *self._given())
@@ -61,20 +61,20 @@ class Shipped:
 
     def upgrade(self) -> None:
         """To three replicas, and another setting."""
-        if self._how == "kubectl":
+        if self.how == "kubectl":
             manifest = self._manifest().replace("replicas: 2", "replicas: 3")
             self.control_plane.kubectl("apply", "-f", "-", stdin=manifest)
         else:
             self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: Mapping[str, Any], *more: str) -> None:
         """An upgrade to these values of Helm's; the process knows of them only after `restart`."""
         self._values = values
-        self._helm("upgrade", NAME, CHART, *self._given())
+        self._helm("upgrade", NAME, CHART, *self._given(), *more)
 
     def uninstall(self) -> None:
         """As docs/installing.md says; the process goes on, as pods do for a while."""
-        if self._how == "kubectl":
+        if self.how == "kubectl":
             webhooks = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
             self.control_plane.kubectl("delete", webhooks, NAME)
             words = ("delete", "--ignore-not-found", "--timeout=50s", "-f", "-")
@@ -138,4 +138,4 @@ class Shipped:
         return text.replace("port: 443", f"port: {self._port}")
 
     def _helm(self, verb: str, *words: str | Path) -> None:
-        Helm(int(self._how[-1]), self.control_plane.kubeconfig).run(verb, *words, "--namespace", NAME)
+        Helm(int(self.how[-1]), self.control_plane.kubeconfig).run(verb, *words, "--namespace", NAME)

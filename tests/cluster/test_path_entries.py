@@ -157,8 +157,9 @@ def test_paths_come_and_go_with_upgrades(
     assert now == {**bundles, "path-third.sidecar-injector.internal": bundles[ENTRY]}
 
     # of the other type: the entry goes from one configuration to the other
+    client_side = ("--server-side=false",) if shipped.how == "helm-4" else ()
     more = {"/claims": {"templates": ["no-load-balancers"], "type": "validating"}}
-    shipped.change({**VALUES, "settings": {"paths": more}})
+    shipped.change({**VALUES, "settings": {"paths": more}}, *client_side)
     shipped.restart()
     assert shipped.check() == {}
     assert len(entries(control_plane)) == 6
@@ -170,3 +171,93 @@ def test_paths_come_and_go_with_upgrades(
     assert shipped.check() == {}
     assert len(entries(control_plane)) == 5
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
+
+
+@pytest.mark.parametrize("shipped", ["helm-3"], indirect=True)
+def test_a_pause_lets_everything_pass(
+    control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
+) -> None:
+    api, shop = control_plane.api, namespace()
+    shipped.install()
+    eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+    before = entries(control_plane)
+
+    injector(control_plane, "pause")
+    eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
+    eventually("nobody completes", lambda: not storage_class(control_plane, shop))
+    paused = [line["text"] for line in told(control_plane) if line["check"] == "paused"]
+    assert len(paused) == 2 and all("all entries are paused by admin" in text for text in paused)
+
+    injector(control_plane, "resume")
+    eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+    eventually("claims are completed", lambda: storage_class(control_plane, shop) == "fast")
+    assert entries(control_plane) == before
+
+    # without a server each path goes by its failurePolicy
+    assert shipped.process
+    shipped.process.kill()
+    assert f'failed calling webhook "{ENTRY}"' in balancer(control_plane, shop)
+    assert storage_class(control_plane, shop) is None
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, shop)
+
+
+@pytest.mark.parametrize("shipped", ["helm-3"], indirect=True)
+def test_check_says_what_is_wrong_with_a_path(
+    control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
+) -> None:
+    api, shop = control_plane.api, namespace()
+    shipped.install()
+    eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+    right = api.get(KINDS[1], NAME)["webhooks"]
+    others = [entry for entry in right if entry["name"] != ENTRY]
+    [policy] = [entry for entry in right if entry["name"] == ENTRY]
+
+    def wrong(kind: str, webhooks: list[Object]) -> list[str]:
+        """What is said of entries and paths, and is not good, with these in the configuration."""
+        there = api.get(kind, NAME)
+        api.replace({**there, "webhooks": webhooks})
+        lines = told(control_plane)
+        api.replace({**api.get(kind, NAME), "webhooks": there["webhooks"]})
+        return [
+            line["text"] for line in lines if line["check"].startswith(("entry", "path ")) and line["result"] != "good"
+        ]
+
+    assert wrong(KINDS[1], right) == []
+    assert wrong(KINDS[1], others) == [f"entry {ENTRY} is missing"]
+    wide = [{**policy["rules"][0], "resources": ["services", "pods"]}]
+    [lacks, has] = wrong(KINDS[1], [*others, {**policy, "rules": wide}])
+    rule = 'rule apiGroups "" apiVersions v1 operations CREATE,UPDATE'
+    assert lacks == f"entry {ENTRY}: rules lacks {rule} resources services scope *"
+    assert has == f"entry {ENTRY}: rules has {rule} resources pods,services scope *, which should not be there"
+    ignoring = {**policy, "failurePolicy": "Ignore"}
+    assert wrong(KINDS[1], [*others, ignoring]) == [f"entry {ENTRY}: failurePolicy is Ignore, should be Fail"]
+    own = "path-own.sidecar-injector.internal"
+    assert wrong(KINDS[1], [*right, {**policy, "name": own}]) == [
+        f"entry {own} of {KINDS[1]} calls the injector as well"
+    ]
+    mutating = api.get(KINDS[0], NAME)["webhooks"]
+    assert wrong(KINDS[0], [*mutating, policy]) == [f"entry {ENTRY} of {KINDS[0]} calls the injector as well"]
+
+    # a template that is not there any more: nobody knows what it was for
+    kept = api.get("ConfigMap", "no-load-balancers", NAME)
+    api.delete("ConfigMap", "no-load-balancers", NAME)
+    eventually("it is not known", lambda: "unknown-template" in balancer(control_plane, shop))
+    lines = [line for line in told(control_plane) if line["check"] == "path /policies/services"]
+    assert [line["result"] for line in lines] == ["failed"]
+    assert lines[0]["text"] == (
+        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be used, so its entry "
+        "cannot be told; what is asked there is refused"
+    )
+    assert lines[0]["toDo"].startswith(
+        "apply ConfigMap no-load-balancers to namespace sidecar-injector with label sidecar.injector/template=true"
+    )
+    assert not [line for line in told(control_plane) if ENTRY in line["text"] and line["check"].startswith("entry")]
+    for field in ("resourceVersion", "uid"):
+        del kept["metadata"][field]
+    api.create(kept, NAME)
+    eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+
+
+def storage_class(control_plane: ControlPlane, where: str) -> Any:
+    """That of a claim that says nothing of it, and is not stored."""
+    return control_plane.api.create(claim("probe"), where, dry_run=True)["spec"].get("storageClassName")
