@@ -23,14 +23,14 @@ Results = list[tuple[str, list[Verdict]]]
 def look(scene: Scene, sections: Sequence[Section]) -> Results:
     """Every check of every section; one that cannot be done says so, and the others go on.
 
-    Where the API server does not answer at all, nothing more is asked.
+    Where the API server does not answer at all, nothing more is asked. A section says the same sentence once.
     """
     results: Results = []
     for title, checks in sections:
         found: list[Verdict] = []
         results.append((title, found))
         for check in checks:
-            found += _guarded(check, scene)
+            found += [verdict for verdict in _guarded(check, scene) if verdict.text not in {one.text for one in found}]
             if any(verdict.check == _LOST for verdict in found):
                 return results
     return results
@@ -48,8 +48,9 @@ def _guarded(check: Check, scene: Scene) -> Iterator[Verdict]:
             yield failed(_LOST, str(error), reach if error.reason else "-n names the namespace of one")
         else:
             yield failed(name, f"not looked at: {error}", "the API server says why; check again when that is mended")
-    except SettingsError as error:
-        yield warning(name, f"not looked at, as it takes the settings: {error}", "correct the settings first")
+    except SettingsError:
+        text = "not all was looked at: it takes the settings, which are wrong (section settings-and-templates)"
+        yield warning(name, text, "correct the settings first")
 
 
 def worst(results: Results) -> Mark:

@@ -237,6 +237,8 @@ def test_a_check_that_cannot_be_done_says_so_and_the_others_go_on():
     results = look(None, [Section("one", (forbidden, wrong_settings)), Section("two", (broken, fine))])
     marks = [[verdict.mark for verdict in verdicts] for _, verdicts in results]
     assert marks == [[Mark.GOOD, Mark.WARNING, Mark.WARNING], [Mark.FAILED, Mark.GOOD]]
+    [_, (_, again)] = look(None, [Section("one", (fine,)), Section("two", (wrong_settings, fine, wrong_settings))])
+    assert [verdict.mark for verdict in again] == [Mark.WARNING, Mark.GOOD], "the same sentence twice"
     assert worst(results) is Mark.FAILED
     assert worst(results[:1]) is Mark.WARNING
     assert worst([]) is Mark.GOOD
