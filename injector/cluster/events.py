@@ -22,6 +22,7 @@ from injector.cluster.client import Client
 from injector.cluster.task import end
 from injector.pods.context import Object
 from injector.telemetry import Metrics
+from injector.templates.problem import printable
 
 _log = structlog.get_logger(__name__)
 
@@ -131,7 +132,7 @@ class Events:
             "type": "Warning",
             "reason": reason[:_TEXT],
             "action": action[:_TEXT],
-            "note": _in_bytes(note, _NOTE_BYTES),
+            "note": _in_bytes("\n".join(map(printable, note.split("\n"))), _NOTE_BYTES),
             "regarding": regarding,
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,

@@ -194,3 +194,14 @@ def test_a_long_name_is_cut_to_one_that_the_api_takes(tmp_path: Path, name: str)
 
     [event] = run(tmp_path, lambda _: CREATED, work)
     assert re.fullmatch(r"w+\.[0-9a-f]{16}", event["metadata"]["name"])
+
+
+def test_nothing_in_a_note_acts_on_a_terminal(tmp_path: Path) -> None:
+    """A pod's name is looked at by the API server after the webhooks only, and kubectl prints notes."""
+
+    async def work(events: Events, server: FaultServer, metrics: Metrics) -> None:
+        events.tell(about(), "quota", "pod \x1b[2Jweb\u202e-* was refused:\n\tno")
+        await until(lambda: counts(metrics)["sent"] == 1)
+
+    [event] = run(tmp_path, lambda _: CREATED, work)
+    assert event["note"] == "pod ?[2Jweb?-* was refused:\n no", "a mistake's lines stay"
