@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from injector.authoring.lint.edges import Edge, edges, together
+from injector.authoring.lint.objects import ObjectRenders
 from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Failure, Rendering, Subject
+from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering, Subject
 from injector.errors import InjectionError, Place, TemplateError
 from injector.inject import inject
 from injector.making import Task, containers_of, context_of, make
@@ -29,7 +30,7 @@ from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import shortened
-from injector.templates.template import MANIFEST, OVERLAY, UNSET, Template
+from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
 
 #: How many failures are enough for an author to start with.
 _ENOUGH = 50
@@ -51,13 +52,17 @@ def make_subject(
     renderings: list[Rendering] = []
     failures: list[Failure] = []
     renders = _Renders(template, kubernetes)
-    for made in renders.all():
+    for made in () if template.why_not_injected else renders.all():
         if isinstance(made, Failure):
             failures.append(made)
             if made.hopeless or len(failures) == _ENOUGH:
                 break
         else:
             renderings.append(made)
+    objects: tuple[ObjectRendering, ...] = ()
+    if template.applies_to != AppliesTo() or template.why_not_injected:
+        objects, failed = ObjectRenders(template, path, kubernetes).all()
+        failures += [*renders.unknown(), *failed] if template.why_not_injected else failed
     return Subject(
         path=path,
         template=template,
@@ -66,6 +71,7 @@ def make_subject(
         kubernetes=kubernetes,
         renderings=tuple(renderings),
         failures=tuple(failures),
+        objects=objects,
         not_served="" if renderings or failures or renders.answered else renders.not_served,
     )
 
@@ -86,11 +92,8 @@ class _Renders:
 
     def all(self) -> Iterator[Rendering | Failure]:
         """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
-        unknown = [name for name, value in self._required.items() if value is UNSET]
-        for name in unknown:
-            message = f"parameter {name} is required, and no value that it takes is known; give it `examples`"
-            yield Failure("", {}, Reason.BAD_PARAMETER, message, Place(MANIFEST), name)
-        if unknown:
+        if unknown := self.unknown():
+            yield from unknown
             return
         seen = set()
         for sample in SAMPLE_PODS:
@@ -108,6 +111,15 @@ class _Renders:
                 seen.add(what)
             if made is not None:
                 yield made
+
+    def unknown(self) -> list[Failure]:
+        """Required parameters of which no value is known, so that nothing can be rendered."""
+        message = "parameter {} is required, and no value that it takes is known; give it `examples`"
+        return [
+            Failure("", {}, Reason.BAD_PARAMETER, message.format(name), Place(MANIFEST), name)
+            for name, value in self._required.items()
+            if value is UNSET
+        ]
 
     def _given(self) -> Iterator[tuple[dict[str, Any], Edge]]:
         """The values, by parameter, that are tried with the standard pod, and what edge they are."""

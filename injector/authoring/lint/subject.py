@@ -1,4 +1,4 @@
-"""What a rule looks at: a template, and what it renders for sample pods and for parameters at their edges."""
+"""What a rule looks at: a template, and what it renders for sample pods, at paths, and for parameters at edges."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from injector.amend import ObjectRequest
 from injector.authoring.lint.rendered import RenderedSource
 from injector.errors import Place
 from injector.injection import Injection
@@ -64,9 +65,26 @@ class Rendering:
         return _items(self.overlay, "volumes")
 
 
+@dataclass(frozen=True)
+class ObjectRendering:
+    """What a template makes of an object of any kind, at a path. `overlay` is None where it refuses the object."""
+
+    title: str  #: for people: `UPDATE of services, limit = 3`, or the case that it is from
+    asked: ObjectRequest
+    given: Mapping[str, Any]  #: parameters, by name, that differ from their defaults
+    injection: Injection  #: what amend() made of it
+    overlay: RenderedSource | None
+    context: Context | None  #: what the template saw; None where it refuses the object
+
+    @property
+    def acts(self) -> bool:
+        """Whether the template has anything to say of the object, or to add to it."""
+        return self.overlay is None or bool(self.overlay.value or self.overlay.warnings)
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A pod and parameters for which the template renders nothing, though it did not say so by fail() or deny()."""
+    """A pod or an object, and parameters, for which nothing is rendered, and the template said no fail() or deny()."""
 
     title: str
     given: Mapping[str, Any]
@@ -82,7 +100,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Subject:
-    """A template as a rule sees it. `renderings` begin with the defaults for each sample pod."""
+    """A template as a rule sees it.
+
+    `renderings` begin with the defaults for each sample pod; there are none of a template that is for a path alone.
+    """
 
     path: str  #: the folder as people gave it
     template: Template
@@ -91,6 +112,7 @@ class Subject:
     kubernetes: tuple[int, int]  #: the API server's version
     renderings: tuple[Rendering, ...]
     failures: tuple[Failure, ...] = ()
+    objects: tuple[ObjectRendering, ...] = ()  #: what it makes at a path, where it is for more than pods on CREATE
     not_served: str = ""  #: why, where the template says fail() for every pod and parameter that was tried
 
     def line_place(self, file: str, line: int, column: int = 0) -> Place:

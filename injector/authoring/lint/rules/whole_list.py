@@ -1,0 +1,83 @@
+"""A list stands where an object of another kind than a pod may have its own.
+
+Of pods is known what each list is told apart by. Of other kinds nothing is: a list belongs whole to one side. An
+object that has one keeps it, and gets none of the overlay's; its author sees a warning. So write a list only where
+there is none (`is not defined`), or `!replace` it on purpose, by one that holds the object's own elements too.
+
+Bad:
+    # template.yaml
+    description: Who may reach a load balancer.
+    for: {resources: [services]}
+    # overlay.yaml.j2
+    spec:
+      loadBalancerSourceRanges: [10.0.0.0/8]
+
+Good:
+    # template.yaml
+    description: Who may reach a load balancer.
+    for: {resources: [services]}
+    # overlay.yaml.j2
+    {% if object.spec.loadBalancerSourceRanges is not defined %}
+    spec:
+      loadBalancerSourceRanges: [10.0.0.0/8]
+    {% endif %}
+
+Proof: the object is as its author wrote it, which every API server takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.subject import Finding, ObjectRendering, Steps, Subject
+from injector.errors import InjectionError
+from injector.pods.context import Object
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each list that is there whether or not the object has its own."""
+    for rendering in subject.objects:
+        if rendering.overlay is None or rendering.asked.is_pod:
+            continue
+        for path in _lists(rendering.overlay.value, ()):
+            if _stays(subject, rendering, path):
+                yield Finding(
+                    f"{'.'.join(map(str, path))} does not merge: an object that has its own gets none of this",
+                    rendering.overlay.place(path, key=True),
+                    "write it only where there is none, or with !replace",
+                )
+
+
+def _lists(value: Any, path: Steps) -> Iterator[Steps]:
+    """The paths of lists that are filled in: those in another list, or behind `!replace`, go with that."""
+    if type(value) is dict:
+        for key, part in value.items():
+            yield from _lists(part, (*path, key))
+    elif type(value) is list:
+        yield path
+
+
+def _stays(subject: Subject, rendering: ObjectRendering, path: Steps) -> bool:
+    """Whether the list is still there for an object that has one of its own."""
+    if rendering.context is None:
+        return False
+    context = msgspec.structs.replace(rendering.context, object=_with(rendering.context.object, path, ["of its own"]))
+    try:
+        value: Any = RenderedSource(subject.template, context).value
+    except InjectionError:
+        return False
+    for step in path:
+        value = value.get(step) if type(value) is dict else None
+    return type(value) is list
+
+
+def _with(obj: Object, path: Steps, value: Any) -> Object:
+    head, *rest = path
+    below = obj.get(str(head))
+    return {**obj, str(head): _with(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}
