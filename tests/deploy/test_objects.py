@@ -25,6 +25,11 @@ CASES: dict[str, dict[str, Any]] = {
         "imagePullSecrets": ["one", {"name": "two"}],
         "templates": {"mine": {"template.yaml": "description: Mine.\n"}},
     },
+    "nulls": {
+        **dict.fromkeys(("commonLabels", "podLabels", "podAnnotations", "imagePullSecrets")),
+        "networkPolicy": {"webhookFrom": None},
+        "templates": {"mine": {"template.yaml": "description: Mine.\n"}},
+    },
     "everything": together(
         *(nested(path, other) for path, (other, _) in OTHERS.items() if not path.startswith("certificates")),
         {"metrics": {"annotations": True}, "permissions": {"create": True}, "networkPolicy": {"enabled": True}},
