@@ -39,6 +39,8 @@ SEVERITY = "warning"
 def check(subject: Subject) -> Iterator[Finding]:
     """At most one finding."""
     selector = subject.template.selector
+    if subject.template.why_not_injected:  # at a path a selector only says which objects are meant
+        return
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield Finding(
             "an empty selector fits every pod: all that are injected get this template unless they name others",

@@ -1,0 +1,128 @@
+"""Linting templates for a path: what is tried, and which rules have a say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from injector.authoring.lint.rendering import make_subject
+from injector.authoring.lint.subject import Subject
+from injector.templates.load import load_template, read_folder
+from tests.authoring.lint.support import found, write
+
+FOR = "description: Services.\nfor: {resources: [services, services/status], operations: [CREATE, UPDATE, DELETE]}\n"
+SIZE = "parameters: {size: {type: integer, minimum: 1, maximum: 9, default: 1, description: How many.}}\n"
+LABELLED = (
+    '{% if operation != "DELETE" %}\nmetadata: {labels: {a: "{{ params.size }}-{{ request.dryRun }}"}}\n{% endif %}\n'
+)
+
+
+def subject(folder: Path) -> Subject:
+    sources = read_folder(folder)
+    return make_subject(str(folder), load_template(folder.name, sources, str(folder)), sources, (), (1, 36))
+
+
+def template(tmp_path: Path, manifest: str, overlay: str, cases: str = "") -> Path:
+    """A template alone in its folder, with cases where there are some."""
+    folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay}, clean=False)
+    if cases:
+        (folder / "tests").mkdir()
+        (folder / "tests/cases.yaml").write_text(cases)
+    return folder
+
+
+def test_a_request_of_each_operation_on_each_resource_is_tried_then_parameters_at_their_edges(tmp_path: Path) -> None:
+    made = subject(template(tmp_path, FOR + SIZE, LABELLED))
+    assert made.renderings == () and made.failures == ()
+    assert [rendering.title for rendering in made.objects] == [
+        "CREATE of services",
+        "UPDATE of services",
+        "DELETE of services",
+        "CREATE of services/status",
+        "UPDATE of services/status",
+        "DELETE of services/status",
+        "CREATE of services, size = 9",
+    ]
+    first, last = made.objects[0], made.objects[-1]
+    assert first.overlay is not None and last.overlay is not None
+    assert first.overlay.value == {"metadata": {"labels": {"a": "1-false"}}}
+    assert last.overlay.value == {"metadata": {"labels": {"a": "9-false"}}}
+    assert [rendering.acts for rendering in made.objects[:3]] == [True, True, False]
+
+
+def test_what_its_cases_ask_is_tried_too(tmp_path: Path) -> None:
+    deny = '{% if object.spec.type | default("") == "NodePort" %}{{ deny("no") }}{% endif %}\n'
+    idle = found(template(tmp_path / "a", FOR, deny))
+    assert [(p.rule, p.place.line) for p in idle] == [("never-acts", 1)]
+    assert idle[0].message == "of 6 requests that were tried none is refused, warned of or completed"
+    case = "cases:\n- name: one\n  object: {apiVersion: v1, kind: Service, spec: {type: NodePort}}\n"
+    assert found(template(tmp_path / "b", FOR, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
+
+
+def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
+    manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, DELETE]}\n"
+    [problem] = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ object.metadata.name }}}}\n"))
+    assert (problem.rule, problem.place.line) == ("renders", 1)
+    assert problem.help == "seen for DELETE of services"
+
+
+def test_what_fails_at_once_is_no_rule_s(tmp_path: Path) -> None:
+    deleted, created = found(template(tmp_path, FOR, "{% if object.spec.replicas + 1 %}{{ deny('a') }}{% endif %}\n"))
+    assert (created.rule, created.place.column) == ("name", 19)
+    assert (deleted.rule, deleted.place.column, deleted.help) == ("renders", 14, "seen for DELETE of services")
+
+
+def test_what_adds_to_a_deletion_is_told(tmp_path: Path) -> None:
+    [problem] = found(template(tmp_path, FOR, "metadata: {labels: {a: b}}\n"))
+    assert problem.rule == "renders" and "adds to an object that is being deleted" in problem.message
+
+
+def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> None:
+    needed = 'parameters: {a: {type: string, pattern: "^[0-9]{9}$", required: true, description: A.}}\n'
+    manifest = "description: A.\nfor: {resources: [services]}\n" + needed
+    problems = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ params.a }}}}\n"))
+    assert [p.message for p in problems if p.rule == "renders"] == [
+        "parameter a is required, and no value that it takes is known; give it `examples`"
+    ]
+
+
+def test_rules_that_are_about_any_template_hold_and_those_about_pods_do_not(tmp_path: Path) -> None:
+    manifest = (
+        "description: A.\nfor: {resources: [services]}\nselector: {}\n"
+        "parameters: {unused: {type: boolean, default: true, description: Nothing.}}\n"
+    )
+    overlay = 'spec: {containers: [{name: a, image: "a:latest"}], ports: !replace [{port: 80}]}\n'
+    rules = {problem.rule for problem in found(template(tmp_path, manifest, overlay))}
+    assert rules == {"parameter-unused", "whole-list"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "rules"),
+    [
+        ("spec: {ports: [{port: 80}]}\n", ["whole-list"]),
+        ("spec: {ports: !replace [{port: 80}]}\n", []),
+        ("{% if object.spec.ports is not defined %}\nspec: {ports: [{port: 80}]}\n{% endif %}\n", []),
+        ("{% if not object.spec.ports | default([]) %}\nspec: {ports: [{port: 80}]}\n{% endif %}\n", []),
+        ("spec: {a: {b: [1]}, c: [2]}\n", ["whole-list", "whole-list"]),
+        ("{% if oldObject.spec.type is defined %}\nspec: {a: b}\n{% endif %}\n", ["never-acts", "old-object"]),
+        ('{% set oldObject = 1 %}\nspec: {a: "{{ oldObject }}"}\n', []),
+    ],
+)
+def test_lists_and_what_was_before(tmp_path: Path, overlay: str, rules: list[str]) -> None:
+    manifest = "description: A.\nfor: {resources: [services]}\n"
+    assert sorted(p.rule for p in found(template(tmp_path, manifest, overlay))) == rules
+
+
+def test_a_policy_that_adds_something_is_none(tmp_path: Path) -> None:
+    manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, UPDATE]}\n" + SIZE
+    deny = '{% if operation == "UPDATE" and params.size < 9 %}{{ deny("no") }}{% endif %}\n'
+    assert [p.rule for p in found(template(tmp_path / "a", manifest, deny))] == ["open-policy"]
+    assert found(template(tmp_path / "b", manifest, f"{deny}metadata: {{labels: {{a: b}}}}\n")) == ()
+
+
+def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
+    manifest = "description: A.\nfor: {resources: [pods, pods/ephemeralcontainers], operations: [CREATE, UPDATE]}\n"
+    made = subject(template(tmp_path, manifest, "metadata: {annotations: {example.com/a: b}}\n"))
+    assert made.renderings and made.failures == ()
+    assert [r.title for r in made.objects][::3] == ["CREATE of pods", "UPDATE of pods/ephemeralcontainers"]
