@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.cluster.api import Object
 
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
-SERVICE_RANGE = f"127.{96 + _WORKER}.0.0/16"
+SERVICE_RANGE = f"127.{96 + WORKER}.0.0/16"
 """Where ClusterIPs come from: loopback addresses, others for each worker that tests at the same time. A webhook that is
 configured as a Service is called at ClusterIP:port, so a server of the test that listens on that port of every address
 is reached, without any routing or endpoints."""

@@ -20,6 +20,7 @@ from urllib.request import urlopen
 
 from tests.cluster.api import ApiError, Object
 from tests.cluster.balancer import Balancer
+from tests.cluster.components import WORKER
 from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.processes import Process, eventually
 from tests.cluster.server import INJECTOR, PROJECT
@@ -40,7 +41,7 @@ class PodProcess:
         self.pod = pod
         [self.container] = injector_containers(pod)
         number = next(_addresses)
-        self.address = f"127.80.{number // 250}.{number % 250 + 1}"
+        self.address = f"127.{32 + WORKER}.{number // 250}.{number % 250 + 1}"
         self.port = int(next(port["containerPort"] for port in self.container["ports"] if port["name"] != "metrics"))
         self.mounts: dict[str, Object] = {
             mount["mountPath"]: volume
