@@ -3,6 +3,10 @@
 Only entries that call the injector's own Service are looked at, and of them only that one field is ever written, by a
 field manager of its own: whoever keeps the rest of the configuration (Helm, a GitOps tool) sees no difference in what
 is theirs. Each write names the configuration's resource version, and none is made that changes nothing.
+
+Entries of the settings' paths come and go. Who took one away by server-side apply has taken away what is theirs, and
+the rest has to be an entry still, or the API server refuses. So the fields that it asks of each are applied with the
+bundle, as they are; and an entry of ours that has no rules any more, which nobody is called for, is let go.
 https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
 
@@ -18,7 +22,9 @@ from cryptography import x509
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.configurations import API_VERSION, KINDS, path_of
+from injector.cluster.installation import PATH_ENTRY
 from injector.cluster.issue import pem_of, read_certificates
+from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
 from injector.pods.context import Object
@@ -29,22 +35,30 @@ FIELD_MANAGER = "sidecar-injector-certificates"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The bundle of one entry: its certificates, and whether the text is these and nothing else."""
+    """The bundle of one entry: its certificates, and whether the text is these and nothing else.
+
+    `held` is what is applied with it, as it is.
+    """
 
     name: str
     authorities: tuple[x509.Certificate, ...]
     clean: bool
+    held: Object
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What matters of a webhook configuration; `writers` are who wrote a `caBundle` in it, besides us."""
+    """What matters of a webhook configuration; `writers` are who wrote a `caBundle` in it, besides us.
+
+    `left` is whether there is an entry that nobody but us holds on to.
+    """
 
     kind: str
     name: str
     version: str
     entries: tuple[Entry, ...]
     writers: tuple[str, ...]
+    left: bool = False
 
     @property
     def path(self) -> str:
@@ -52,9 +66,9 @@ class Configuration:
         return f"{self.kind}/{self.name}"
 
     def differs(self, bundle: Bundle) -> bool:
-        """Whether an entry's bundle has other certificates than these, in whatever order."""
+        """Whether an entry's bundle has other certificates than these, in whatever order, or an entry is to go."""
         wanted = set(bundle)
-        return any(not entry.clean or set(entry.authorities) != wanted for entry in self.entries)
+        return self.left or any(not entry.clean or set(entry.authorities) != wanted for entry in self.entries)
 
 
 class Bundles:
@@ -131,7 +145,10 @@ class Bundles:
         text = base64.b64encode(pem_of(bundle)).decode()
         metadata = {"name": configuration.name, "resourceVersion": configuration.version}
         # All of them, not only those that differ: what an apply leaves out it gives up, and that takes it away.
-        entries = [{"name": entry.name, "clientConfig": {"caBundle": text}} for entry in configuration.entries]
+        entries = [
+            {**entry.held, "name": entry.name, "clientConfig": {**entry.held.get("clientConfig", {}), "caBundle": text}}
+            for entry in configuration.entries
+        ]
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
         await self._client.request(
             "PATCH",
@@ -145,8 +162,11 @@ class Bundles:
     def _keeper(self, kind: str) -> Callable[[Object], Configuration]:
         def keep(obj: Object) -> Configuration:
             metadata = obj["metadata"]
-            entries = tuple(_entry(webhook) for webhook in obj.get("webhooks") or () if _calls(webhook, self._service))
-            return Configuration(kind, metadata["name"], metadata["resourceVersion"], entries, _writers(metadata))
+            webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
+            left = _left(webhooks, metadata)
+            entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
+            version, writers = metadata["resourceVersion"], _writers(metadata)
+            return Configuration(kind, metadata["name"], version, entries, writers, bool(left))
 
         return keep
 
@@ -163,7 +183,35 @@ def _entry(webhook: Object) -> Entry:
     except (binascii.Error, ValueError):
         text = b"?"
     found = read_certificates(text)
-    return Entry(webhook["name"], found, clean=b"".join(text.split()) == b"".join(pem_of(found).split()))
+    clean = b"".join(text.split()) == b"".join(pem_of(found).split())
+    return Entry(webhook["name"], found, clean, _held(webhook))
+
+
+def _held(webhook: Object) -> Object:
+    """What the API server asks of every entry, of one of the settings' paths; {} of others."""
+    if not webhook["name"].startswith(PATH_ENTRY):
+        return {}
+    service = {key: webhook["clientConfig"]["service"][key] for key in ("name", "namespace")}
+    asked: Object = {key: webhook[key] for key in ("sideEffects", "admissionReviewVersions") if key in webhook}
+    return {**asked, "clientConfig": {"service": service}}
+
+
+def _left(webhooks: list[Object], metadata: Object) -> set[str]:
+    """The entries of paths that we alone hold on to: without rules, and not because of a pause."""
+    ours = {
+        name
+        for managed in metadata.get("managedFields") or ()
+        if managed.get("manager") == FIELD_MANAGER
+        for name in (managed.get("fieldsV1") or {}).get("f:webhooks") or {}
+    }
+    return {
+        webhook["name"]
+        for webhook in webhooks
+        if webhook["name"].startswith(PATH_ENTRY)
+        and not webhook.get("rules")
+        and not is_paused(webhook)
+        and f'k:{{"name":"{webhook["name"]}"}}' in ours
+    }
 
 
 def _writers(metadata: Object) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from injector.settings import entry_slug
 
 #: What an entry's failurePolicy may be.
 FailurePolicy = Literal["Ignore", "Fail"]
+#: What the entries of the settings' `paths` begin with, and no other entry.
+PATH_ENTRY = "path-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,5 +40,5 @@ class Installation:
         return f"{entry}.{self.name}.internal"
 
     def path_entry(self, path: str) -> str:
-        """The full name of the entry of one of the settings' `paths`; no other entry begins like it."""
-        return self.entry_name(f"path-{entry_slug(path)}")
+        """The full name of the entry of one of the settings' `paths`."""
+        return self.entry_name(PATH_ENTRY + entry_slug(path))

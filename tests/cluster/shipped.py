@@ -67,10 +67,10 @@ class Shipped:
         else:
             self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
 
-    def change(self, values: Mapping[str, Any], *more: str) -> None:
+    def change(self, values: Mapping[str, Any]) -> None:
         """An upgrade to these values of Helm's; the process knows of them only after `restart`."""
         self._values = values
-        self._helm("upgrade", NAME, CHART, *self._given(), *more)
+        self._helm("upgrade", NAME, CHART, *self._given())
 
     def uninstall(self) -> None:
         """As docs/installing.md says; the process goes on, as pods do for a while."""

@@ -157,17 +157,18 @@ def test_paths_come_and_go_with_upgrades(
     assert now == {**bundles, "path-third.sidecar-injector.internal": bundles[ENTRY]}
 
     # of the other type: the entry goes from one configuration to the other
-    client_side = ("--server-side=false",) if shipped.how == "helm-4" else ()
     more = {"/claims": {"templates": ["no-load-balancers"], "type": "validating"}}
-    shipped.change({**VALUES, "settings": {"paths": more}}, *client_side)
+    shipped.change({**VALUES, "settings": {"paths": more}})
     shipped.restart()
     assert shipped.check() == {}
     assert len(entries(control_plane)) == 6
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
 
-    # none any more
+    # none any more, in the middle of a pause
+    injector(control_plane, "pause")
     shipped.change({"templates": TEMPLATES})
     shipped.restart()
+    injector(control_plane, "resume")
     assert shipped.check() == {}
     assert len(entries(control_plane)) == 5
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
