@@ -24,7 +24,7 @@ def read_whole(config: Config, problems: list[Problem], before: tuple[Path, ...]
         return sidecar
     told = Teller(config, problems)
     if config.folder is None:
-        message = "inherits is for files; that injector does not follow it in a ConfigMap, and neither is it here"
+        message = "inherits is followed in files only, so it is left out; that injector does the same"
         told.warn(("inherits",), message)
         return sidecar
     base = _base(config.folder / sidecar.inherits, told, problems, before)

@@ -70,6 +70,7 @@ class Teller:
         self._config = config
         self._problems = problems
         self.refused = False  #: whether something was an error
+        self.inherits = config.folder is not None  #: whether what it inherits from is read
 
     def tell(
         self,
@@ -251,7 +252,7 @@ def _check_mounts(fields: Object, told: Teller) -> None:
     known = {volume.get("name") for volume in fields.get("volumes", [])}
     for steps, mount in mounts:
         name = mount.get("name")
-        if name not in known and "inherits" not in fields:
+        if name not in known and not (told.inherits and "inherits" in fields):
             known.add(name)
             near = nearest(str(name), known - {name})
             more = f"; did you mean {near}?" if near else ""

@@ -7,6 +7,7 @@ file's own and are told as such.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,14 +132,7 @@ def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> Source:
     except YAMLError as error:
         message, offset = told(error, text)
         place = _placed(file, text, offset or 0, line, indent)
-        raise ImportProblems(Problem(RULE, f"not YAML: {message}", "", place, help=_templating(place))) from None
-
-
-def _templating(place: Place) -> str:
-    """What to do where a chart's own language was left in."""
-    if "{{" not in place.text:
-        return ""
-    return "this looks like a chart's template; render it first (helm template) and import what comes out"
+        raise ImportProblems(Problem(RULE, f"not YAML: {message}", "", place)) from None
 
 
 def _placed(file: str, text: str, offset: int, line: int, indent: int) -> Place:
@@ -150,7 +144,7 @@ def _placed(file: str, text: str, offset: int, line: int, indent: int) -> Place:
 
 def _split(error: DocumentError, name: str) -> tuple[str, str, Place]:
     """Message, path and place of an error of the stream, which has them in its text."""
-    where, _, message = str(error).partition(": ")
+    where, _, message = re.sub(r" \(document [0-9]+\)\Z", "", str(error)).partition(": ")
     numbers = [int(part) for part in where.removeprefix(name).split(":") if part.isdigit()]
     line, column = (*numbers, 0, 0)[:2]
     lines = error.excerpt.split("\n")[0].partition(" | ")[2] if line else ""

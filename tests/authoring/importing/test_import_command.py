@@ -1,0 +1,400 @@
+"""`injector import`: what it makes, what it tells, and what it never does."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from injector.authoring.importing.imports import import_configs
+from injector.authoring.problems import as_text
+from injector.settings import parse_settings
+from tests.authoring.commands import injector
+
+PLAIN = """\
+containers:
+- name: sidecar-nginx
+  image: nginx:1.12.2
+  imagePullPolicy: IfNotPresent
+  ports:
+  - containerPort: 80
+  volumeMounts:
+  - name: nginx-conf
+    mountPath: /etc/nginx
+volumes:
+- name: nginx-conf
+  configMap:
+    name: nginx-configmap
+"""
+NAMED = """\
+name: Test_1:1.2
+env:
+- {name: DATACENTER, value: dc01}
+volumeMounts:
+- {name: some-config, mountPath: /etc/some-config}
+volumes:
+- {name: some-config, configMap: {name: some-configmap}}
+containers:
+- name: agent
+  image: agent:1
+  env: [{name: DATACENTER, value: own}]
+- {name: other, image: "other:1", volumeMounts: [{name: some-config, mountPath: /else}]}
+initContainers:
+- {name: first, image: "first:1"}
+hostAliases:
+- {ip: 1.2.3.4, hostnames: [a.example, b.example]}
+serviceAccountName: builder
+hostNetwork: true
+hostPID: true
+"""
+
+
+def indented(text: str, by: int) -> str:
+    return "".join(f"{' ' * by}{line}" for line in text.splitlines(keepends=True))
+
+
+def config_map(name: str, **data: str) -> str:
+    keys = "".join(f"  {key.replace('_', '.')}: |\n{indented(text, 4)}" for key, text in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n{keys}"
+
+
+def imported(folder: Path, text: str, *args: object) -> str:
+    """What is told of a config that is imported into a folder; its cases pass."""
+    done = injector("import", "-", "--output", folder, *args, stdin=text)
+    assert done.code == 0, done.err
+    for made in folder.iterdir():
+        tested = injector("test", made)
+        assert tested.code == 0, tested.out + tested.err
+    return done.out + done.err
+
+
+def pod_of(folder: Path, name: str, manifest: str, *args: object) -> dict[str, object]:
+    """A Deployment's pod with an imported template."""
+    settings = folder / "settings.yaml"
+    settings.write_text("nativeSidecars: never\n")
+    where = ("--templates-dir", folder, "--templates", name, "--settings", settings)
+    done = injector("inject", *where, *args, "-", stdin=manifest)
+    assert done.code == 0, done.err
+    return yaml.safe_load(done.out)["spec"]["template"]["spec"]
+
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      initContainers: [{name: migrate, image: "web:1"}]
+      containers: [{name: nginx, image: "nginx:1.25"}]
+"""
+
+
+def test_a_file_becomes_a_template_that_lints_without_an_error(tmp_path: Path) -> None:
+    (tmp_path / "sidecarconfig.yaml").write_text(PLAIN)
+    done = injector("import", "sidecarconfig.yaml", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Made sidecarconfig: README.md, overlay.yaml.j2, template.yaml, tests/imported.yaml.\n")
+    assert injector("test", tmp_path / "sidecarconfig").code == 0
+    linted = json.loads(injector("lint", tmp_path / "sidecarconfig", "--output", "json").out)
+    assert [problem for problem in linted["problems"] if problem["severity"] == "error"] == []
+    spec = pod_of(tmp_path, "sidecarconfig", DEPLOYMENT)
+    app, sidecar = spec["containers"]
+    assert app == {"name": "nginx", "image": "nginx:1.25"}
+    assert sidecar == yaml.safe_load(PLAIN)["containers"][0]
+    assert spec["volumes"] == yaml.safe_load(PLAIN)["volumes"]
+
+
+def test_the_second_form_reaches_every_container(tmp_path: Path) -> None:
+    told = imported(tmp_path, NAMED)
+    assert "Made" in told
+    assert "templatesKey: injector.tumblr.com/request" in told
+    spec = pod_of(tmp_path, "test-1-1-2", DEPLOYMENT)
+    every = {"env": [{"name": "DATACENTER", "value": "dc01"}]}
+    mount = {"name": "some-config", "mountPath": "/etc/some-config"}
+    assert spec["containers"] == [
+        {"name": "nginx", "image": "nginx:1.25", **every, "volumeMounts": [mount]},
+        {"name": "agent", "image": "agent:1", "env": [{"name": "DATACENTER", "value": "own"}], "volumeMounts": [mount]},
+        {
+            "name": "other",
+            "image": "other:1",
+            "volumeMounts": [{"name": "some-config", "mountPath": "/else"}],
+            **every,
+        },
+    ]
+    assert spec["initContainers"] == [
+        {"name": "migrate", "image": "web:1", **every, "volumeMounts": [mount]},
+        {"name": "first", "image": "first:1", **every, "volumeMounts": [mount]},
+    ]
+    assert spec["hostAliases"] == [{"ip": "1.2.3.4", "hostnames": ["a.example", "b.example"]}]
+    assert (spec["serviceAccountName"], spec["hostNetwork"], spec["hostPID"]) == ("builder", True, True)
+
+
+@pytest.mark.parametrize(("given", "kept"), [("default", "builder"), ('""', "builder"), ("its-own", "its-own")])
+def test_a_service_account_is_set_where_the_pod_has_none_of_its_own(tmp_path: Path, given: str, kept: str) -> None:
+    imported(tmp_path, NAMED)
+    manifest = DEPLOYMENT.replace("      initC", f"      serviceAccountName: {given}\n      initC")
+    assert pod_of(tmp_path, "test-1-1-2", manifest)["serviceAccountName"] == kept
+
+
+@pytest.mark.parametrize("form", ["stream", "list", "json"])
+def test_config_maps_in_a_stream_or_a_list(tmp_path: Path, form: str) -> None:
+    maps = [
+        config_map("injector", sidecarconfig_yaml=PLAIN, anything=NAMED),
+        config_map("nginx-configmap", nginx_conf="worker_processes 1;\n# {{ x }} {% y %}\n"),
+    ]
+    text = "---\n".join(maps)
+    if form != "stream":
+        objects = {"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(m) for m in maps]}
+        text = json.dumps(objects, indent="\t") if form == "json" else yaml.safe_dump(objects)
+    told = imported(tmp_path, text)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["sidecarconfig", "test-1-1-2"]
+    assert "nginx.conf.j2" in told
+    overlay = (tmp_path / "sidecarconfig" / "overlay.yaml.j2").read_text()
+    assert 'name: "{{ files.configmap }}"' in overlay
+
+
+def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
+    for number, (text, settings) in enumerate(
+        [(PLAIN, {"podDefault": "skip", "templates": ["it"]}), (NAMED, {"podDefault": "named", "templates": []})]
+    ):
+        done = injector("import", "-", "--name", "it", "--output", tmp_path / str(number), stdin=text)
+        block = done.out.split("\n\n")[2]
+        read = yaml.safe_load(block)
+        parse_settings(read)
+        assert {**read, **settings} == read
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "standard input: error: there is nothing in it [import]"),
+        ("---\n# only a comment\n", "standard input: error: there is nothing in it [import]"),
+        ("just words", "standard input:1:1: error: a sidecar config is a mapping with `containers:`"),
+        ("containers: 5", "standard input:1:13: error: containers is 5; it has to be a list [import]"),
+        ("containers: {}", "standard input:1:13: error: containers is {}; it has to be a list [import]"),
+        ("containers: [x]", "standard input:1:14: error: an item of containers is \"x\"; it has to be a mapping"),
+        ("containers: [{image: x}]", "standard input:1:14: error: an item of containers needs name [import]"),
+        ("containers:\n- name: a\n  image: 5\n", "standard input:3:10: error: image is 5; it has to be a string"),
+        (
+            "containers:\n- name: a\n  image: a:1\n  env:\n  - name: X\n    value: 8080\n",
+            "standard input:6:12: error: value is 8080; it has to be a string",
+        ),
+        ("env: [{name: X, value: true}]", "standard input:1:24: error: value is true; it has to be a string"),
+        ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
+        ("containers: &a\n- *a\n", "standard input:1:"),
+        ("containers: !mine []", "standard input:1:13: error: not YAML: unknown tag !mine"),
+        ("volumes: []\nvolumes: []\n", "standard input:2:1: error: not YAML: the key volumes is there twice"),
+        (
+            "containers:\n- name: a\n  image: {{ .Values.image }}\n",
+            "standard input:3:10: error: not YAML: this is the template of a Helm chart, not a manifest",
+        ),
+        ("containers:\n{{- range .Values.x }}\n- name: a\n{{- end }}\n", "standard input:2:1: error: not YAML: this"),
+        (
+            "containers:\n- {name: a, image: a}\n- {name: a, image: b}\n",
+            "standard input:3:3: error: containers: a is there twice; keep one of the two [import]",
+        ),
+        (
+            "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
+            "standard input:2:10: error: there is an init container a already; rename one of the two [import]",
+        ),
+        ('containers: [{name: "*", image: a}]', 'standard input:1:21: error: "*" is no name here: up to 63 of a-z'),
+        ("containers: [{name: '../x', image: a}]", 'error: "../x" is no name here'),
+        ('containers: [{name: a, image: "\\ufdd00\\ufdd1"}]', "standard input:1:31: error: the character U+FDD0 is no"),
+        (
+            "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
+            "standard input:4:32: error: ports: 80,TCP is there twice; keep one of the two [import]",
+        ),
+        ("serviceAccountName: [a]", "error: serviceAccountName is [\"a\"]; it has to be a string"),
+        ("hostNetwork: 'true'", 'error: hostNetwork is "true"; it has to be true or false'),
+        ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
+        ("name: '???'\nhostPID: true", "standard input:1:7: error: no template can be called after this config"),
+        ("name: x\n", "standard input:1:1: warning: nothing in this config is for pods; no template is made of it"),
+        ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n", '"Deployment" web is no sidecar config'),
+        ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a has to be a text"),
+        ("[" * 400 + "]" * 400, "error: not YAML: values nested deeper than 200 [import]"),
+        (
+            "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
+            "containers:\n- {name: a, image: a, volumeMounts: [{name: w, mountPath: /x}]}\n",
+            "standard input:2:16: error: container a has another volume at /x; choose another path",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_carried_over_is_told_at_its_place(text: str, told: str) -> None:
+    result = import_configs([("standard input", text.encode())])
+    assert not result.templates
+    assert told in as_text(result.problems, lambda word, _: word)
+
+
+def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
+    done = injector("import", "-", "--output", tmp_path / "made", stdin=f"{NAMED}---\ncontainers: 5\n")
+    assert (done.code, done.out) == (1, "")
+    assert "error: containers is 5; it has to be a list [import]\n" in done.err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("vloumes: []", "11:1: warning: there is no field vloumes in a sidecar config, so it is left out"),
+        ("environment: []", "11:1: warning: there is no field environment in a sidecar config, so it is left out"),
+        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy of every pod; not all injectors"),
+        ("prependContainers: true", "11:1: warning: prependContainers is left out: "),
+        ("inherits: base.yaml", "11:1: warning: inherits is followed in files only, so it is left out"),
+        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is there twice; the last"),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told: str) -> None:
+    config = "containers:\n- name: a\n  image: a:1\n  imagePulPolicy: Always\n  volumeMounts:\n"
+    config += "  - {name: v, mountPath: /v}\n"
+    said = imported(tmp_path, f"{config}# five\n# more\n# lines\n# here\n{line}\n", "--name", "it")
+    assert f"standard input:{told}" in said
+    assert "standard input:4:3: warning: there is no field imagePulPolicy here; did you mean imagePullPolicy?" in said
+    assert 'standard input:6:6: warning: no volume "v" in the config, so pods have to bring it' in said
+    overlay = (tmp_path / "it" / "overlay.yaml.j2").read_text()
+    assert not {"vloumes", "environment", "prependContainers", "imagePulPolicy"} & set(
+        overlay.replace(":", " ").split()
+    )
+
+
+def test_places_in_a_config_map_are_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "maps.yaml").write_text("# first\n" + config_map("injector", one=PLAIN.replace("IfNotPresent", "5")))
+    done = injector("import", "maps.yaml", cwd=tmp_path)
+    assert done.code == 1
+    assert done.err.startswith("maps.yaml:10:24: error: imagePullPolicy is 5; it has to be a string [import]\n")
+    assert "   10 |       imagePullPolicy: 5\n      |                        ^" in done.err
+
+
+def test_a_key_that_is_no_yaml_is_told_when_it_looks_like_a_config(tmp_path: Path) -> None:
+    text = config_map("injector", one="containers:\n- {name: a, image: {{ .x }}\n", two=PLAIN, notes="a: b: c\n")
+    done = injector("import", "-", "--output", tmp_path / "made", stdin=text)
+    assert (done.code, (tmp_path / "made").exists()) == (1, False)
+    assert "standard input:7:" in done.err
+    assert "the key notes is no sidecar config; it is left aside" in done.err
+
+
+def test_names_are_told_apart(tmp_path: Path) -> None:
+    maps = [config_map(name, sidecarconfig_yaml=PLAIN) for name in ("web", "batch")]
+    imported(tmp_path, "---\n".join([*maps, config_map("third", other=PLAIN)]))
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["batch-sidecarconfig", "other", "web-sidecarconfig"]
+
+
+def test_two_configs_of_one_name_are_refused(tmp_path: Path) -> None:
+    done = injector(
+        "import", "-", "--output", tmp_path / "made", stdin="name: a_b\nhostPID: true\n---\nname: a-b\nhostPID: true\n"
+    )
+    assert done.code == 1
+    assert "standard input:4:7: error: the config at standard input:1:1 would be template a-b as well" in done.err
+    both = injector("import", "-", "--name", "x", stdin="hostPID: true\n---\nhostPID: true\n")
+    assert both.code == 1
+    assert "--name: error: there are 2 configs, and one name for them" in both.err
+
+
+def test_nothing_is_written_over_unless_it_is_told_so(tmp_path: Path) -> None:
+    made = tmp_path / "it"
+    made.mkdir()
+    (made / "mine.txt").write_text("mine")
+    for more in ((), ("--overwrite",)):
+        done = injector("import", "-", "--name", "it", "--output", tmp_path, *more, stdin=PLAIN)
+        assert done.code == 1
+        assert f"{made} is there already" in done.err
+        assert [file.name for file in made.iterdir()] == ["mine.txt"]
+    (made / "mine.txt").unlink()
+    imported(tmp_path, PLAIN, "--name", "it")
+    outside = tmp_path / "outside.txt"
+    outside.write_text("untouched")
+    (made / "README.md").unlink()
+    (made / "README.md").symlink_to(outside)
+    (made / "mine.txt").write_text("mine")
+    assert injector("import", "-", "--name", "it", "--output", tmp_path, stdin=PLAIN).code == 1
+    imported_again = injector("import", "-", "--name", "it", "--output", tmp_path, "--overwrite", stdin=PLAIN)
+    assert imported_again.code == 0
+    assert (outside.read_text(), (made / "mine.txt").read_text()) == ("untouched", "mine")
+
+
+def test_one_that_is_taken_keeps_the_others_out_too(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x").write_text("x")
+    text = "name: a\nhostPID: true\n---\nname: b\nhostPID: true\n"
+    assert injector("import", "-", "--output", tmp_path, stdin=text).code == 1
+    assert [f.name for f in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_config_that_inherits(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(NAMED)
+    (tmp_path / "child.yaml").write_text(
+        "name: child\ninherits: base.yaml\nenv: [{name: DATACENTER, value: dc09}, {name: MORE, value: x}]\n"
+        "containers: [{name: agent, image: 'agent:2'}]\nhostAliases: [{ip: 1.2.3.4, hostnames: [c.example]}]\n"
+    )
+    done = injector("import", "child.yaml", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert injector("test", tmp_path / "child").code == 0
+    spec = pod_of(tmp_path, "child", DEPLOYMENT)
+    env = [{"name": "DATACENTER", "value": "dc09"}, {"name": "MORE", "value": "x"}]
+    names = [(c["name"], c["image"], c["env"]) for c in spec["containers"]]
+    assert names == [("nginx", "nginx:1.25", env), ("agent", "agent:2", env), ("other", "other:1", env)]
+    assert spec["hostAliases"] == [{"ip": "1.2.3.4", "hostnames": ["a.example", "b.example", "c.example"]}]
+    assert spec["serviceAccountName"] == "builder"
+
+
+@pytest.mark.parametrize(
+    ("inherits", "told"),
+    [
+        ("child.yaml", "inherits from itself"),
+        ("gone.yaml", "cannot be read: No such file or directory"),
+        ('"a\\0b"', "cannot be read: embedded null byte"),
+        (".", "cannot be read: Is a directory"),
+        ("two.yaml", "has 2 sidecar configs; it takes one"),
+    ],
+)
+def test_what_cannot_be_inherited(tmp_path: Path, inherits: str, told: str) -> None:
+    (tmp_path / "two.yaml").write_text("hostPID: true\n---\nhostPID: true\n")
+    (tmp_path / "child.yaml").write_text(f"name: child\ninherits: {inherits}\n")
+    done = injector("import", "child.yaml", cwd=tmp_path)
+    assert done.code == 1
+    assert "child.yaml:2:11: error: " in done.err
+    assert told in done.err
+
+
+def test_hostile_names_stay_in_their_folder(tmp_path: Path) -> None:
+    parent = tmp_path / "out"
+    for name in ("../../up", "/etc/passwd", "a/b", "con\\u0000x", "{{ x }}", "\\u202eabc", "x" * 300):
+        done = injector("import", "-", "--output", parent, "--overwrite", stdin=f'name: "{name}"\nhostPID: true\n')
+        assert done.code == 0, done.err
+    assert sorted(f.name for f in parent.iterdir()) == ["a-b", "abc", "con-x", "etc-passwd", "up", "x", "x" * 63]
+    assert [f.name for f in tmp_path.iterdir()] == ["out"]
+
+
+def test_large_input(tmp_path: Path) -> None:
+    many = "containers:\n" + "".join(f"- {{name: c{n}, image: 'a:1', args: [{'x' * 200}]}}\n" for n in range(300))
+    imported(tmp_path, many, "--name", "many")
+    started = time.monotonic()
+    done = injector("import", "-", stdin="containers:\n" + "- {name: a, image: a}\n" * 250_000)
+    assert (done.code, done.out) == (1, "")
+    assert "standard input: error: larger than 4 MiB, as no sidecar config is [import]" in done.err
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(b)}: &{chr(b)} [{','.join(['*' + chr(b - 1)] * 10)}]\n" for b in range(ord("b"), ord("k"))
+    )
+    done = injector("import", "-", stdin=bomb)
+    assert (done.code, "too many values" in done.err) == (1, True)
+    assert time.monotonic() - started < 100
+
+
+@pytest.mark.parametrize("args", [(), ("-", "--name", "No Name"), ("-", "-")])
+def test_wrong_usage(args: tuple[str, ...]) -> None:
+    assert injector("import", *args, stdin=PLAIN).code in (1, 2)
+    assert injector("import", *args, stdin=PLAIN).out == ""
+
+
+def test_input_that_is_not_there(tmp_path: Path) -> None:
+    done = injector("import", tmp_path / "gone.yaml")
+    assert (done.code, done.out) == (1, "")
+    assert "No such file or directory" in done.err
+    (tmp_path / "latin.yaml").write_bytes("name: caf\xe9\n".encode("latin-1"))
+    done = injector("import", "latin.yaml", cwd=tmp_path)
+    assert "latin.yaml:1: error: the byte 0xe9 is not UTF-8; save the file as UTF-8 [import]" in done.err
