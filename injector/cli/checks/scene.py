@@ -49,6 +49,12 @@ class Scene:
         return {entry["name"]: entry for c in self.configurations for entry in c.get("webhooks") or ()}
 
     @cached_property
+    def of_somebody_else(self) -> bool:
+        """Whether people wrote the webhook configurations themselves: no entry has a name as the injector's have."""
+        names = [(e["name"], c["metadata"]["name"]) for c in self.configurations for e in c.get("webhooks") or ()]
+        return bool(names) and not any(n.endswith(Installation(name=own).entry_name("")) for n, own in names)
+
+    @cached_property
     def settings(self) -> Settings:
         """The settings of the injector there; raises SettingsError for wrong ones."""
         return live_settings(self.live, self.namespace)

@@ -44,8 +44,8 @@ class Walkthrough(Typist):
     @property
     def environment(self) -> dict[str, str]:
         """What the shell knows."""
-        kubeconfig = {"KUBECONFIG": str(self.control_plane.kubeconfig)}
-        return {**super().environment, **kubeconfig, "PATH": f"{self._bin}:{super().environment['PATH']}"}
+        more = {"KUBECONFIG": str(self.control_plane.kubeconfig), "PYTHONPATH": str(PROJECT)}
+        return {**super().environment, **more, "PATH": f"{self._bin}:{super().environment['PATH']}"}
 
     def do(self, block: Block) -> None:
         """What one block asks for. A file of the page is in its folder already, and the same."""
