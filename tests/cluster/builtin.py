@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from injector.cluster.bundles import FIELD_MANAGER
+from injector.cluster.configurations import KINDS, RESOURCES
 from injector.cluster.held import Held, read_held
 from injector.cluster.secret_store import data_of
 from tests.cluster.api import ApiError, Object
@@ -21,9 +22,6 @@ from tests.cluster.objects import ANY_PODS_CREATION, service, webhook_configurat
 from tests.cluster.processes import eventually, free_port
 from tests.cluster.server import InjectorServer
 
-KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-#: The same as RBAC rules name them.
-CONFIGURATIONS = tuple(f"{kind.lower()}s" for kind in KINDS)
 SECRET = "sidecar-injector-certificates"
 _numbers = itertools.count(1)
 
@@ -46,7 +44,7 @@ def everything_but(installation: str, *resources: str) -> list[Object]:
                 "resourceNames": [installation],
                 "verbs": ["get", "list", "watch", "patch"],
             }
-            for configurations in CONFIGURATIONS
+            for configurations in RESOURCES
         ),
     ]
     return [rule for rule in rules if not set(rule["resources"]) & set(resources)]
@@ -253,26 +251,14 @@ class BuiltinInstallation:
 
 def _leads(server: InjectorServer) -> bool:
     try:
-        return number(server, "injector_leader") == 1
-    except OSError:
+        return server.metric("injector_leader") == 1
+    except (OSError, LookupError):
         return False
-
-
-def number(server: InjectorServer, series: str) -> float:
-    """The value of one of a server's metrics, with its labels as they are exposed; 0 where there is none."""
-    values = (line.rpartition(" ") for line in server.metrics().splitlines())
-    return next((float(value) for name, _, value in values if name == series), 0.0)
 
 
 def repairs(server: InjectorServer) -> float:
     """How often a server has put right what somebody had overwritten."""
-    return number(server, 'injector_bundle_writes_total{why="repaired"}')
-
-
-def wait_until_ready(server: InjectorServer, timeout: float = 60) -> None:
-    """Wait for a server that was started without waiting."""
-    assert server.process
-    server.process.wait_until_ready(lambda: server.status("/readyz") == 200, timeout)
+    return server.metric("injector_bundle_writes_total", why="repaired")
 
 
 def wait_in_order(installation: BuiltinInstallation, timeout: float = 40) -> Held:

@@ -22,6 +22,7 @@ from urllib.request import urlopen
 from tests.cluster import components
 from tests.cluster.api import Api
 from tests.cluster.certificates import Authority, new_key_pair
+from tests.cluster.exposition import values_of
 from tests.cluster.processes import Process, eventually, free_port
 
 NODE = "node-0"
@@ -190,12 +191,7 @@ class ControlPlane:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of the API server's own metric of that name, over the series with these labels."""
-        total = 0.0
-        for line in self.api.text("/metrics").splitlines():
-            series, _, value = line.rpartition(" ")
-            if series.partition("{")[0] == name and all(f'{key}="{labels[key]}"' in series for key in labels):
-                total += float(value)
-        return total
+        return sum(values_of(self.api.text("/metrics"), name, labels))
 
     def webhook_calls(self, webhook: str) -> int:
         """How often the API server has called the webhook of that name."""

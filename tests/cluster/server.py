@@ -14,6 +14,7 @@ from urllib.request import urlopen
 from tests.cluster.api import Object
 from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import ControlPlane
+from tests.cluster.exposition import values_of
 from tests.cluster.objects import service
 from tests.cluster.processes import Process, free_port
 
@@ -78,8 +79,14 @@ class InjectorServer:
         """Start it and, unless `wait` is false, wait until it says that it is ready."""
         self.process = Process(self.command, self.folder / "server.log", self.env, PROJECT)
         if wait:
-            self.process.wait_until_ready(lambda: self.status("/readyz") == 200, timeout)
+            self.wait_until_ready(timeout)
         return self.process
+
+    def wait_until_ready(self, timeout: float = 60) -> None:
+        """Wait for one that was started without waiting."""
+        if self.process is None:
+            raise RuntimeError("the server was not started")
+        self.process.wait_until_ready(lambda: self.status("/readyz") == 200, timeout)
 
     def stop(self, timeout: float = 30) -> int:
         """Stop it as Kubernetes does, with SIGTERM, and return its exit code."""
@@ -106,6 +113,13 @@ class InjectorServer:
         with urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as response:
             text: str = response.read().decode()
             return text
+
+    def metric(self, name: str, /, **labels: str) -> float:
+        """The sum of one of its metrics, over the series with these labels; LookupError where there is none."""
+        found = values_of(self.metrics(), name, labels)
+        if not found:
+            raise LookupError(f"there is no {name} with {labels or 'any labels'}")
+        return sum(found)
 
     # ------------------------------------------------------------ for a webhook configuration
 

@@ -9,12 +9,13 @@ import pytest
 
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.client import Client
+from injector.cluster.configurations import KINDS
 from injector.cluster.issue import Pair
 from injector.cluster.reflector import Timing
 from injector.settings import Certificates
 from injector.telemetry import Metrics
 from tests.cluster.away import Relay, until
-from tests.cluster.builtin import KINDS, BuiltinInstallation, wait_in_order
+from tests.cluster.builtin import BuiltinInstallation, wait_in_order
 from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import ControlPlane
 

@@ -9,19 +9,17 @@ from urllib.request import urlopen
 
 import pytest
 
+from injector.cluster.configurations import KINDS
 from tests.cluster.api import ApiError
 from tests.cluster.away import user_with
 from tests.cluster.builtin import (
-    KINDS,
     SECRET,
     Install,
     everything_but,
-    number,
     our_fields,
     repairs,
     settles,
     wait_in_order,
-    wait_until_ready,
 )
 from tests.cluster.builtin_watch import Prober, new_pods
 from tests.cluster.controlplane import ControlPlane
@@ -35,7 +33,7 @@ def test_from_nothing_to_injecting(install: Install) -> None:
     installation.configure()
     one, two = installation.server(wait=False), installation.server(wait=False)
     for server in (one, two):
-        wait_until_ready(server)
+        server.wait_until_ready()
     installation.put_behind(one, two)
     held = wait_in_order(installation)
     assert held.serving
@@ -54,11 +52,11 @@ def test_from_nothing_to_injecting(install: Install) -> None:
         others = [e for e in configuration["webhooks"] if e["name"].startswith("other.")]
         assert all("caBundle" not in entry["clientConfig"] for entry in others)
     [leader] = eventually("one leads", lambda: len(found := installation.leaders()) == 1 and found)
-    assert number(leader, 'injector_bundle_writes_total{why="changed"}') == 2
+    assert leader.metric("injector_bundle_writes_total", why="changed") == 2
     assert held.authority
     for server in (one, two):
         for pair, metric in ((held.serving, "certificate"), (held.authority, "authority")):
-            shown = number(server, f"injector_{metric}_not_after_timestamp_seconds")
+            shown = server.metric(f"injector_{metric}_not_after_timestamp_seconds")
             assert shown == pair.certificate.not_valid_after_utc.timestamp()
         assert "Traceback" not in server.log
 
@@ -141,7 +139,7 @@ def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(insta
     first.process.popen.terminate()
     eventually("the other leads", lambda: second in installation.leaders(), 6)
     assert first.process.popen.poll() is None, "it still drains"
-    assert number(first, "injector_leader") == 0
+    assert first.metric("injector_leader") == 0
     assert first.process.popen.wait(30) == 0
 
 
@@ -149,7 +147,7 @@ def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:
     installation = install()
     installation.configure()
     server = installation.server(wait=False)
-    wait_until_ready(server)
+    server.wait_until_ready()
     server.stop()
     configurations = "mutatingwebhookconfigurations"
     server.env["KUBECONFIG"] = user_with(installation.control_plane, *everything_but(installation.name, configurations))

@@ -17,16 +17,13 @@ from pathlib import Path
 import pytest
 from cryptography.x509 import Certificate
 
+from injector.cluster.configurations import KINDS, RESOURCES
 from injector.cluster.held import Held
 from injector.cluster.issue import new_authority, pem_of, read_certificates, service_names, sign
 from tests.cluster.builtin import (
-    CONFIGURATIONS,
-    KINDS,
     SECRET,
     BuiltinInstallation,
-    number,
     wait_in_order,
-    wait_until_ready,
 )
 from tests.cluster.builtin_watch import Prober, new_pods
 from tests.cluster.controlplane import ControlPlane
@@ -44,7 +41,7 @@ def installed(control_plane: ControlPlane, folder: Path, **certificates: float) 
     servers = [made.server(leads=False, wait=False), made.server(leads=False, wait=False)]
     leader = made.server(behind=False)
     for server in servers:
-        wait_until_ready(server)
+        server.wait_until_ready()
     made.put_behind(*servers)
     wait_in_order(made)
     leader.stop()
@@ -155,7 +152,7 @@ def end_leaders(installation: BuiltinInstallation) -> None:
 
 def end_of(server: InjectorServer) -> float:
     """When the certificate ends that it serves, in UNIX time."""
-    return number(server, "injector_certificate_not_after_timestamp_seconds")
+    return server.metric("injector_certificate_not_after_timestamp_seconds")
 
 
 def done(installation: BuiltinInstallation) -> bool:
@@ -195,19 +192,19 @@ class Middle:
 
 
 MIDDLES = {
-    "authority made": Middle("before", Picture("worn", "new", "", ("worn", "worn")), CONFIGURATIONS),
-    "in one bundle": Middle("before", Picture("worn", "new", "", ("new worn", "worn")), CONFIGURATIONS[1:]),
+    "authority made": Middle("before", Picture("worn", "new", "", ("worn", "worn")), RESOURCES),
+    "in one bundle": Middle("before", Picture("worn", "new", "", ("new worn", "worn")), RESOURCES[1:]),
     "in both bundles": Middle("before", Picture("worn", "new", "", ("new worn", "new worn")), settle=600),
     "authority used": Middle("before", Picture("new", "", "worn", ("new worn", "new worn"))),
     "old one dropped": Middle(
-        "old one ended", Picture("upcoming", "", "", ("ended upcoming", "ended upcoming")), CONFIGURATIONS
+        "old one ended", Picture("upcoming", "", "", ("ended upcoming", "ended upcoming")), RESOURCES
     ),
     "old one out of one bundle": Middle(
-        "old one ended", Picture("upcoming", "", "", ("upcoming", "ended upcoming")), CONFIGURATIONS[1:]
+        "old one ended", Picture("upcoming", "", "", ("upcoming", "ended upcoming")), RESOURCES[1:]
     ),
-    "Secret lost, authority made": Middle("Secret lost", Picture("", "new", "worn", ("worn", "worn")), CONFIGURATIONS),
+    "Secret lost, authority made": Middle("Secret lost", Picture("", "new", "worn", ("worn", "worn")), RESOURCES),
     "Secret lost, in one bundle": Middle(
-        "Secret lost", Picture("", "new", "worn", ("new worn", "worn")), CONFIGURATIONS[1:]
+        "Secret lost", Picture("", "new", "worn", ("new worn", "worn")), RESOURCES[1:]
     ),
 }
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from injector.cluster.configurations import KINDS
 from injector.cluster.held import Held
 from injector.cluster.issue import pem_of
 from tests.cluster.builtin import (
-    KINDS,
     SECRET,
     BuiltinInstallation,
     Install,

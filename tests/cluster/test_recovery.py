@@ -148,11 +148,6 @@ def reason(server: InjectorServer, namespace: str) -> str:
     return found
 
 
-def metric(server: InjectorServer, name: str) -> float:
-    [line] = [line for line in server.metrics().splitlines() if line.startswith(f"{name} ")]
-    return float(line.split()[1])
-
-
 def readiness(server: InjectorServer) -> str:
     with urlopen(f"http://127.0.0.1:{server.metrics_port}/readyz", timeout=5) as response:
         text: str = response.read().decode()
@@ -179,7 +174,7 @@ def test_the_api_server_is_away_for_a_minute(alone: ApiServerAlone, server: tupl
     injector, relayed = server
     shop = new_namespace(alone, injection="enabled")
     eventually("the namespace is known", lambda: reason(injector, shop) == "injected")
-    assert metric(injector, "injector_api_server_away_seconds") == 0
+    assert injector.metric("injector_api_server_away_seconds") == 0
     before = relayed.connections
     alone.kill_api_server()
     gone = time.monotonic()
@@ -189,7 +184,7 @@ def test_the_api_server_is_away_for_a_minute(alone: ApiServerAlone, server: tupl
         asked += 1
         time.sleep(0.5)
     assert asked > 50
-    away = metric(injector, "injector_api_server_away_seconds")
+    away = injector.metric("injector_api_server_away_seconds")
     assert AWAY_SECONDS - 15 < away < AWAY_SECONDS + 15
     assert readiness(injector).startswith("ok\n")
     assert "injection goes on from the last state" in readiness(injector)
@@ -198,7 +193,7 @@ def test_the_api_server_is_away_for_a_minute(alone: ApiServerAlone, server: tupl
     tried = relayed.connections - before
     assert 4 <= tried <= 60
     alone.start_api_server_again()
-    eventually("it has found its way back", lambda: metric(injector, "injector_api_server_away_seconds") == 0, 60, 0.2)
+    eventually("it has found its way back", lambda: injector.metric("injector_api_server_away_seconds") == 0, 60, 0.2)
     assert "note" not in readiness(injector)
     follows(alone, injector, shop)
     assert len(lines(injector, "cluster-away")) <= 8, "each of the four watches says it once for each kind of failure"
@@ -227,7 +222,7 @@ def test_history_is_gone_when_the_watch_comes_back(
     shop, gone = (new_namespace(alone, injection="enabled") for _ in range(2))
     eventually("both are known", lambda: reason(injector, shop) == reason(injector, gone) == "injected")
     relayed.cut()
-    eventually("it is away", lambda: metric(injector, "injector_api_server_away_seconds") > 0)
+    eventually("it is away", lambda: injector.metric("injector_api_server_away_seconds") > 0)
     label(alone, gone, "disabled")
     for number in range(300):  # more than an API server that was just started remembers of its own
         label(alone, shop, f"n{number}")
