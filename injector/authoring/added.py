@@ -52,13 +52,15 @@ class Brought:
 def brought_by(template: Template) -> Brought | None:
     """What the template adds to the sample pod with one port; None where no value is known for a required parameter.
 
+    Of a template for a path it is what is added to another sample.
+
     Raises TemplateError where it cannot be rendered.
     """
     contexts = list(sample_contexts(template))
     if not contexts:
         return None
     try:
-        overlay = plain(render_overlay(template, contexts[1]).overlay)
+        overlay = plain(render_overlay(template, contexts[:2][-1]).overlay)
     except InjectionError as error:
         return Brought(refuses=str(error))
     metadata, spec = mapping(overlay.get("metadata")), mapping(overlay.get("spec"))

@@ -9,6 +9,7 @@ import click
 
 from injector.authoring.scaffold import STARTER, scaffold
 from injector.authoring.scaffold.goldens import write_goldens
+from injector.authoring.scaffold.objects import POLICY, Target, target
 from injector.cli.new_folder import refuse_taken, write_folder
 from injector.cli.sources import template_folder
 from injector.errors import DocumentError
@@ -26,6 +27,12 @@ _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
     "--from", "original", metavar="TEMPLATE", help="A folder, or else one of the gallery, to copy under this name."
 )
 @click.option(
+    "--for",
+    "resource",
+    metavar="RESOURCE",
+    help="For objects of another kind, at a path: services, or gateways.example.com.",
+)
+@click.option(
     "--dir",
     "parent",
     metavar="DIR",
@@ -33,27 +40,33 @@ _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
     type=click.Path(path_type=Path, file_okay=False),
     help="Where the folder is made. Default: here.",
 )
-def new(name: str, original: str | None, parent: Path) -> int:
+def new(name: str, original: str | None, resource: str | None, parent: Path) -> int:
     """Start a template: make the folder NAME with all that a sidecar needs.
 
     Without --from it is a small web server with one config file, to be changed into what you need. It lints clean, and
     tests/first.yaml holds its first cases. Editors that know JSON Schema help in its YAML files, offline.
 
+    With --for it is a policy for objects of that resource, which the settings list at a path.
+
     \b
     injector new hello
+    injector new owners --for services
     injector new edge --from nginx --dir ./templates
     """
     check_name(name)
+    if resource is not None and original is not None:
+        raise click.UsageError("--for starts from a policy of its own; leave --from or --for out.")
+    to = None if resource is None else _target(resource)
     try:
-        source = STARTER if original is None else template_folder(original)
+        source = (STARTER if to is None else POLICY) if original is None else template_folder(original)
     except DocumentError as error:
         raise click.UsageError(f"--from {original}: {error}") from None
     folder = parent / name
     refuse_taken(folder, "choose another name, or another --dir")
-    files = scaffold(name, source)
+    files = scaffold(name, source, to)
     write_folder(folder, files)
     write_goldens(folder)
-    _report(folder, [file for file in files if not file.startswith(".")])
+    _report(folder, [file for file in files if not file.startswith(".")], for_pods=to is None)
     if name in GALLERY:
         click.echo(f"The gallery has a template {name} too: where both are given, yours counts.")
     return 0
@@ -69,13 +82,23 @@ def check_name(name: str) -> None:
         )
 
 
-def _report(folder: Path, files: list[str]) -> None:
+def _target(resource: str) -> Target:
+    try:
+        return target(resource)
+    except ValueError as error:
+        raise click.UsageError(f"--for {shortened(resource)}: {error}") from None
+
+
+def _report(folder: Path, files: list[str], *, for_pods: bool) -> None:
     """What was made, and what to do now."""
     click.echo(f"Made {folder}: {', '.join(sorted(files))}.")
+    first = (f"injector render {folder}", "what it adds to a pod; --watch shows it while you write")
+    last = (f"injector docs {folder}", "how the settings list it at a path")
     steps = (
-        (f"injector render {folder}", "what it adds to a pod; --watch shows it while you write"),
-        (f"injector lint {folder}", "mistakes, before a pod meets them"),
+        *((first,) if for_pods else ()),
+        (f"injector lint {folder}", "mistakes, before anybody meets them"),
         (f"injector test {folder}", "its cases, in tests/"),
+        *(() if for_pods else (last,)),
     )
     width = max(len(command) for command, _ in steps)
     click.echo("Next:")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.reference import BEGIN, with_section
+from injector.authoring.scaffold.objects import POLICY, Target, retargeted
 from injector.authoring.scaffold.renaming import LongNameError, renamed
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
@@ -27,8 +28,10 @@ class ScaffoldError(InjectorError):
     """No template can be started so: the name is none, or what it is to be made from cannot be copied."""
 
 
-def scaffold(name: str, original: Path) -> dict[str, str]:
+def scaffold(name: str, original: Path, to: Target | None = None) -> dict[str, str]:
     """The files of a new template by their path within its folder: a copy of another's under this name.
+
+    With `to` it is the starter of policies, for that resource.
 
     Raises ScaffoldError where the name is too long for what is in the template and where a link leads out of it,
     TemplateError where the copy does not load.
@@ -42,6 +45,8 @@ def scaffold(name: str, original: Path) -> dict[str, str]:
         files = renamed(files, original.resolve().name, name)
     except LongNameError as error:
         raise ScaffoldError(str(error)) from None
+    if to is not None:
+        files = retargeted(files, to)
     for path, text in files.items():
         if path == MANIFEST:
             files[path] = _with_schema(text, ".schemas/template.json")
@@ -61,7 +66,7 @@ def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
     Not one that comes with the injector: some installers make links of all its files. Raises ScaffoldError.
     """
     home = original.resolve()
-    if original == STARTER or home.parent == gallery_path().resolve():
+    if original in (STARTER, POLICY) or home.parent == gallery_path().resolve():
         return
     for folder in folders:
         for file in (folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
