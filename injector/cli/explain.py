@@ -58,7 +58,7 @@ def explain(
     context: str | None,
     injector_namespace: str | None,
 ) -> int:
-    """Say why a pod has, or has not, a sidecar, and an object what it has.
+    """Say why a pod has, or has not, a sidecar, and what the settings' paths make of an object.
 
     For manifests (FILE, folder, URL, -), whose namespaces count as enabled unless the input or --namespace-label says
     otherwise, or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from injector.at_paths import named_resources
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, known
 from injector.cli.explanation import Explanation
 from injector.cli.objects import name_of
@@ -20,18 +21,12 @@ from injector.templates.snapshot import Snapshot
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
     """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
-    for at in snapshot.settings.paths.values():
-        for template in known(at, snapshot):
-            covered = template.applies_to
-            named = (
-                Resource(g, v, r) for g in covered.api_groups for v in covered.api_versions for r in covered.resources
-            )
-            try:
-                if resource_of(obj, resources := list(named)) in resources:
-                    return True
-            except ValueError:
-                return False
-    return False
+    templates = [template for at in snapshot.settings.paths.values() for template in known(at, snapshot)]
+    named = list(named_resources(templates))
+    try:
+        return resource_of(obj, named) in named
+    except ValueError:
+        return False
 
 
 def explanation_of(

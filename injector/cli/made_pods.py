@@ -1,7 +1,6 @@
 """The pod that a workload's controller makes of its pod template, as a webhook sees it; and back into the manifest.
 
-Only a pod that looks like one of a controller's is treated like one by a template of the settings' `paths`, which may
-look at owners, names and users.
+A template of the settings' `paths` may look at owners, names and users, so the pod has to look like a controller's.
 """
 
 from __future__ import annotations
