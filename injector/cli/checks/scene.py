@@ -50,9 +50,12 @@ class Scene:
 
     @cached_property
     def of_somebody_else(self) -> bool:
-        """Whether people wrote the webhook configurations themselves: no entry has a name as the injector's have."""
+        """Whether people wrote the webhook configurations themselves: no entry has a name as the injector's have, and
+        the Service that they call is there.
+        """
         names = [(e["name"], c["metadata"]["name"]) for c in self.configurations for e in c.get("webhooks") or ()]
-        return bool(names) and not any(n.endswith(Installation(name=own).entry_name("")) for n, own in names)
+        ours = any(name.endswith(Installation(name=own).entry_name("")) for name, own in names)
+        return bool(names) and not ours and self.service is not None
 
     @cached_property
     def settings(self) -> Settings:
