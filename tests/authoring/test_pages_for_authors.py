@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import yaml
 
-from injector.authoring.cases.case import Case, Decision, Expect
+from injector.authoring.cases.case import PATH_KEYS, Case, Decision, Expect
 from tests.authoring.pages import Block, Typist, blocks
 from tests.unit.test_docs import ROOT, code, page, table
 
@@ -26,9 +26,13 @@ def test_testing_templates_is_typed(tmp_path: Path) -> None:
 
 def test_keys_of_cases_are_those_of_the_code() -> None:
     keys = {code(row[0])[0]: row[1] for row in table(TESTING, "key of a case", "default", "what it says")}
-    assert list(keys) == list(Case.__struct_encode_fields__)
+    at_path = {code(row[0])[0]: row[1] for row in table(TESTING, "key of a case at a path", "default", "what it says")}
+    assert set(at_path) - {"namespace"} == set(PATH_KEYS)
+    assert {*keys, *at_path} == set(Case.__struct_encode_fields__)
+    assert list(keys) == [name for name in Case.__struct_encode_fields__ if name in keys]
     needed = {field.encode_name for field in msgspec.structs.fields(Case) if field.required}
-    assert {key for key, default in keys.items() if not default} == needed | {"file"}
+    assert {key for key, default in keys.items() if not default} == needed | {"file", "object"}
+    assert {key for key, default in at_path.items() if not default} == {"object", "request", "path"}
     written = [code(row[0])[0] for row in table(TESTING, "key of `expect`", "what it says")]
     assert written == list(Expect.__struct_encode_fields__)
     assert [code(row[0])[0] for row in table(TESTING, "decision", "the pod")] == list(get_args(Decision))
