@@ -5,6 +5,7 @@ The first test is a person's way from the installation to its end; the others go
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
@@ -21,8 +22,9 @@ from tests.cluster.objects import deployment, wait_until_available
 from tests.cluster.processes import eventually
 from tests.cluster.server import INJECTOR, PROJECT
 from tests.cluster.shipped import Shipped
-from tests.cluster.test_chart import everything
-from tests.deploy.helm import NAME
+from tests.cluster.test_chart import Release, everything
+from tests.deploy.helm import NAME, HelmError
+from tests.deploy.test_entries import PEM
 
 WHY = "a load balancer costs money; use an Ingress"
 TEMPLATES = {
@@ -257,6 +259,33 @@ def test_check_says_what_is_wrong_with_a_path(
         del kept["metadata"][field]
     api.create(kept, NAME)
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
+
+
+@pytest.mark.parametrize("writer", ["pause", "cert-manager-cainjector"])
+def test_what_others_wrote_into_an_entry_keeps_helm_4_from_taking_it_away(
+    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path, writer: str
+) -> None:
+    """As docs/installing.md says. No server runs: nobody lets go of anything."""
+    release = Release(control_plane, 4, namespace(), tmp_path)
+    try:
+        release.install({"templates": TEMPLATES, "settings": {"paths": PATHS}})
+        if writer == "pause":
+            injector(control_plane, "pause", "-n", release.name)
+        else:
+            bundle = base64.b64encode(PEM.encode()).decode()
+            for kind in KINDS:
+                last = len(release.get(kind)["webhooks"]) - 1
+                change = [{"op": "add", "path": f"/webhooks/{last}/clientConfig/caBundle", "value": bundle}]
+                words = ("patch", kind, release.name, "--type=json", f"--field-manager={writer}")
+                control_plane.kubectl(*words, "-p", json.dumps(change))
+        without = {"templates": TEMPLATES}
+        with pytest.raises(HelmError, match=r"webhooks\[\d\]\.sideEffects: Required value"):
+            release.install(without)
+        release.install(without, "--server-side=false")
+        names = [entry["name"].partition(".")[0] for kind in KINDS for entry in release.get(kind)["webhooks"]]
+        assert names == ["enabled", "required", "opted-in", "guard", "advice"]
+    finally:
+        release.uninstall()
 
 
 def storage_class(control_plane: ControlPlane, where: str) -> Any:

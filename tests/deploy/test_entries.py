@@ -15,7 +15,7 @@ from injector.cluster.permissions import permissions
 from injector.settings import Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_gallery
-from tests.deploy.helm import NAME, Helm, HelmError, Object, one
+from tests.deploy.helm import NAME, ROOT, Helm, HelmError, Object, one
 from tests.deploy.values import together
 
 PEM = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
@@ -213,6 +213,16 @@ def test_what_stands_in_the_values_counts_before_what_is_shipped() -> None:
     ):
         mutating, _ = rendered(Helm(3).objects({"settings": {"paths": {"/x": {"templates": ["envoy"]}}}, **more}))
         assert [rule["resources"] for rule in mutating[-1]["rules"]] == [[wanted]]
+
+
+@pytest.mark.parametrize("major", [3, 4])
+def test_the_docs_example_has_its_entries(major: int) -> None:
+    text = (ROOT / "docs" / "installing.md").read_text().partition("### Paths of the settings")[2]
+    values = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    mutating, validating = rendered(Helm(major).objects(values))
+    assert validating[-1]["name"] == "path-policies-services.sidecar-injector.internal"
+    assert [rule["resources"] for rule in validating[-1]["rules"]] == [["services"]], "both are for the same, told once"
+    assert [rule["resources"] for rule in mutating[-1]["rules"]] == [["persistentvolumeclaims"]]
 
 
 def test_another_path_is_served_from_a_restart_on_and_other_templates_at_it_without() -> None:
