@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from injector.amend import ObjectRequest, is_for
+from injector.amend import ObjectRequest
 from injector.pods.constraints.parts import mapping
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Object, Request
 from injector.pods.kinds import Resource, in_a_namespace, request_fields, resource_of
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
@@ -62,17 +62,23 @@ def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default"
     return asked_of(obj, resource, within)
 
 
-def paths_for(asked: ObjectRequest, namespace: Namespace, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
-    """The paths of the settings that have a template for what is asked, in the order in which they are asked.
+def paths_for(asked: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
+    """The paths of the settings whose webhook entry has a rule for what is asked, in the order in which they are asked.
 
-    What one of them makes of the object, the next is asked about: see `after`.
+    The rules are the `for` of the templates; what else a template goes by is looked at when it is asked. What one path
+    makes of the object, the next is asked about: see `after`.
     """
     found = [
         (path, at)
         for path, at in snapshot.settings.paths.items()
-        if any((t := snapshot.catalog.get(name)) is not None and is_for(t, asked, namespace) for name in at.templates)
+        if any(template.applies_to.covers(asked.request) for template in templates_at(at, snapshot))
     ]
     return tuple(sorted(found, key=lambda item: item[1].type == "validating"))
+
+
+def templates_at(at: PathTemplates, snapshot: Snapshot) -> tuple[Template, ...]:
+    """The templates of a path that there are."""
+    return tuple(found for name in at.templates if (found := snapshot.catalog.get(name)) is not None)
 
 
 def after(asked: ObjectRequest, obj: Object) -> ObjectRequest:

@@ -7,13 +7,13 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from injector.amend import ObjectRequest, amend
-from injector.at_paths import after, asked_of, manifest_request
+from injector.at_paths import after, asked_of, manifest_request, paths_for
 from injector.cli.made_pods import in_manifest, made_of, maker_of
 from injector.cli.objects import metadata_of
 from injector.injection import Injection
@@ -24,7 +24,6 @@ from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
-from injector.templates.template import Template
 
 _PODS = Resource("", "v1", "pods")
 
@@ -86,17 +85,19 @@ class Admission:
         """Ask at the mutating paths."""
         earlier: list[tuple[str, PathTemplates]] = []
         stale: list[tuple[str, PathTemplates]] = []
-        for path, at in self._paths("mutating"):
-            if self._ask(path, at):
-                stale = list(earlier)
-            earlier.append((path, at))
+        for path, at in paths_for(self.asked, self.snapshot):
+            if at.type == "mutating":
+                if self._ask(path, at):
+                    stale = list(earlier)
+                earlier.append((path, at))
         for path, at in stale:
             self._ask(path, at)
 
     def validate(self) -> None:
         """Ask at the validating paths."""
-        for path, at in self._paths("validating"):
-            self._ask(path, at)
+        for path, at in paths_for(self.asked, self.snapshot):
+            if at.type == "validating":
+                self._ask(path, at)
 
     def _ask(self, path: str, at: PathTemplates) -> bool:
         """Whether the object is another one now."""
@@ -107,12 +108,6 @@ class Admission:
         changed = result.pod is not self.asked.object
         self.asked = after(self.asked, result.pod)
         return changed
-
-    def _paths(self, kind: str) -> Iterator[tuple[str, PathTemplates]]:
-        """Those whose webhook entry would be for such a request, by the rules that their templates make."""
-        for path, at in self.snapshot.settings.paths.items():
-            if at.type == kind and any(t.applies_to.covers(self.asked.request) for t in known(at, self.snapshot)):
-                yield path, at
 
 
 def admit_pod(
@@ -132,11 +127,6 @@ def admit_pod(
             admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
     admission.validate()
     return pod
-
-
-def known(at: PathTemplates, snapshot: Snapshot) -> list[Template]:
-    """The templates of a path that there are."""
-    return [found for name in at.templates if (found := snapshot.catalog.get(name)) is not None]
 
 
 def asked_about(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from injector.cli.admission import Admission, Answer, known
+from injector.at_paths import templates_at
+from injector.cli.admission import Admission, Answer
 from injector.cli.report import Line, Outcome, line_for
 from injector.errors import DENIED_CODE
 from injector.pods.context import Object
@@ -52,7 +53,7 @@ def looks_at_user(admission: Admission, answer: Answer) -> bool:
     """Whether a template of a path looks at who asks, and nobody has said that."""
     if admission.asked.review.get("userInfo"):
         return False
-    templates = known(answer.at, admission.snapshot)
+    templates = templates_at(answer.at, admission.snapshot)
     return any("user" in root.names for template in templates for root in template.program.roots.values())
 
 

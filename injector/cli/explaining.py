@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from injector.at_paths import named_resources
-from injector.cli.admission import Admission, admit_pod, asked_about_pod, known
+from injector.at_paths import named_resources, templates_at
+from injector.cli.admission import Admission, admit_pod, asked_about_pod
 from injector.cli.explanation import Explanation
 from injector.cli.objects import name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, trails_of
@@ -21,7 +21,7 @@ from injector.templates.snapshot import Snapshot
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
     """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
-    templates = [template for at in snapshot.settings.paths.values() for template in known(at, snapshot)]
+    templates = [template for at in snapshot.settings.paths.values() for template in templates_at(at, snapshot)]
     named = list(named_resources(templates))
     try:
         return resource_of(obj, named) in named

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from injector.amend import ObjectRequest
-from injector.cli.admission import Admission, Answer, known
+from injector.at_paths import templates_at
+from injector.cli.admission import Admission, Answer
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.selectors import matches
@@ -135,7 +136,7 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
 
 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | None, about: str) -> PathTrail:
-    templates = known(at, admission.snapshot)
+    templates = templates_at(at, admission.snapshot)
     names = {template.name for template in templates}
     looks = [Look(name, "exists", False, "there is no such template") for name in at.templates if name not in names]
     asked = admission.asked if answer is None else answer.asked

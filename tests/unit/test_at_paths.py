@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.at_paths import manifest_request, paths_for
-from injector.pods.context import Cluster, Namespace
+from injector.pods.context import Cluster
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 
@@ -50,8 +50,6 @@ def test_what_lies_in_no_namespace_is_given_none() -> None:
 def test_mutating_paths_are_asked_first() -> None:
     snapshot = _snapshot()
     asked = manifest_request(_gateway(), snapshot)
-    assert [path for path, _ in paths_for(asked, Namespace("shop"), snapshot)] == ["/fill", "/judge"]
-    labelled = Namespace("shop", {"a": "b"})
-    assert [path for path, _ in paths_for(asked, labelled, snapshot)] == ["/fill", "/some", "/judge"]
+    assert [path for path, _ in paths_for(asked, snapshot)] == ["/fill", "/some", "/judge"]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    assert paths_for(manifest_request(service, snapshot), labelled, snapshot) == ()
+    assert paths_for(manifest_request(service, snapshot), snapshot) == ()
