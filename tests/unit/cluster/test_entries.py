@@ -10,9 +10,12 @@ import pytest
 import yaml
 
 from injector.cluster.conditions import selected, text, words
-from injector.cluster.entries import Entry, entries
+from injector.cluster.entries import Entries, Entry, entries
 from injector.cluster.installation import Installation
 from injector.settings import parse_settings
+from injector.templates.catalog import Catalog
+from injector.templates.load import load_template
+from injector.templates.template import Template
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Installation()
@@ -127,3 +130,101 @@ def test_selectors_become_expressions() -> None:
     )
     assert text("a\\b'c") == r"'a\\b\'c'"
     assert words([]) == "[]"
+
+
+# ------------------------------------------------------------------------------------------------ the settings' paths
+
+
+def template(name: str, covered: str = "", more: str = "") -> Template:
+    files = {"template.yaml": f"description: A.\n{f'for: {covered}' if covered else ''}\n{more}", "overlay.yaml.j2": ""}
+    return load_template(name, files)
+
+
+CATALOG = Catalog(
+    [
+        template("pods"),
+        template("also-pods", more="selector: {matchLabels: {a: b}}\n"),
+        template("projects", "{apiGroups: [project.openshift.io], resources: [projectrequests]}"),
+        template("ephemeral", "{resources: [pods/ephemeralcontainers], operations: [UPDATE]}"),
+    ]
+)
+
+
+def at_paths(paths: dict[str, Any], **more: Any) -> Entries:
+    """What comes to the entries of the label."""
+    settings, here = parse_settings({"paths": paths, **more}), Installation(namespace="edge", name="injector")
+    found, bare = entries(settings, here, CATALOG), entries(parse_settings(more), here)
+    assert found.mutating[:3] == bare.mutating and found.validating[:2] == bare.validating
+    return Entries(found.mutating[3:], found.validating[2:])
+
+
+def test_a_path_has_an_entry_in_the_configuration_of_its_type() -> None:
+    found = at_paths(
+        {
+            "/validate-project": {"type": "validating", "templates": ["projects"]},
+            "/a/b": {"templates": ["pods", "ephemeral", "also-pods"], "failurePolicy": "Fail"},
+        },
+        ignoredNamespaces=["kube-system"],
+    )
+    [mutating], [validating] = found
+    assert mutating == {
+        "name": "path-a-b.injector.internal",
+        "clientConfig": {"service": {"name": "injector", "namespace": "edge", "path": "/a/b", "port": 443}},
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["pods"],
+                "scope": "*",
+            },
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["UPDATE"],
+                "resources": ["pods/ephemeralcontainers"],
+                "scope": "*",
+            },
+        ],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "timeoutSeconds": 5,
+        "reinvocationPolicy": "IfNeeded",
+        "admissionReviewVersions": ["v1"],
+        "namespaceSelector": {
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "edge"]}
+            ]
+        },
+    }
+    assert validating["name"] == "path-validate-project.injector.internal"
+    assert validating["failurePolicy"] == "Ignore" and "reinvocationPolicy" not in validating
+    assert [rule["apiGroups"] for rule in validating["rules"]] == [["project.openshift.io"]]
+
+
+def test_entries_of_paths_stand_in_the_settings_order_behind_the_others() -> None:
+    """So the templates at a path see the sidecars too."""
+    found = at_paths({path: {"templates": ["pods"]} for path in ("/z", "/a", "/m")})
+    assert [entry["name"].partition(".")[0] for entry in found.mutating] == ["path-z", "path-a", "path-m"]
+
+
+@pytest.mark.parametrize("templates", [["none"], ["pods", "none"]])
+def test_a_path_with_a_template_that_is_not_known_has_no_entry(templates: list[str]) -> None:
+    found = at_paths({"/x": {"templates": templates}, "/y": {"templates": ["pods"]}})
+    assert [entry["name"] for entry in found.mutating] == ["path-y.injector.internal"]
+
+
+def test_no_path_can_be_called_as_another_entry_is() -> None:
+    known = [entry["name"].partition(".")[0] for part in entries(parse_settings({}), HERE) for entry in part]
+    found = at_paths({f"/{name}": {"templates": ["pods"]} for name in known if name != "advice"})
+    assert not {entry["name"].partition(".")[0] for entry in found.mutating} & set(known)
+    assert len(found.mutating) == 4
+
+
+def test_what_an_admin_allows_holds_at_paths_too() -> None:
+    more = {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+    here = Installation(namespaces=more, timeout_seconds=9, port=8443)
+    [*_, entry] = entries(parse_settings({"paths": {"/x": {"templates": ["pods"]}}}), here, CATALOG).mutating
+    assert entry["namespaceSelector"]["matchLabels"] == {"team": "a"}
+    assert entry["namespaceSelector"]["matchExpressions"][1:] == more["matchExpressions"]
+    assert (entry["timeoutSeconds"], entry["clientConfig"]["service"]["port"]) == (9, 8443)
