@@ -32,8 +32,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     warnings = [w for a in answers for w in a.result.warnings if a is not telling or outcome != "skipped"]
     if outcome == "skipped" and result.warnings:
         message = f"let through as it is: {message}"
-    if result.reason is Reason.TEMPLATE_FAILED and looks_at_user(admission, telling):
-        warnings.append("who asks is not known here; --user NAME says it")
+    warnings += user_hints(admission)
     amended = outcome == "amended"
     templates = _templates([a for a in answers if not amended or a.result.reason is Reason.AMENDED])
     if outcome == "unchanged":
@@ -49,12 +48,17 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     )
 
 
-def looks_at_user(admission: Admission, answer: Answer) -> bool:
-    """Whether a template of a path looks at who asks, and nobody has said that."""
+def user_hints(admission: Admission) -> list[str]:
+    """A sentence where templates that look at who asks refused something, or failed, and nobody has said who asks."""
     if admission.asked.review.get("userInfo"):
-        return False
-    templates = templates_at(answer.at, admission.snapshot)
-    return any("user" in root.names for template in templates for root in template.program.roots.values())
+        return []
+    for answer in admission.answers:
+        if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
+            continue
+        templates = templates_at(answer.at, admission.snapshot)
+        if any("user" in root.names for template in templates for root in template.program.roots.values()):
+            return ["who asks is not known here; --user NAME says it"]
+    return []
 
 
 def telling_of(answers: list[Answer]) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from injector.at_paths import named_resources, templates_at
 from injector.cli.admission import Admission, admit_pod, asked_about_pod
+from injector.cli.admission_report import user_hints
 from injector.cli.explanation import Explanation
 from injector.cli.objects import name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, trails_of
@@ -51,7 +52,9 @@ def explanation_of(
     if settings.paths and obj.get("kind") != "Pod":
         arguments = (namespace, sources.snapshot, sources.overrides, user, resource)
         admission = Admission.of_object(obj, *arguments)
-        trails = trails_of(admission, "", entry_of) if admission is not None else ()
+        if admission is not None:
+            trails = trails_of(admission, "", entry_of)
+            notes = [*user_hints(admission), *notes]
     if pod is None:
         where = namespace if admission is None else admission.namespace
         told = {warning for trail in trails if trail.result for warning in trail.result.warnings}
@@ -72,6 +75,7 @@ def explanation_of(
         of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "its pods", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
+        notes = [*user_hints(of_pod), *notes]
         applied += [a.template for trail in of_pods if trail.result is not None for a in trail.result.applied]
     for what in ("annotation", "label"):
         notes += misspelt(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
