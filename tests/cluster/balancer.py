@@ -43,6 +43,10 @@ class Balancer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
 
+    def gives(self, server: Server) -> bool:
+        """Whether new connections go to this server: it is here, and was ready when last looked at."""
+        return (server.address, server.port) in self._addresses
+
     def __enter__(self) -> Balancer:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)

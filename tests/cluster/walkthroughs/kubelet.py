@@ -150,7 +150,11 @@ class Kubelet:
     def look(self) -> None:
         """Wait until it has looked after everything that is so by now. Raises what went wrong, if something did."""
         begun = self._looks
-        eventually("the nodes have been looked after", lambda: self.trouble or self._looks > begun + 1)
+
+        def seen() -> object:
+            return self.trouble or (self._looks > begun + 1 and all(map(_in_use, list(self._services.values()))))
+
+        eventually("the nodes have been looked after", seen)
         if self.trouble is not None:
             raise self.trouble
 
@@ -208,16 +212,28 @@ class Kubelet:
             for uid, running in self.processes.items()
             if uid in served and selector and selector <= (running.pod["metadata"].get("labels") or {}).items()
         ]
-        if not behind:
+        port = next(iter(service["spec"].get("ports", ())), None)
+        where = (service["spec"].get("clusterIP", ""), port["port"] if port else 0)
+        if port is None or not (behind or where in self._services):
             return
-        [port] = service["spec"]["ports"]
         target = port.get("targetPort", port["port"])
         for running in behind:
             named = {p.get("name"): p["containerPort"] for p in running.container["ports"]}
             assert named.get(target, target) == running.port, (
                 f"the Service's targetPort {target} is not the container's"
             )
-        where = (service["spec"]["clusterIP"], port["port"])
         if where not in self._services:
             self._services[where] = Balancer(*where, behind).__enter__()
         self._services[where].servers = tuple(behind)
+
+
+def _in_use(balancer: Balancer) -> bool:
+    """Whether those, and only those, get connections that are ready."""
+    for server in balancer.servers:
+        try:
+            ready = server.status("/readyz") == 200
+        except OSError:
+            ready = False
+        if balancer.gives(server) != ready:
+            return False
+    return True
