@@ -49,7 +49,7 @@ def test_what_a_template_holds() -> None:
     assert (one.delivery, one.host_network, one.origin) == ("annotation", "inject", "a folder")
     assert one.selector == {"matchLabels": {"app": "web"}}
     assert one.overridable == {"resources", "image"}
-    assert one.applies_to == AppliesTo(("",), ("pods",), ("CREATE", "UPDATE"))
+    assert one.applies_to == AppliesTo(("",), ("v1",), ("pods",), ("CREATE", "UPDATE"))
 
 
 def test_the_digest_is_of_what_decides() -> None:
@@ -101,8 +101,11 @@ MANIFESTS = [
     ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
     ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
     ("for: {resources: pods}\n", 1, 7, "list of strings"),
-    ("for: {resources: [deployments]}\n", 1, 1, "for the creation of pods"),
-    ("for: {operations: [UPDATE]}\n", 1, 1, "for the creation of pods"),
+    ("for: {resources: ['*']}\n", 1, 19, "the API server would ask about everything"),
+    ("for: {resources: []}\n", 1, 7, "it has to name at least one, such as services"),
+    ("for: {resources: [Services]}\n", 1, 19, "is none; write it as services"),
+    ("for: {apiVersions: [v1, '2']}\n", 1, 25, "is none; write it as v1 or v1beta1"),
+    ("for: {operations: [PATCH]}\n", 1, 20, "is none; write it as CREATE or UPDATE or DELETE or CONNECT"),
 ]
 
 
