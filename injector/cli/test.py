@@ -53,10 +53,10 @@ def test(
     junit: Path | None,
     output: str,
 ) -> int:
-    """Run the cases of templates: a pod goes in, and what has to come out is looked at.
+    """Run the cases of templates: a pod or another object goes in, and what has to come out is looked at.
 
     PATH is a template, a folder of templates, or a file of cases; default: where you are. Cases are the YAML files in
-    a template's folder `tests`. What comes out is what the webhook and `injector inject` make of a pod. The commands
+    a template's folder `tests`. What comes out is what the webhook and `injector inject` make of it. The commands
     under `validate` in template.yaml are run on the config files, where the real programs are on PATH.
 
     Exits with 1 when a case fails, and when there is none.

@@ -23,7 +23,8 @@ def test_one_that_completes_objects() -> None:
         made(
             f"{FOR}parameters: {{team: {{type: string, default: web, description: Whose it is.}}}}\n"
             "namespaces: {matchLabels: {a: b}}\nselector: {matchLabels: {c: d}}\n",
-            "{% if operation != 'DELETE' %}\nmetadata: {labels: {team: {{ params.team }}}}\nspec: {list: [1]}\n{% endif %}",
+            "{% if operation != 'DELETE' %}\nmetadata: {labels: {team: {{ params.team }}}}\n"
+            "spec: {list: [1]}\n{% endif %}",
         )
     )
     assert "an annotation of the object or of its namespace" in text
