@@ -1,16 +1,24 @@
-"""`injector explain` of objects of any kind in a real cluster: the paths of settings, and the entries of these."""
+"""The settings' paths, a real cluster and the command line: what `explain` tells, and that `inject` does the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
+from injector.cli.main import cli
 from injector.errors import DocumentError
-from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import config_map, deployment, service, webhook, webhook_configuration
+from tests.cluster.objects import config_map, deployment, job, service, webhook, webhook_configuration
+from tests.cluster.processes import eventually
+from tests.cluster.server import InjectorServer
 from tests.cluster.test_explain import OURS, explained
 
 SETTINGS = """
@@ -21,6 +29,7 @@ paths:
   /v/pods: {type: validating, templates: [bare]}
   /v/namespaces: {type: validating, templates: [reserved]}
 """
+SEEN_SETTINGS = "templates: []\npaths: {/seen: {templates: [seen], failurePolicy: Fail}}\n"
 TEMPLATES = {
     "ports": ("for: {resources: [services]}\n", "{{ deny('port ' ~ object.spec.ports[0].port) }}\n"),
     "claim": ("for: {resources: [persistentvolumeclaims]}\n", "spec: {volumeMode: !replace Block}\n"),
@@ -98,6 +107,57 @@ def test_the_pods_of_a_workload(control_plane: ControlPlane, shop: tuple[str, st
     assert (trail["about"], trail["reason"]) == ("its pods", "nothing-to-add")
     assert f"its namespaceSelector does not match namespace {ns}" in trail["entry"]["words"]
     assert not any("path-v-" in note for note in found["notes"])
+
+
+SEEN = """\
+{% set metadata = object.metadata %}
+{% set owner = metadata.ownerReferences | default([]) | first | default({}) %}
+{% set within = request.namespace ~ " " ~ metadata.namespace | default("") %}
+{% set hash = (metadata.labels | default({}))["pod-template-hash"] | default("none") %}
+{% set name = owner.name | default("") %}
+metadata:
+  annotations:
+    example.com/asked: "{{ operation }} {{ request.kind.kind }} {{ request.resource.resource }} {{ within }}"
+    example.com/workload: "{{ workload.kind }}/{{ workload.name }} by {{ owner.kind | default("") }}"
+    example.com/hashed: "{{ name.removesuffix(hash) }} {{ hash == "none" }} {{ owner.controller | default(false) }}"
+"""
+
+
+def test_a_workload_s_pods_are_asked_about_as_a_real_cluster_does(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "seen" / "template.yaml").write_text("description: What it sees.\n")
+    (tmp_path / "seen" / "overlay.yaml.j2").write_text(SEEN)
+    server = injector_server(settings=SEEN_SETTINGS, templates_dir=tmp_path)
+    ns = namespace()
+    configure_webhooks(ns, webhook("seen.injector.example", server.client_config("/seen"), namespace=ns))
+    stateful = {**deployment("db"), "kind": "StatefulSet"}
+    workloads = [deployment("web"), stateful, job("report")]
+    for obj in workloads:
+        control_plane.api.create(obj, ns)
+    manifests = "---\n".join(json.dumps(obj) + "\n" for obj in workloads)
+    command = ["inject", "--settings", str(server.settings_file), "--templates-dir", str(tmp_path), "-n", ns]
+    command += ["--namespace-label", "injection=disabled", "-"]
+    result = CliRunner().invoke(cli, command, input=manifests, standalone_mode=False)
+    assert result.exception is None, result.stderr
+    found = [obj for obj in yaml.safe_load_all(result.stdout) if obj]
+    for obj, before in zip(found, workloads, strict=True):
+        name = before["metadata"]["name"]
+        made = eventually(f"a pod of {name}", partial(owned, control_plane, ns, name))
+        seen = {key: value for key, value in made["metadata"]["annotations"].items() if key.startswith("example.com/")}
+        assert len(seen) == 3
+        assert obj["spec"]["template"]["metadata"]["annotations"] == seen
+
+
+def owned(control_plane: ControlPlane, namespace: str, name: str) -> Any:
+    """A pod of the workload of this name, once there is one."""
+    pods = control_plane.api.list("Pod", namespace)
+    return next((pod for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")), None)
 
 
 def test_without_paths_only_what_holds_a_pod(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
