@@ -122,7 +122,7 @@ def without_tags(value: Any) -> Any:
 
 def test_settings_of_the_docs_and_the_defaults_are_accepted() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         assert faults("settings", yaml.safe_load(block)) == []
     assert faults("settings", json.loads(msgspec.json.encode(Settings()))) == []

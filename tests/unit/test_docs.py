@@ -131,7 +131,7 @@ def test_settings_and_their_defaults_are_those_of_the_code() -> None:
 
 def test_every_example_of_settings_is_read() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         parse_settings(yaml.safe_load(block))
 
@@ -151,6 +151,15 @@ def test_names_of_other_injectors_work(number: int) -> None:
     pod = {"metadata": {"annotations": {f"{settings.prefix}/inject": "false"}}}
     assert decide({"metadata": {}}, namespace, settings, Request()).reason is Reason.NAMESPACE_ENABLED
     assert decide(pod, namespace, settings, Request()).reason is Reason.POD_OPTED_OUT
+
+
+def test_names_of_one_whose_pods_name_what_they_want_work() -> None:
+    block = re.findall(r"^```yaml\n(.*?)^```", page("settings.md"), re.MULTILINE | re.DOTALL)[4]
+    settings = parse_settings(yaml.safe_load(block))
+    asking = {"metadata": {"annotations": {"injector.tumblr.com/request": "php:1.2"}}}
+    for namespace in (Namespace("shop"), Namespace("shop", {settings.namespace_label.key: "enabled"})):
+        assert decide(asking, namespace, settings, Request()).reason is Reason.POD_OPTED_IN
+        assert not decide({"metadata": {}}, namespace, settings, Request()).inject
 
 
 def test_names_are_those_that_the_settings_make() -> None:
