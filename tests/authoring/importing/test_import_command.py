@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 
+from injector.authoring.importing.fields import CONFIG_FIELDS, METADATA
 from injector.authoring.importing.imports import import_configs
 from injector.authoring.problems import as_text
 from injector.settings import parse_settings
-from tests.authoring.commands import injector
+from tests.authoring.commands import ROOT, injector
 
 PLAIN = """\
 containers:
@@ -398,3 +400,10 @@ def test_input_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("name: caf\xe9\n".encode("latin-1"))
     done = injector("import", "latin.yaml", cwd=tmp_path)
     assert "latin.yaml:1: error: the byte 0xe9 is not UTF-8; save the file as UTF-8 [import]" in done.err
+
+
+def test_the_page_says_what_becomes_of_every_field() -> None:
+    page = (ROOT / "docs" / "templates.md").read_text()
+    rows = page.partition("| field of a config | what it becomes |\n")[2].partition("\n\n")[0].split("\n")[1:]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == {*CONFIG_FIELDS, *METADATA, "spec"}
