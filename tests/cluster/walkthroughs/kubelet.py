@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import itertools
+import random
 import re
 import threading
 from collections.abc import Sequence
@@ -29,7 +29,6 @@ from tests.cluster.server import INJECTOR, PROJECT
 IMAGE = re.compile(r"(^|/)sidecar-injector[:@]")
 _METRICS = 9443  # the settings' default; no page changes it
 _LOOK = 0.2  # seconds between two looks at the pods
-_addresses = itertools.count(1)
 
 
 class PodProcess:
@@ -40,8 +39,8 @@ class PodProcess:
         self.folder = folder
         self.pod = pod
         [self.container] = injector_containers(pod)
-        number = next(_addresses)
-        self.address = f"127.{32 + WORKER}.{number // 250}.{number % 250 + 1}"
+        # no other's, also where two runs of the tests share a machine
+        self.address = f"127.{32 + WORKER}.{random.randrange(256)}.{random.randrange(1, 255)}"
         self.port = int(next(port["containerPort"] for port in self.container["ports"] if port["name"] != "metrics"))
         self.mounts: dict[str, Object] = {
             mount["mountPath"]: volume
