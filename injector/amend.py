@@ -6,6 +6,8 @@ and whether a template is for it the template's. A template that fails is told b
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
 from injector.errors import InjectionError
@@ -26,6 +28,9 @@ from injector.templates.render import Context, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import hint
 from injector.templates.template import Template
+
+#: What stands before the reason of an object that is let through although something failed.
+_AS_IT_IS = "let through as it is"
 
 
 class ObjectRequest(msgspec.Struct, frozen=True):
@@ -63,16 +68,18 @@ def amend(
     of parameters that go before all others.
 
     Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
-    says `failurePolicy: Fail` goes by the column of `required`.
+    says `failurePolicy: Fail` goes by the column of `required`. Where it says `Ignore`, a template that fails keeps no
+    other from being asked: whoever can make the first fail would be past the second.
     """
     if namespace.name in snapshot.settings.ignored_namespaces:
         return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
+    run = _Run(asked, namespace, at, snapshot, overrides or {}, asked.object)
     try:
-        templates = [_find(name, snapshot) for name in at.templates]
-        fitting = [template for template in templates if is_for(template, asked, namespace)]
-        if not fitting:
-            return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
-        return _amended(asked, namespace, at, snapshot, fitting, overrides or {})
+        if asked.is_pod:
+            check_shape(asked.object)
+        for name in at.templates:
+            run.ask(name)
+        return run.result()
     except InjectionError as error:
         return refused(asked, at, snapshot, error)
 
@@ -83,14 +90,23 @@ def is_for(template: Template, asked: ObjectRequest, namespace: Namespace) -> bo
         return False
     if template.namespaces is not None and not (namespace.name and matches(template.namespaces, namespace.labels)):
         return False
-    return template.selector is None or matches(template.selector, string_map(asked.subject, "labels"))
+    return template.selector is None or selects(template.selector, asked)
+
+
+def selects(selector: Object, asked: ObjectRequest) -> bool:
+    """Whether a template's `selector` matches the labels of the object, or of the one before.
+
+    As an `objectSelector` does: a change that takes the label away is not past the policy that goes by it.
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector
+    """
+    return any(matches(selector, string_map(obj, "labels")) for obj in (asked.object, asked.old_object) if obj)
 
 
 def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: InjectionError) -> Injection:
     """The verdict on an object for which something failed, or that a template denies."""
     effect = error.reason.effect(required=at.failure_policy == "Fail")
     message = f"{error.reason}: {error}"
-    warnings = () if effect is Effect.REFUSE else (f"let through as it is: {message}",)
+    warnings = () if effect is Effect.REFUSE else (f"{_AS_IT_IS}: {message}",)
     return Injection(
         decision=_decision(error.reason, at),
         reason=error.reason,
@@ -104,45 +120,76 @@ def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: 
     )
 
 
-def _amended(
-    asked: ObjectRequest,
-    namespace: Namespace,
-    at: PathTemplates,
-    snapshot: Snapshot,
-    templates: list[Template],
-    overrides: Overrides,
-) -> Injection:
-    settings = snapshot.settings
-    if asked.is_pod:
-        check_shape(asked.object)
-    state, applied, warnings = asked.object, list[Applied](), list[str]()
-    for template in templates:
-        given = overrides.get(template.name, {})
+@dataclass(slots=True)
+class _Run:
+    """One object on its way through the templates of a path; `state` is the object as they have left it so far."""
+
+    asked: ObjectRequest
+    namespace: Namespace
+    at: PathTemplates
+    snapshot: Snapshot
+    overrides: Overrides
+    state: Object
+    applied: list[Applied] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failures: list[InjectionError] = field(default_factory=list)
+
+    def ask(self, name: str) -> None:
+        """Apply a template, where it is for this. Raises InjectionError where that refuses the object."""
+        try:
+            template = _find(name, self.snapshot)
+            if is_for(template, self.asked, self.namespace):
+                self.apply(template)
+        except InjectionError as error:
+            if error.reason.effect(required=self.at.failure_policy == "Fail") is Effect.REFUSE:
+                raise
+            self.failures.append(error)
+
+    def apply(self, template: Template) -> None:
+        asked, namespace, settings = self.asked, self.namespace, self.snapshot.settings
+        given = self.overrides.get(template.name, {})
         parameters = resolve(template, string_map(asked.subject, "annotations"), namespace.annotations, settings, given)
         try:
-            rendered = render_overlay(template, object_context(asked, state, namespace, snapshot, parameters.values))
+            context = object_context(asked, self.state, namespace, self.snapshot, parameters.values)
+            rendered = render_overlay(template, context)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        state, differences = _merged(template, state, rendered.overlay, asked)
-        if at.type == "validating" and state is not asked.object:
+        state, differences = _merged(template, self.state, rendered.overlay, asked)
+        if self.at.type == "validating" and state is not self.state:
             words = f"template {template.name} changes the object, which a validating webhook cannot"
             raise InjectionError(Reason.TEMPLATE_FAILED, f"{words}; list it at a path of type mutating")
-        applied.append(Applied(template, parameters, rendered.overlay))
-        warnings += [*parameters.warnings, *rendered.warnings, *differences]
-    reason = Reason.NOTHING_TO_ADD if state is asked.object else Reason.AMENDED
-    names = ", ".join(a.template.name for a in applied)
-    return Injection(
-        decision=_decision(reason, at),
-        reason=reason,
-        effect=reason.effect(required=False),
-        message=f"{reason.sentence} ({names})",
-        pod=state,
-        generation=snapshot.generation,
-        patch=patch_between(asked.object, state),
-        warnings=tuple(dict.fromkeys(warnings)),
-        applied=tuple(applied),
-        templates_source="the settings' paths",
-    )
+        self.state = state
+        self.applied.append(Applied(template, parameters, rendered.overlay))
+        self.warnings += [*parameters.warnings, *rendered.warnings, *differences]
+
+    def result(self) -> Injection:
+        """What came of it. Of templates that failed the first gives the reason, also where others changed something."""
+        asked, at, snapshot = self.asked, self.at, self.snapshot
+        patch = patch_between(asked.object, self.state)
+        changed = bool(patch)
+        if self.failures:
+            reason = self.failures[0].reason
+            told = "left out" if changed else _AS_IT_IS
+            message = f"{reason}: {self.failures[0]}"
+            warnings = [f"{told}: {error.reason}: {error}" for error in self.failures]
+        elif not self.applied:
+            return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
+        else:
+            reason, warnings = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD, []
+            message = f"{reason.sentence} ({', '.join(a.template.name for a in self.applied)})"
+        return Injection(
+            decision=_decision(reason, at),
+            reason=reason,
+            effect=Effect.INJECT if changed else Effect.SKIP,
+            message=message,
+            pod=self.state,
+            generation=snapshot.generation,
+            patch=patch,
+            warnings=tuple(dict.fromkeys(warnings + self.warnings)),
+            applied=tuple(self.applied),
+            templates_source="the settings' paths",
+            mistake=next((e.as_template_error() for e in self.failures if isinstance(e, RenderError)), None),
+        )
 
 
 def _merged(template: Template, state: Object, overlay: Object, asked: ObjectRequest) -> tuple[Object, tuple[str, ...]]:

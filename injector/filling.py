@@ -12,7 +12,8 @@ from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.differences import sentence_at
 from injector.pods.merge_keys import escape
-from injector.pods.overlay import Overlay, Replace, plain
+from injector.pods.overlay import Overlay, Replace, holds_replace, plain
+from injector.pods.patch import same
 from injector.reasons import Reason
 
 
@@ -51,13 +52,15 @@ def _mapping(have: Object, wanted: Overlay, at: str, differences: list[str]) -> 
 def _value(have: Any, wanted: Any, here: str, differences: list[str]) -> Any:
     if type(wanted) is Replace:
         new = plain(wanted)
-        return have if new == have else new
+        return have if same(new, have) else new
     if have is None:
+        if type(wanted) is dict and holds_replace(wanted):  # nothing to take away: no empty mapping in its place
+            return _mapping({}, wanted, here, differences) or have
         return plain(wanted)
     if type(wanted) is dict:
         if type(have) is not dict:
             raise InjectionError(Reason.CONFLICT, sentence_at(here, "the template has a mapping there, the object not"))
         return _mapping(have, wanted, here, differences)
-    if have != plain(wanted):
+    if not same(have, plain(wanted)):
         differences.append(sentence_at(here, "the object has another value than the template, and it stays"))
     return have

@@ -79,7 +79,7 @@ class Admission:
     @property
     def changed(self) -> bool:
         """Whether a path has changed it."""
-        return any(answer.result.reason is Reason.AMENDED for answer in self.answers)
+        return any(answer.result.patch for answer in self.answers)
 
     def mutate(self) -> None:
         """Ask at the mutating paths."""

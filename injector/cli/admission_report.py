@@ -22,7 +22,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     outcome: Outcome = "skipped"
     if not result.allowed:
         outcome = "refused"
-    elif result.reason is Reason.AMENDED:
+    elif result.patch:
         outcome = "amended"
     elif result.reason is Reason.NOTHING_TO_ADD:
         outcome = "unchanged"
@@ -34,7 +34,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         message = f"let through as it is: {message}"
     warnings += user_hints(admission)
     amended = outcome == "amended"
-    templates = _templates([a for a in answers if not amended or a.result.reason is Reason.AMENDED])
+    templates = _templates([a for a in answers if not amended or a.result.patch])
     if outcome == "unchanged":
         message = f"{result.reason.sentence} ({', '.join(templates)})"
     return replace(
@@ -66,10 +66,12 @@ def telling_of(answers: list[Answer]) -> Answer:
     for answer in answers:
         if not answer.result.allowed:
             return answer
-    for reason in (Reason.AMENDED, Reason.NAMESPACE_IGNORED):
-        for answer in answers:
-            if answer.result.reason is reason:
-                return answer
+    for answer in answers:
+        if answer.result.patch:
+            return answer
+    for answer in answers:
+        if answer.result.reason is Reason.NAMESPACE_IGNORED:
+            return answer
     # what was let through although something failed says more than that nothing was added
     return next((a for a in answers if a.result.reason is not Reason.NOTHING_TO_ADD), answers[0])
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from injector.amend import ObjectRequest
+from injector.amend import ObjectRequest, selects
 from injector.at_paths import templates_at
 from injector.cli.admission import Admission, Answer
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.selectors import matches
-from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.template import Template
@@ -157,7 +156,7 @@ def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> 
         where = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
         yield Look(template.name, "namespaces", fits, where if namespace.name else "it lies in no namespace")
     if fits and template.selector is not None:
-        fits = matches(template.selector, string_map(asked.subject, "labels"))
+        fits = selects(template.selector, asked)
         yield Look(template.name, "selector", fits, f"the object's labels {'match' if fits else 'do not match'}")
 
 

@@ -95,6 +95,11 @@ def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> Non
         ("spec: {type: !replace ClusterIP}", {"spec": {"type": "NodePort"}}, {"spec": {"type": "ClusterIP"}}),
         ("spec: {a: !replace null}", {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2}}),
         ("spec: {a: !replace null}", {"spec": {"b": 2}}, None),
+        ("spec: {a: !replace null}", {}, None),
+        ("spec: {a: {b: !replace null}}", {"spec": {"b": 2}}, None),
+        ("spec: {a: {b: !replace null, c: 1}}", {"spec": {}}, {"spec": {"a": {"c": 1}}}),
+        ("spec: {a: !replace true}", {"spec": {"a": 1}}, {"spec": {"a": True}}),
+        ("spec: {a: !replace [1, 0]}", {"spec": {"a": [True, False]}}, {"spec": {"a": [1, 0]}}),
         ("spec: {a: 1}", {"spec": {"a": None}}, {"spec": {"a": 1}}),
         ("spec: {a: {b: {c: d}}}", {}, {"spec": {"a": {"b": {"c": "d"}}}}),
         ('spec: {"a/b~c": x}', {"spec": {}}, {"spec": {"a/b~c": "x"}}),
@@ -210,6 +215,60 @@ def test_a_template_that_fails_is_told_by_the_failure_policy(
     assert warning.startswith(f"let through as it is: {reason}: ")
     refused = amended(snapshot(templates, failurePolicy="Fail"), request)
     assert (refused.reason, refused.effect, refused.warnings) == (reason, Effect.REFUSE, ())
+
+
+BROKEN = {
+    "template.yaml": "for: {resources: [services]}\nparameters: {v: {type: integer, default: 1, description: V.}}\n",
+    "overlay.yaml.j2": "spec: {v: {{ params.v }}, w: {{ object.spec.w }}}\n",
+}
+LABEL = {
+    "template.yaml": "for: {resources: [services]}\n",
+    "overlay.yaml.j2": "metadata: {labels: {seen: !replace yes-it-is}}\n",
+}
+
+
+def test_who_makes_one_template_fail_is_not_past_the_next() -> None:
+    bad = {"metadata": {"annotations": {"broken.sidecar.injector/v": "x"}}, "spec": {"type": "LoadBalancer"}}
+    for obj in (bad, {"spec": {"type": "LoadBalancer"}}):
+        refused = amended(
+            snapshot({"broken": BROKEN, "service": SERVICE}), asked(obj, "services", userInfo={"username": "u"})
+        )
+        assert (refused.reason, refused.effect) == (Reason.DENIED, Effect.REFUSE)
+    settings = parse_settings({"paths": {PATH: {"templates": ["servise", "service"]}}})
+    snap = build_snapshot(settings, {"service": SERVICE}, Cluster(), trial=False)
+    found = amended(snap, asked({"spec": {"type": "LoadBalancer"}}, "services", userInfo={"username": "u"}))
+    assert found.reason is Reason.DENIED
+
+
+def test_what_the_others_complete_stays_where_one_fails() -> None:
+    snap = snapshot({"broken": BROKEN, "label": LABEL})
+    found = amended(snap, asked({"spec": {}}, "services"))
+    assert (found.reason, found.effect) == (Reason.TEMPLATE_FAILED, Effect.INJECT)
+    assert found.pod == {"spec": {}, "metadata": {"labels": {"seen": "yes-it-is"}}}
+    [warning] = found.warnings
+    assert warning.startswith("left out: template-failed: broken/overlay.yaml.j2:1:")
+    assert [name for name, _ in found.templates] == ["label"]
+    again = amended(snap, asked(found.pod, "services"))
+    assert (again.reason, again.effect, again.patch) == (Reason.TEMPLATE_FAILED, Effect.SKIP, ())
+    assert again.warnings[0].startswith("let through as it is: template-failed: ")
+    refused = amended(
+        snapshot({"label": LABEL, "broken": BROKEN}, failurePolicy="Fail"), asked({"spec": {}}, "services")
+    )
+    assert (refused.reason, refused.effect, refused.patch) == (Reason.TEMPLATE_FAILED, Effect.REFUSE, ())
+
+
+def test_a_change_that_takes_the_label_away_is_not_past_the_selector() -> None:
+    template = {
+        "template.yaml": "for: {resources: [services], operations: [UPDATE, DELETE]}\n"
+        "selector: {matchLabels: {keep: 'yes'}}\n",
+        "overlay.yaml.j2": '{{ deny("kept") }}\n',
+    }
+    snap = snapshot({"keeper": template})
+    kept: dict[str, Any] = {"metadata": {"labels": {"keep": "yes"}}}
+    bare: dict[str, Any] = {"metadata": {}}
+    for operation, obj, old in (("UPDATE", bare, kept), ("UPDATE", kept, bare), ("DELETE", {}, kept)):
+        assert amended(snap, asked(obj, "services", operation, old)).reason is Reason.DENIED
+    assert amended(snap, asked(bare, "services", "UPDATE", bare)).reason is Reason.NOT_FOR_TEMPLATES
 
 
 def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:

@@ -30,7 +30,8 @@ def decision_of(injection: Injection) -> Decision:
     """What became of a pod or an object: `unchanged` is one that has everything already, or that gets nothing."""
     if injection.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
         return "unchanged"
-    return "amended" if injection.reason is Reason.AMENDED else _DECISIONS[injection.effect]
+    amended = injection.effect is Effect.INJECT and injection.reason is not Reason.INJECTED  # perhaps not by all
+    return "amended" if amended else _DECISIONS[injection.effect]
 
 
 def about(words: str) -> Any:

@@ -45,6 +45,7 @@ TEMPLATES = {
     ),
 }
 CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce]}\n"
+LABELLED = SERVICE.replace("{name: web}", "{name: web, labels: {app: b}}")
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +125,21 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     assert "service/web: skipped: template-failed: let through as it is: " in let.err
 
 
+def test_a_template_that_fails_leaves_the_others_their_say(at):
+    done = at("inject", "/both=mutating:Ignore:ports,chosen", "--namespace-label", "tier=a", "-", stdin=LABELLED)
+    assert done.documents[0]["metadata"]["labels"] == {"app": "b", "chosen": "yes it is"}
+    assert (
+        "service/web: amended with chosen\n  warning: left out: template-failed: ports/overlay.yaml.j2:1:" in done.err
+    )
+    trail = at("explain", "/both=mutating:Ignore:ports,chosen", "--namespace-label", "tier=a", "-", stdin=LABELLED).out
+    assert "so: template-failed: ports/overlay.yaml.j2:1:" in trail
+    assert "  add /metadata/labels/chosen\n" in trail
+
+
 def test_selectors_of_templates_have_their_say(at):
-    service = SERVICE.replace("{name: web}", "{name: web, labels: {app: b}}")
     chosen = "/chosen=mutating:Fail:chosen"
-    assert at("inject", chosen, "-", stdin=service).err == "1 without a pod.\n"
-    done = at("inject", chosen, "--namespace-label", "tier=a", "-", stdin=service)
+    assert at("inject", chosen, "-", stdin=LABELLED).err == "1 without a pod.\n"
+    done = at("inject", chosen, "--namespace-label", "tier=a", "-", stdin=LABELLED)
     assert done.documents[0]["metadata"]["labels"] == {"app": "b", "chosen": "yes it is"}
 
 
