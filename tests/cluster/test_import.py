@@ -72,12 +72,9 @@ def test_another_one_gets_another_and_one_that_names_none_gets_none(
     here = namespace()
     other = control_plane.api.create(pod("other", annotations={REQUEST: "web:latest"}), here)
     assert [container["name"] for container in other["spec"]["containers"]] == ["app", "sidecar-nginx"]
-    for name, annotations in (
-        ("silent", {}),
-        ("empty", {REQUEST: ""}),
-        ("no", {REQUEST: "web", "injector.tumblr.com/inject": "no"}),
-    ):
-        made = control_plane.api.create(pod(name, annotations=annotations), here)
+    no = {REQUEST: "web", "injector.tumblr.com/inject": "no"}
+    for name, notes in (("silent", {}), ("empty", {REQUEST: ""}), ("no", no)):
+        made = control_plane.api.create(pod(name, annotations=notes), here)
         assert [container["name"] for container in made["spec"]["containers"]] == ["app"]
         assert STATUS not in made["metadata"].get("annotations", {})
     lost = control_plane.api.create(pod("lost", annotations={REQUEST: "gone:2"}), here)
