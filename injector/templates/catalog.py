@@ -6,28 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from injector.pods.context import Namespace
 from injector.pods.selectors import matches
-from injector.templates import spelling
 from injector.templates.template import Template
 
 
 class Catalog:
     """Templates by name. Immutable."""
 
-    __slots__ = ("_selecting", "_templates")
+    __slots__ = ("_selecting", "_templates", "injected_names")
 
     def __init__(self, templates: Iterable[Template] = ()) -> None:
         self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        injected = [t for t in self._templates.values() if not t.why_not_injected]
+        #: The names of those that pods can be given by injection, sorted.
+        self.injected_names = tuple(t.name for t in injected)
         # so that a pod costs nothing for the templates that select none
-        injected = (t for t in self._templates.values() if not t.why_not_injected)
         self._selecting = tuple(t for t in injected if t.selector is not None)
 
     def get(self, name: str) -> Template | None:
         """The template of a name, or None."""
         return self._templates.get(name)
-
-    def nearest(self, name: str) -> str | None:
-        """The template's name that is spelled most like `name`, or None."""
-        return spelling.nearest(name, self._templates)
 
     def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""

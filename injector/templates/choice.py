@@ -62,7 +62,7 @@ def choose(
         raise InjectionError(
             Reason.NO_TEMPLATE,
             f"no template for this pod: set annotation {key} on it or its namespace, or `templates` in the settings"
-            + (f" (there are: {', '.join(sorted(catalog.names))})" if catalog.names else ""),
+            + (f" (there are: {', '.join(catalog.injected_names)})" if catalog.injected_names else ""),
         )
     templates = [_find(name, catalog, source) for name in wanted]
     choice = _serving(pod, namespace, templates, source, required)
@@ -120,9 +120,10 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
         raise InjectionError(
-            Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint(name, catalog.names)}'
+            Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint(name, catalog.injected_names)}'
         )
-    if why := template.why_not_injected:
+    if name not in catalog.injected_names:
+        why = template.why_not_injected
         words = f"template {template.name} ({source}) is not for injection but for a path of the settings: {why}"
         raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words)
     return template

@@ -90,11 +90,16 @@ def test_the_catalog() -> None:
     selecting = "selector: {matchLabels: {app: web}}\nnamespaces: {matchLabels: {team: a}}"
     catalog = Catalog(
         load_template(name, sources(manifest=manifest))
-        for name, manifest in {"b": "selector: {matchLabels: {app: web}}", "a": selecting, "c": PARAMETER}.items()
+        for name, manifest in {
+            "b": "selector: {matchLabels: {app: web}}",
+            "a": selecting,
+            "c": PARAMETER,
+            "d": "for: {resources: [services]}",
+        }.items()
     )
-    assert catalog.names == ("a", "b", "c")
+    assert catalog.names == ("a", "b", "c", "d")
+    assert catalog.injected_names == ("a", "b", "c")
     assert catalog.get("x") is None
-    assert Catalog([load_template("envoy", sources())]).nearest("envoi") == "envoy"
     assert [t.name for t in catalog.matching({"app": "web"}, Namespace("n", {"team": "a"}))] == ["a", "b"]
     assert [t.name for t in catalog.matching({"app": "web"}, Namespace("n"))] == ["b"]
     assert catalog.matching({}, Namespace("n", {"team": "a"})) == ()
