@@ -261,31 +261,40 @@ def test_check_says_what_is_wrong_with_a_path(
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
 
 
-@pytest.mark.parametrize("writer", ["pause", "cert-manager-cainjector"])
-def test_what_others_wrote_into_an_entry_keeps_helm_4_from_taking_it_away(
-    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path, writer: str
-) -> None:
-    """As docs/installing.md says. No server runs: nobody lets go of anything."""
-    release = Release(control_plane, 4, namespace(), tmp_path)
-    try:
-        release.install({"templates": TEMPLATES, "settings": {"paths": PATHS}})
-        if writer == "pause":
-            injector(control_plane, "pause", "-n", release.name)
-        else:
-            bundle = base64.b64encode(PEM.encode()).decode()
-            for kind in KINDS:
-                last = len(release.get(kind)["webhooks"]) - 1
-                change = [{"op": "add", "path": f"/webhooks/{last}/clientConfig/caBundle", "value": bundle}]
-                words = ("patch", kind, release.name, "--type=json", f"--field-manager={writer}")
-                control_plane.kubectl(*words, "-p", json.dumps(change))
-        without = {"templates": TEMPLATES}
-        with pytest.raises(HelmError, match=r"webhooks\[\d\]\.sideEffects: Required value"):
-            release.install(without)
-        release.install(without, "--server-side=false")
-        names = [entry["name"].partition(".")[0] for kind in KINDS for entry in release.get(kind)["webhooks"]]
-        assert names == ["enabled", "required", "opted-in", "guard", "advice"]
-    finally:
-        release.uninstall()
+@pytest.fixture
+def release(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> Iterator[Release]:
+    """By Helm 4, with nobody who writes a bundle or lets go of anything."""
+    made = Release(control_plane, 4, namespace(), tmp_path)
+    made.install({"templates": TEMPLATES, "settings": {"paths": PATHS}})
+    yield made
+    made.uninstall()
+
+
+def names(release: Release) -> list[str]:
+    found = [entry["name"] for kind in KINDS for entry in release.get(kind)["webhooks"]]
+    return [name.partition(".")[0] for name in found if name.startswith("path-")]
+
+
+def test_a_pause_keeps_helm_4_from_taking_a_path_away(release: Release) -> None:
+    """As docs/installing.md says; with built-in certificates the injector sees to it."""
+    injector(release.control_plane, "pause", "-n", release.name)
+    with pytest.raises(HelmError, match=r"webhooks\[\d\]\.sideEffects: Required value"):
+        release.install({"templates": TEMPLATES})
+    release.install({"templates": TEMPLATES}, "--server-side=false")
+    assert names(release) == []
+
+
+def test_a_bundle_of_cert_manager_s_does_not(release: Release) -> None:
+    """It updates, and does not apply."""
+    bundle = base64.b64encode(PEM.encode()).decode()
+    for kind in KINDS:
+        last = len(release.get(kind)["webhooks"]) - 1
+        change = [{"op": "add", "path": f"/webhooks/{last}/clientConfig/caBundle", "value": bundle}]
+        words = ("patch", kind, release.name, "--type=json", "--field-manager=cert-manager-cainjector")
+        release.control_plane.kubectl(*words, "-p", json.dumps(change))
+    assert names(release) == ["path-claims", "path-policies-services"]
+    release.install({"templates": TEMPLATES})
+    assert names(release) == []
 
 
 def storage_class(control_plane: ControlPlane, where: str) -> Any:
