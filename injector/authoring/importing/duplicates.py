@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from injector.authoring.cases.document import Steps
+from injector.authoring.importing.teller import Teller
 from injector.pods.merge_keys import KEYS, step_of
-
-if TYPE_CHECKING:
-    from injector.authoring.importing.sidecar import Teller
 
 
 def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) -> list[Any]:

@@ -82,9 +82,9 @@ def is_config(value: Any) -> bool:
 
 
 def _in_document(source: Source, name: str, found: Found) -> None:
-    path = Path(name)
-    here = path.parent if path.is_file() else None
-    stem = PurePath(name).stem if here is not None or name.startswith(("http://", "https://")) else ""
+    remote = name.startswith(("http://", "https://"))
+    here = Path(name).parent if not remote and Path(name).is_file() else None
+    stem = PurePath(name).stem if here is not None or remote else ""
     value = source.value
     if isinstance(value, list):
         found.configs += [Config(source, (i,), item, stem, folder=here) for i, item in enumerate(value)]

@@ -12,8 +12,18 @@ from injector.authoring.importing.inherit import read_whole
 from injector.authoring.importing.names import names_of
 from injector.authoring.importing.sidecar import Sidecar
 from injector.authoring.importing.source import RULE
+from injector.authoring.lint.kubernetes import SchemasMissingError
 from injector.errors import Place
 from injector.templates.problem import Problem
+from injector.templates.spelling import shortened, template_name
+
+_NO_SCHEMAS = Problem(
+    RULE,
+    "it needs Kubernetes' own schemas, to say what is wrong with a config (the package kubernetes-validate): "
+    "pip install 'sidecar-injector[lint]'",
+    "",
+    Place(""),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,10 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Resul
     problems = found.problems
     sidecars: list[Sidecar] = []
     for config in found.configs:
-        sidecar = read_whole(config, problems)
+        try:
+            sidecar = read_whole(config, problems)
+        except SchemasMissingError:
+            return Result((), (_NO_SCHEMAS,))
         if sidecar is not None and sidecar.empty:
             message = "nothing in this config is for pods; no template is made of it"
             problems.append(config.source.problem(config.steps, message, severity="warning"))
@@ -45,6 +58,9 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Resul
         names = [name] * len(sidecars)
     else:
         names = [name] if name and sidecars else names_of(sidecars, problems)
+        problems += [
+            _not_found(sidecar, name) for sidecar in sidecars if name and template_name(sidecar.name or name) != name
+        ]
     templates = []
     for sidecar, called in zip(sidecars, names, strict=True):
         if called and not _refused(problems):
@@ -54,7 +70,20 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Resul
         problems += unused(found.files, sidecars)
         if not templates:
             problems.append(Problem(RULE, "no sidecar config was found", "", Place("")))
-    return Result(() if _refused(problems) else tuple(templates), tuple(dict.fromkeys(problems)))
+    return Result(() if _refused(problems) else tuple(templates), _in_order(problems))
+
+
+def _not_found(sidecar: Sidecar, name: str) -> Problem:
+    config = sidecar.config
+    message = f"pods that ask for {shortened(sidecar.name)} do not find it as {name}; leave --name out, or change them"
+    return config.source.problem((*config.steps, "name"), message, severity="warning")
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems, each once, file by file and line by line."""
+    once = list(dict.fromkeys(problems))
+    files = list(dict.fromkeys(problem.place.file for problem in once))
+    return tuple(sorted(once, key=lambda p: (files.index(p.place.file), p.place.line, p.place.column)))
 
 
 def _refused(problems: Iterable[Problem]) -> bool:

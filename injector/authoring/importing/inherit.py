@@ -7,8 +7,9 @@ from pathlib import Path
 
 from injector.authoring.importing.fields import LISTS
 from injector.authoring.importing.find import Config, find
-from injector.authoring.importing.sidecar import Sidecar, Teller, read_sidecar
+from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.source import LIMIT
+from injector.authoring.importing.teller import Teller
 from injector.pods.merge_keys import step_of
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened

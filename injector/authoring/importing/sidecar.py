@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.authoring.cases.document import Steps
+from injector.authoring.importing.check import check_names
 from injector.authoring.importing.duplicates import without_duplicates
 from injector.authoring.importing.fields import (
     CONFIG_FIELDS,
@@ -23,9 +24,10 @@ from injector.authoring.importing.fields import (
     SWITCHES,
 )
 from injector.authoring.importing.find import Config
-from injector.authoring.lint.kubernetes import SchemaError, SchemasMissingError, schema_errors, versions
+from injector.authoring.importing.teller import Teller
+from injector.authoring.lint.kubernetes import SchemaError, schema_errors, versions
 from injector.pods.context import Object
-from injector.templates.problem import Problem, Severity
+from injector.templates.problem import Problem
 from injector.templates.spelling import hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
@@ -63,36 +65,11 @@ class Sidecar:
         return not (self.spec or self.metadata or self.env or self.mounts or self.service_account)
 
 
-class Teller:
-    """Collects what there is to say about a config, at its places."""
-
-    def __init__(self, config: Config, problems: list[Problem]) -> None:
-        self._config = config
-        self._problems = problems
-        self.refused = False  #: whether something was an error
-        self.inherits = config.folder is not None  #: whether what it inherits from is read
-
-    def tell(
-        self,
-        steps: Steps,
-        message: str,
-        *,
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-        key: bool = False,
-    ) -> None:
-        """Say what is wrong at a place of the config."""
-        self.refused = self.refused or severity == "error"
-        at = (*self._config.steps, *steps)
-        self._problems.append(self._config.source.problem(at, message, help=help, severity=severity, key=key))
-
-    def warn(self, steps: Steps, message: str, *, help: str = "") -> None:  # noqa: A002
-        """Say what will be other than it was written; at the key of a field."""
-        self.tell(steps, message, help=help, severity="warning", key=True)
-
-
 def read_sidecar(config: Config, problems: list[Problem]) -> Sidecar | None:
-    """The sidecar of a config; None, with what is wrong among the problems, where that cannot be said."""
+    """The sidecar of a config; None, with what is wrong among the problems, where that cannot be said.
+
+    Raises SchemasMissingError where Kubernetes' schemas are not installed.
+    """
     told = Teller(config, problems)
     if not isinstance(config.value, dict):
         told.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
@@ -107,7 +84,7 @@ def read_sidecar(config: Config, problems: list[Problem]) -> Sidecar | None:
             key: without_duplicates(key, value, (key,), told) if isinstance(value, list) else value
             for key, value in fields.items()
         }
-        _check_names(fields, told)
+        check_names(fields, told)
     return None if told.refused else _sidecar(config, fields)
 
 
@@ -177,11 +154,8 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
 
 
 def _is_of_a_pod(key: str, value: Any) -> bool:
-    """Whether a field is one of a pod's spec, as far as Kubernetes' schemas are there to tell."""
-    try:
-        errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
-    except SchemasMissingError:
-        return False
+    """Whether a field is one of a pod's spec."""
+    errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
     return not any(error.path == ("spec", key) and error.field for error in errors)
 
 
@@ -206,10 +180,7 @@ def _checked(fields: Object, told: Teller) -> Object:
 
 def _errors(fields: Object) -> Iterator[tuple[SchemaError, Steps]]:
     """What Kubernetes' schema has against the fields, with the place in the config."""
-    try:
-        newest = max(versions())
-    except SchemasMissingError:
-        return
+    newest = max(versions())
     apart = (*EVERYWHERE, *METADATA, "name", "inherits")
     spec = {"containers": [], **{key: value for key, value in fields.items() if key not in apart}}
     for error in schema_errors({"metadata": {}, "spec": spec}, newest):
@@ -217,43 +188,3 @@ def _errors(fields: Object) -> Iterator[tuple[SchemaError, Steps]]:
     every: Object = {"name": "every", **{key: fields[key] for key in EVERYWHERE if key in fields}}
     for error in schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest):
         yield error, error.path[3:]
-
-
-def _check_names(fields: Object, told: Teller) -> None:
-    """Names that Kubernetes takes; a container called `*` would be all of the app's."""
-    taken: dict[str, Steps] = {}
-    for kind in ("initContainers", "containers", "volumes"):
-        for number, item in enumerate(fields.get(kind, [])):
-            name, steps = item.get("name"), (kind, number, "name")
-            if not isinstance(name, str) or not _LABEL.match(name):
-                told.tell(steps, f"{shortened(name)} is no name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it")
-            elif kind != "volumes" and name in taken:
-                told.tell(steps, f"there is an init container {name} already; rename one of the two")
-            elif kind != "volumes":
-                taken[name] = steps
-    _check_mounts(fields, told)
-
-
-def _check_mounts(fields: Object, told: Teller) -> None:
-    """Mounts that no container may have beside its own, and those of volumes that pods have to bring."""
-    every: list[tuple[Steps, Any]] = [
-        (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
-    ]
-    mounts = list(every)
-    for kind in ("initContainers", "containers"):
-        for number, container in enumerate(fields.get(kind, [])):
-            own = container.get("volumeMounts", [])
-            mounts += [((kind, number, "volumeMounts", i), mount) for i, mount in enumerate(own)]
-            names, paths = {m.get("name") for m in own}, {m.get("mountPath") for m in own}
-            for steps, mount in every:
-                if mount.get("mountPath") in paths and mount.get("name") not in names:
-                    message = f"container {container['name']} has another volume at {mount['mountPath']}"
-                    told.tell(steps, f"{message}; choose another path for one of the two")
-    known = {volume.get("name") for volume in fields.get("volumes", [])}
-    for steps, mount in mounts:
-        name = mount.get("name")
-        if name not in known and not (told.inherits and "inherits" in fields):
-            known.add(name)
-            near = nearest(str(name), known - {name})
-            more = f"; did you mean {near}?" if near else ""
-            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so pods have to bring it{more}")

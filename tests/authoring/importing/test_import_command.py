@@ -286,6 +286,18 @@ def test_names_are_told_apart(tmp_path: Path) -> None:
     assert sorted(f.name for f in tmp_path.iterdir()) == ["batch-sidecarconfig", "other", "web-sidecarconfig"]
 
 
+def test_another_name_than_pods_ask_for_is_told(tmp_path: Path) -> None:
+    told = imported(tmp_path, NAMED, "--name", "mine")
+    assert 'standard input:1:7: warning: pods that ask for "Test_1:1.2" do not find it as mine' in told
+    assert "do not find it" not in imported(tmp_path, NAMED, "--name", "test-1-1-2")
+
+
+def test_problems_are_told_line_by_line() -> None:
+    text = "a: 1\ncontainers:\n- {name: a, image: a, b: 1, env: [{name: A}, {name: A}]}\nc: 1\nvolumes: [{name: v, d: 1}]\n"
+    lines = [problem.place.line for problem in import_configs([("standard input", text.encode())], "it").problems]
+    assert lines == [1, 3, 3, 4, 5]
+
+
 def test_two_configs_of_one_name_are_refused(tmp_path: Path) -> None:
     done = injector(
         "import", "-", "--output", tmp_path / "made", stdin="name: a_b\nhostPID: true\n---\nname: a-b\nhostPID: true\n"

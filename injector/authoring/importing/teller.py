@@ -1,0 +1,35 @@
+"""What there is to say about a config, collected at its places."""
+
+from __future__ import annotations
+
+from injector.authoring.cases.document import Steps
+from injector.authoring.importing.find import Config
+from injector.templates.problem import Problem, Severity
+
+
+class Teller:
+    """Collects what there is to say about a config, at its places."""
+
+    def __init__(self, config: Config, problems: list[Problem]) -> None:
+        self._config = config
+        self._problems = problems
+        self.refused = False  #: whether something was an error
+        self.inherits = config.folder is not None  #: whether what it inherits from is read
+
+    def tell(
+        self,
+        steps: Steps,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+        key: bool = False,
+    ) -> None:
+        """Say what is wrong at a place of the config."""
+        self.refused = self.refused or severity == "error"
+        at = (*self._config.steps, *steps)
+        self._problems.append(self._config.source.problem(at, message, help=help, severity=severity, key=key))
+
+    def warn(self, steps: Steps, message: str, *, help: str = "") -> None:  # noqa: A002
+        """Say what will be other than it was written; at the key of a field."""
+        self.tell(steps, message, help=help, severity="warning", key=True)
