@@ -293,7 +293,8 @@ def test_another_name_than_pods_ask_for_is_told(tmp_path: Path) -> None:
 
 
 def test_problems_are_told_line_by_line() -> None:
-    text = "a: 1\ncontainers:\n- {name: a, image: a, b: 1, env: [{name: A}, {name: A}]}\nc: 1\nvolumes: [{name: v, d: 1}]\n"
+    text = "a: 1\ncontainers:\n- {name: a, image: a, b: 1, env: [{name: A}, {name: A}]}\nc: 1\n"
+    text += "volumes: [{name: v, d: 1}]\n"
     lines = [problem.place.line for problem in import_configs([("standard input", text.encode())], "it").problems]
     assert lines == [1, 3, 3, 4, 5]
 
