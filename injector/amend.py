@@ -54,7 +54,9 @@ class ObjectRequest(msgspec.Struct, frozen=True):
     def is_pod(self) -> bool:
         """Whether it is a pod, or something below one that has a whole pod as its object."""
         request = self.request
-        return request.resource == "pods" and not request.group and "containers" in spec_of(self.object)
+        if request.resource != "pods" or request.group:
+            return False
+        return "containers" in spec_of(self.object) if request.sub_resource else bool(self.object)
 
 
 def amend(
@@ -75,8 +77,6 @@ def amend(
         return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
     run = _Run(asked, namespace, at, snapshot, overrides or {}, asked.object)
     try:
-        if asked.is_pod:
-            check_shape(asked.object)
         for name in at.templates:
             run.ask(name)
         return run.result()
@@ -147,6 +147,8 @@ class _Run:
 
     def apply(self, template: Template) -> None:
         asked, namespace, settings = self.asked, self.namespace, self.snapshot.settings
+        if asked.is_pod:
+            check_shape(asked.object)
         given = self.overrides.get(template.name, {})
         parameters = resolve(template, string_map(asked.subject, "annotations"), namespace.annotations, settings, given)
         try:
@@ -195,10 +197,9 @@ class _Run:
 def _merged(template: Template, state: Object, overlay: Object, asked: ObjectRequest) -> tuple[Object, tuple[str, ...]]:
     if not overlay:
         return state, ()
-    if asked.request.operation == "DELETE":
-        raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object that is being deleted"
-        )
+    if not asked.object or asked.request.operation == "DELETE":
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "and the review has none"
+        raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}")
     if not asked.is_pod:
         filled = fill_in(state, overlay)
         return filled.object, filled.differences

@@ -95,13 +95,13 @@ def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> Non
         ("spec: {type: !replace ClusterIP}", {"spec": {"type": "NodePort"}}, {"spec": {"type": "ClusterIP"}}),
         ("spec: {a: !replace null}", {"spec": {"a": 1, "b": 2}}, {"spec": {"b": 2}}),
         ("spec: {a: !replace null}", {"spec": {"b": 2}}, None),
-        ("spec: {a: !replace null}", {}, None),
+        ("spec: {a: !replace null}", {"kind": "Widget"}, None),
         ("spec: {a: {b: !replace null}}", {"spec": {"b": 2}}, None),
         ("spec: {a: {b: !replace null, c: 1}}", {"spec": {}}, {"spec": {"a": {"c": 1}}}),
         ("spec: {a: !replace true}", {"spec": {"a": 1}}, {"spec": {"a": True}}),
         ("spec: {a: !replace [1, 0]}", {"spec": {"a": [True, False]}}, {"spec": {"a": [1, 0]}}),
         ("spec: {a: 1}", {"spec": {"a": None}}, {"spec": {"a": 1}}),
-        ("spec: {a: {b: {c: d}}}", {}, {"spec": {"a": {"b": {"c": "d"}}}}),
+        ("spec: {a: {b: {c: d}}}", {"kind": "Widget"}, {"kind": "Widget", "spec": {"a": {"b": {"c": "d"}}}}),
         ('spec: {"a/b~c": x}', {"spec": {}}, {"spec": {"a/b~c": "x"}}),
         ("data: {key: value}", {"data": {}}, {"data": {"key": "value"}}),
         ("", {"spec": {}}, None),
@@ -217,6 +217,23 @@ def test_a_template_that_fails_is_told_by_the_failure_policy(
     assert (refused.reason, refused.effect, refused.warnings) == (reason, Effect.REFUSE, ())
 
 
+def test_a_pod_without_containers_is_no_object_of_another_kind() -> None:
+    template = {"template.yaml": "{}\n", "overlay.yaml.j2": 'spec: {containers: [{name: "*", image: !replace a}]}\n'}
+    for pod in ({"spec": {}}, {"kind": "Pod"}, {"spec": {"containers": None}}, {"spec": {"containers": []}}):
+        found = amended(snapshot({"every": template}), asked(pod, "pods"))
+        assert (found.reason, found.patch) == (Reason.MALFORMED_POD, ())
+
+
+def test_nothing_is_added_to_an_object_that_is_not_there() -> None:
+    template = {
+        "template.yaml": "for: {resources: [services/proxy], operations: [CONNECT]}\n",
+        "overlay.yaml.j2": "spec: {a: 1}\n",
+    }
+    found = amended(snapshot({"adds": template}), asked({}, "services/proxy", "CONNECT"))
+    assert (found.reason, found.patch) == (Reason.TEMPLATE_FAILED, ())
+    assert "adds to an object and the review has none" in found.message
+
+
 BROKEN = {
     "template.yaml": "for: {resources: [services]}\nparameters: {v: {type: integer, default: 1, description: V.}}\n",
     "overlay.yaml.j2": "spec: {v: {{ params.v }}, w: {{ object.spec.w }}}\n",
@@ -317,7 +334,7 @@ def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
         return {"template.yaml": "for: {resources: [widgets]}\n", "overlay.yaml.j2": overlay}
 
     snap = snapshot({"one": template("spec: {a: 1}\n"), "two": template("spec: {b: {{ object.spec.a + 1 }}}\n")})
-    found = amended(snap, asked({}, "widgets"))
+    found = amended(snap, asked({"spec": {}}, "widgets"))
     assert found.pod == {"spec": {"a": 1, "b": 2}}
     assert [name for name, _ in found.templates] == ["one", "two"]
 
