@@ -20,6 +20,7 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
     from injector.cli.switches import apply, configurations, name_of, whoami
+    from injector.cluster.installation import is_of_a_path
     from injector.cluster.live import Live
     from injector.cluster.pause import is_paused, pausing, words_of_pause
 
@@ -34,4 +35,6 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
             by = by or whoami(live)
             apply(live, pausing(configuration, by, now, reason), f"pause {name}")
             click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
+    if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
+        click.echo("Templates at the settings' paths refuse and complete nothing.", err=True)
     click.echo("New pods start without sidecars, in required namespaces too. Back again: injector resume", err=True)

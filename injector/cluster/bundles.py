@@ -22,7 +22,7 @@ from cryptography import x509
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.configurations import API_VERSION, KINDS, path_of
-from injector.cluster.installation import PATH_ENTRY
+from injector.cluster.installation import is_of_a_path
 from injector.cluster.issue import pem_of, read_certificates
 from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
@@ -189,7 +189,7 @@ def _entry(webhook: Object) -> Entry:
 
 def _held(webhook: Object) -> Object:
     """What the API server asks of every entry, of one of the settings' paths; {} of others."""
-    if not webhook["name"].startswith(PATH_ENTRY):
+    if not is_of_a_path(webhook["name"]):
         return {}
     service = {key: webhook["clientConfig"]["service"][key] for key in ("name", "namespace")}
     asked: Object = {key: webhook[key] for key in ("sideEffects", "admissionReviewVersions") if key in webhook}
@@ -207,7 +207,7 @@ def _left(webhooks: list[Object], metadata: Object) -> set[str]:
     return {
         webhook["name"]
         for webhook in webhooks
-        if webhook["name"].startswith(PATH_ENTRY)
+        if is_of_a_path(webhook["name"])
         and not webhook.get("rules")
         and not is_paused(webhook)
         and f'k:{{"name":"{webhook["name"]}"}}' in ours

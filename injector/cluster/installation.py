@@ -9,8 +9,7 @@ from injector.settings import entry_slug
 
 #: What an entry's failurePolicy may be.
 FailurePolicy = Literal["Ignore", "Fail"]
-#: What the entries of the settings' `paths` begin with, and no other entry.
-PATH_ENTRY = "path-"
+_PATH_ENTRY = "path-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +40,9 @@ class Installation:
 
     def path_entry(self, path: str) -> str:
         """The full name of the entry of one of the settings' `paths`."""
-        return self.entry_name(PATH_ENTRY + entry_slug(path))
+        return self.entry_name(_PATH_ENTRY + entry_slug(path))
+
+
+def is_of_a_path(entry: str) -> bool:
+    """Whether an entry's full name is that of one of the settings' `paths`; no other entry begins like it."""
+    return entry.startswith(_PATH_ENTRY)

@@ -80,9 +80,10 @@ def told(control_plane: ControlPlane) -> list[dict[str, Any]]:
     return [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]
 
 
-def injector(control_plane: ControlPlane, *words: str) -> None:
+def injector(control_plane: ControlPlane, *words: str) -> str:
+    """What a command says beside its output."""
     command = [*INJECTOR, *words, "--kubeconfig", str(control_plane.kubeconfig)]
-    subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stderr
 
 
 def entries(control_plane: ControlPlane) -> dict[str, Object]:
@@ -185,11 +186,12 @@ def test_a_pause_lets_everything_pass(
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
     before = entries(control_plane)
 
-    injector(control_plane, "pause")
+    assert "Templates at the settings' paths refuse and complete nothing." in injector(control_plane, "pause")
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
     eventually("nobody completes", lambda: not storage_class(control_plane, shop))
     paused = [line["text"] for line in told(control_plane) if line["check"] == "paused"]
     assert len(paused) == 2 and all("all entries are paused by admin" in text for text in paused)
+    assert all(text.endswith("; pods get no sidecars, and templates at paths have no say") for text in paused)
 
     injector(control_plane, "resume")
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))

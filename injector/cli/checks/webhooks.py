@@ -9,6 +9,7 @@ from injector.cli.checks.paths import at_paths
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import INSTALL, Section, Verdict, failed, good, warning
 from injector.cluster.configurations import KINDS
+from injector.cluster.installation import is_of_a_path
 from injector.cluster.live import INSTALLATION
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.pods.context import Object
@@ -96,7 +97,8 @@ def paused(scene: Scene) -> Iterator[Verdict]:
             which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
-            yield warning("paused", f"{text}; pods get no sidecars", "injector resume")
+            paths = ", and templates at paths have no say" if any(map(is_of_a_path, off)) else ""
+            yield warning("paused", f"{text}; pods get no sidecars{paths}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
