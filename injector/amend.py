@@ -22,6 +22,7 @@ from injector.pods.shape import OverlayError, check_overlay, check_shape, spec_o
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.reasons import Effect, Reason
+from injector.secret_values import without_secrets
 from injector.settings import PathTemplates
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_overlay
@@ -31,6 +32,8 @@ from injector.templates.template import Template
 
 #: What stands before the reason of an object that is let through although something failed.
 _AS_IT_IS = "let through as it is"
+#: Reasons that a template gives itself, by `deny()` and `fail()`.
+_IN_ITS_OWN_WORDS = (Reason.DENIED, Reason.NOT_SERVED)
 
 
 class ObjectRequest(msgspec.Struct, frozen=True):
@@ -141,8 +144,10 @@ class _Run:
             if is_for(template, self.asked, self.namespace):
                 self.apply(template)
         except InjectionError as error:
+            if error.reason not in _IN_ITS_OWN_WORDS:
+                error = without_secrets(error, self.asked.request, self.asked.object, self.asked.old_object)
             if error.reason.effect(required=self.at.failure_policy == "Fail") is Effect.REFUSE:
-                raise
+                raise error from None
             self.failures.append(error)
 
     def apply(self, template: Template) -> None:

@@ -217,6 +217,40 @@ def test_a_template_that_fails_is_told_by_the_failure_policy(
     assert (refused.reason, refused.effect, refused.warnings) == (reason, Effect.REFUSE, ())
 
 
+@pytest.mark.parametrize("policy", ["Ignore", "Fail"])
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        "stringData: {a: {{ object.data[object.data.pw] }}}",
+        "stringData: {a: {{ [1].index(object.data.pw) }}}",
+        'stringData: {"{{ object.data.pw }}": 1, "{{ object.data.pw }}": 2}',
+        'metadata: {"{{ object.data.pw }}": 1}',
+        "{% if [1] | selectattr(object.data.pw) | list %}a: b{% endif %}",
+        '{{ deny("no", code=object.data.pw) }}',
+        '{"{{ object.data.pw }}": {a: {b: c}}}',
+    ],
+)
+def test_a_message_about_a_secret_does_not_quote_it(overlay: str, policy: str) -> None:
+    value = "aHVudGVyMg=="
+    template = {"template.yaml": "for: {resources: [secrets]}\n", "overlay.yaml.j2": overlay + "\n"}
+    secret = {"data": {"pw": value}, value: {"a": 1}}
+    found = amended(snapshot({"t": template}, failurePolicy=policy), asked(secret, "secrets"))
+    assert found.reason in (Reason.TEMPLATE_FAILED, Reason.CONFLICT)
+    assert value[:6] not in f"{found.message} {found.warnings} {found.mistake}"
+    assert found.reason is Reason.CONFLICT or "t/overlay.yaml.j2:1:" in found.message
+
+
+def test_a_message_about_another_object_says_what_is_wrong() -> None:
+    template = {
+        "template.yaml": "for: {resources: [configmaps, secrets]}\n",
+        "overlay.yaml.j2": "data: {a: {{ object.data[object.data.pw] }}, b: {{ object.nothing.here }}}\n",
+    }
+    found = amended(snapshot({"t": template}), asked({"data": {"pw": "plainly"}}, "configmaps"))
+    assert "there is nothing named 'plainly' here" in found.message
+    found = amended(snapshot({"t": template}), asked({"data": {"pw": "pw", "a": "secretly"}}, "secrets"))
+    assert "there is nothing named 'nothing' here" in found.message
+
+
 def test_a_pod_without_containers_is_no_object_of_another_kind() -> None:
     template = {"template.yaml": "{}\n", "overlay.yaml.j2": 'spec: {containers: [{name: "*", image: !replace a}]}\n'}
     for pod in ({"spec": {}}, {"kind": "Pod"}, {"spec": {"containers": None}}, {"spec": {"containers": []}}):
