@@ -73,7 +73,12 @@ def _failure(name: str, files: dict[str, str]) -> str:
         found = [*suite.problems]
         for checked in suite.cases:
             found += inject_case(bench, checked, Ways(Programs()))[0].problems
-    return "; ".join(problem.message for problem in found[:3])
+    told: list[str] = []
+    for problem in found[:3]:
+        message = problem.message.removeprefix("decision: expected injected, found failed: ")
+        if not any(message in other for other in told):  # the same, at its place in the template
+            told.append(message)
+    return "; ".join(told)
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:
