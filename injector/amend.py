@@ -155,7 +155,8 @@ class _Run:
         if asked.is_pod:
             check_shape(asked.object)
         given = self.overrides.get(template.name, {})
-        parameters = resolve(template, string_map(asked.subject, "annotations"), namespace.annotations, settings, given)
+        annotations, what = string_map(asked.subject, "annotations"), "pod" if asked.is_pod else "object"
+        parameters = resolve(template, annotations, namespace.annotations, settings, given, what)
         try:
             context = object_context(asked, self.state, namespace, self.snapshot, parameters.values)
             rendered = render_overlay(template, context)

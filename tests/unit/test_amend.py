@@ -79,6 +79,9 @@ def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> Non
     assert amended(snap, bare, namespace).pod["spec"] == {"storageClassName": "theirs"}
     snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
     assert amended(snap, bare).pod["spec"] == {"storageClassName": "ours"}
+    claim = {"metadata": {"annotations": {"claim.sidecar.injector/clas": "own"}}, "spec": {}}
+    [warning] = amended(snap, asked(claim, "persistentvolumeclaims")).warnings
+    assert warning == "object annotation claim.sidecar.injector/clas: no such parameter; did you mean class?"
 
 
 @pytest.mark.parametrize(
