@@ -137,7 +137,7 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         return False
     if key in ORDER:
         told.warn(
-            (key,), f"{key} is left out: as native sidecars they start first anyway, else they stand behind the app"
+            (key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app"
         )
         return False
     if _is_of_a_pod(key, value):
