@@ -31,6 +31,7 @@ _CONTROLLERS = (
     "cronjob-controller",
     "ttl-after-finished-controller",
     "garbage-collector-controller",
+    "persistentvolumeclaim-protection-controller",
     "endpointslice-controller",
     "disruption-controller",
     "certificatesigningrequest-approving-controller",

@@ -39,6 +39,7 @@ def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened:
         annotations = api.get("Pod", name, namespace)["metadata"].get("annotations", {})
         assert f"{PREFIX}/status" not in annotations
     assert '"reason":"namespace-ignored"' in terminal.kubelet.log
+    assert '"path":"/validate/pods"' in terminal.kubelet.log
 
 
 def test_an_app_on_the_sidecar_s_port_starts_without_it_and_says_so(control_plane: ControlPlane, opened: Open) -> None:
