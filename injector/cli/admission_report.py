@@ -56,7 +56,7 @@ def user_hints(admission: Admission) -> list[str]:
         if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
             continue
         templates = templates_at(answer.at, admission.snapshot)
-        if any("user" in root.names for template in templates for root in template.program.roots.values()):
+        if any("user" in template.program.names for template in templates):
             return ["who asks is not known here; --user NAME says it"]
     return []
 

@@ -20,7 +20,6 @@ from injector.templates.places import begin_with_first, expression_at, normal, p
 from injector.templates.spelling import cut, hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.tagging import Tagged, Tags
-from injector.templates.template import REVIEW_NAMES
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
@@ -74,6 +73,16 @@ class Program:
             if found:
                 self._refuse("the characters U+FDD0 to U+FDD2 are for the injector's own use", file, found.start() + 1)
         self.roots = {source: self._root(source) for source in roots}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names, such as `object`, that the template reads and does not give a value itself."""
+        return frozenset(name for root in self.roots.values() for name in root.names)
+
+    @property
+    def review_names(self) -> tuple[str, ...]:
+        """Those of them that are of the review itself, such as `user`; sorted."""
+        return tuple(sorted(syntax.REVIEW_NAMES & self.names))
 
     def tagged(self, root: Root, variables: Mapping[str, Any]) -> Tagged:
         """The root rendered once more, so that it is known where each character came from. Raises what that raises."""
@@ -145,7 +154,7 @@ class Program:
         if sum(path[0] == "params" for path in reads) > _PARAMS_ONE_BY_ONE:
             reads.add(("params",))
         # of the names of a review, one that the template gives a value is its own
-        seen = syntax.NAMES - (REVIEW_NAMES & shared)
+        seen = syntax.NAMES - (syntax.REVIEW_NAMES & shared)
         shortest = {p for p in reads if p[0] in seen and not any(p[:n] in reads for n in range(1, len(p)))}
         names = {path[0] for path in shortest}
         return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))

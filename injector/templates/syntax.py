@@ -23,8 +23,9 @@ from injector.templates.operands import METHODS
 from injector.templates.places import first_offset
 from injector.templates.reads import chain, item_reads
 from injector.templates.spelling import hint
-from injector.templates.template import REVIEW_NAMES
 
+#: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
+REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
 #: The names that a template sees; see `render.Context`.
 NAMES = REVIEW_NAMES | {
     "params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native",

@@ -28,8 +28,6 @@ class _Unset:
 
 #: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
 SETTERS: Final = ("pod", "namespace", "settings")
-#: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
-REVIEW_NAMES: Final = frozenset(("oldObject", "operation", "user", "request"))
 #: The default of a parameter that has none.
 UNSET: Final = _Unset()
 
@@ -127,8 +125,7 @@ class Template:
         """Why no pod can be given it by injection but only at a path; "" for a template that can be."""
         if not self.applies_to.pods_created:
             return f"it is for {', '.join(self.applies_to.resources)}"
-        names = {name for root in self.program.roots.values() for name in root.names}
-        seen = sorted(REVIEW_NAMES & names)
+        seen = self.program.review_names
         return f"it reads `{seen[0]}`, which differs from replica to replica" if seen else ""
 
     def __hash__(self) -> int:

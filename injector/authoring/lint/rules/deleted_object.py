@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._reviews import names_read
 from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.template import OVERLAY
 
@@ -37,7 +36,7 @@ SEVERITY = "error"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """At most one finding."""
-    read = sorted({"object", "pod"} & names_read(subject.template))
+    read = sorted({"object", "pod"} & subject.template.program.names)
     if read and set(subject.template.applies_to.operations) == {"DELETE"}:
         place = next((p for name in ("object.", "pod.", *read) if (p := subject.search(OVERLAY, name)).line), None)
         yield Finding(

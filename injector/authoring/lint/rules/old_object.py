@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._reviews import names_read
 from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.template import OVERLAY
 
@@ -43,7 +42,7 @@ SEVERITY = "error"
 def check(subject: Subject) -> Iterator[Finding]:
     """At most one finding."""
     operations = subject.template.applies_to.operations
-    if "oldObject" in names_read(subject.template) and not {"UPDATE", "DELETE"}.intersection(operations):
+    if "oldObject" in subject.template.program.names and not {"UPDATE", "DELETE"}.intersection(operations):
         yield Finding(
             f"oldObject is {{}} on {' and '.join(operations)}, and the template is for nothing else",
             subject.search(OVERLAY, "oldObject"),
