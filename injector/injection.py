@@ -1,4 +1,4 @@
-"""The result for a pod, and the results that need no template: skipped, and failed by the table of reasons."""
+"""The result for an object, and those that need no template: skipped, and failed by the table of reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES: Remembered[tuple[str, ...]] = Remembered()
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A template as it was applied to a pod: its parameters with where each value came from, and the overlay."""
+    """A template as it was applied: its parameters with where each value came from, and the overlay."""
 
     template: Template
     parameters: Resolved
@@ -48,7 +48,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """The result for a pod.
+    """The result for a pod, or at a path of the settings for an object of any kind, which `pod` then is.
 
     `effect` says what becomes of it; `message` is the sentence for people. `pod` is the pod as it should be, `patch`
     the JSON Patch (RFC 6902) that leads there from the pod given. `files` must exist before the pod does.
@@ -120,12 +120,12 @@ def skipped(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
 
 
 def patch_between(before: Object, after: Object) -> tuple[dict[str, Any], ...]:
-    """The JSON Patch from one pod to another, tried before it is given out: a patch that does not apply is a refusal
-    by the API server whatever the failure policy says.
+    """The JSON Patch from one object to another, tried before it is given out: one that does not apply is a refusal by
+    the API server whatever the failure policy says.
 
     Raises InjectionError with Reason.INTERNAL_ERROR when it does not lead to `after`.
     """
     patch = to_json_patch(changes(before, after))
     if patch and not applies(patch, before, after):
-        raise InjectionError(Reason.INTERNAL_ERROR, "the patch made for this pod does not apply to it")
+        raise InjectionError(Reason.INTERNAL_ERROR, "the patch that was made does not apply to the object")
     return tuple(patch)

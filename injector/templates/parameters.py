@@ -1,8 +1,8 @@
 """Parameters: from the strings of annotations, the settings and the template's defaults to typed, checked values.
 
-The first of these that has a value gives it: the command line, the pod's annotation, the namespace's annotation, the
-settings, the template's default. A value that is not allowed is an error, never a silent default. What somebody sets
-who may not, by the parameter's `from`, counts for nothing, and a warning says so.
+The first of these that has a value gives it: the command line, the annotation of the pod (at a path, of the object),
+the namespace's annotation, the settings, the template's default. A value that is not allowed is an error, never a
+silent default. What somebody sets who may not, by the parameter's `from`, counts for nothing, and a warning says so.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ _DEFAULTS: Remembered[Resolved] = Remembered()
 
 def resolve(
     template: Template,
-    pod_annotations: Mapping[str, str],
+    annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],
     settings: Settings,
     overrides: Mapping[str, Any] | None = None,
+    what: str = "pod",
 ) -> Resolved:
-    """A template's parameters for a pod. A parameter without a value is None.
+    """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """
@@ -53,7 +54,7 @@ def resolve(
     plain = not (
         overrides
         or settings.parameters.get(template.name)
-        or any(key.startswith(suffix) for key in pod_annotations)
+        or any(key.startswith(suffix) for key in annotations)
         or any(key.startswith(suffix) for key in namespace_annotations)
     )
     if plain:
@@ -65,7 +66,7 @@ def resolve(
     sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
         ("namespace", "namespace annotation", suffix, namespace_annotations, suffix),
-        ("pod", "pod annotation", suffix, pod_annotations, suffix),
+        ("pod", f"{what} annotation", suffix, annotations, suffix),
         ("", "option", "", overrides or {}, ""),
     )
     for setter, kind, shown, values, prefix in sources:

@@ -23,7 +23,7 @@ from injector.pods.decision import Decision, decide, is_required
 from injector.reasons import Effect, Reason
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
-from injector.webhook.record import Note, pod_name
+from injector.webhook.record import Note, object_name
 from injector.webhook.review import Verdict, audit_annotations
 
 #: `inject` or `guard`.
@@ -52,7 +52,7 @@ class Judge:
                 error=type(error).__name__,
                 where=where_it_failed(error),
                 namespace=namespace.name,
-                pod=pod_name(pod),
+                pod=object_name(pod),
                 generation=snapshot.generation,
             )
             problem = InjectionError(Reason.INTERNAL_ERROR, f"{type(error).__name__}; the injector's log says where")

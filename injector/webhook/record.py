@@ -51,9 +51,9 @@ class Note:
     generation: str = ""
 
 
-def pod_name(pod: Object) -> str:
-    """A pod's name, or another object's, at most 260 characters; `generateName*` when it has not been made up yet."""
-    metadata = pod.get("metadata")
+def object_name(obj: Object) -> str:
+    """A pod's or another object's name, at most 260 characters; `generateName*` when it has not been made up yet."""
+    metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
         return ""
     name, generated = metadata.get("name"), metadata.get("generateName")
@@ -77,7 +77,7 @@ class Recorder:
         line = _Line(
             path=self.path,
             namespace=namespace[:64],
-            pod=pod_name(pod),
+            pod=object_name(pod),
             reason=note.reason.label,
             outcome=note.effect.value,
             templates=note.templates,
@@ -93,7 +93,7 @@ class Recorder:
             path=self.path,
             namespace=namespace[:64],
             resource=f"{request.resource}{group}{below}"[:320],
-            name=pod_name(obj),
+            name=object_name(obj),
             operation=request.operation[:16],
             reason=note.reason.label,
             outcome=note.effect.value,

@@ -10,7 +10,7 @@ from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
-from injector.webhook.record import pod_name
+from injector.webhook.record import object_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ def trouble_of(pod: Object, namespace: str, injection: Injection) -> Trouble | N
         return None
     about = About(version[:253], owner["kind"][:63], owner["name"][:253], uid[:128], namespace)
     what = "was refused" if injection.effect is Effect.REFUSE else "starts without its sidecar"
-    return Trouble(about, injection.reason.label, f"pod {pod_name(pod)} {what}: {injection.message}")
+    return Trouble(about, injection.reason.label, f"pod {object_name(pod)} {what}: {injection.message}")
