@@ -14,6 +14,7 @@ from injector.errors import InjectionError
 from injector.filling import fill_in
 from injector.injection import Applied, Injection, patch_between
 from injector.making import Overrides, containers_of, tcp_ports, with_origins
+from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
 from injector.pods.merge import merge
@@ -54,6 +55,22 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         return self.object or self.old_object
 
     @property
+    def is_namespace(self) -> bool:
+        """Whether it is a Namespace, which is its own, as the API server's selectors have it."""
+        return self.request.resource == "namespaces" and not self.request.group
+
+    def itself(self) -> Namespace:
+        """A Namespace as the one that it lies in.
+
+        The review of one that is created by `generateName` names none. Where its name is not made up yet it ends in
+        `*`, so that it is none that the settings leave alone.
+        """
+        labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
+        metadata = mapping(self.subject.get("metadata"))
+        name, generated = metadata.get("name"), metadata.get("generateName")
+        return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)
+
+    @property
     def is_pod(self) -> bool:
         """Whether it is a pod, or something below one that has a whole pod as its object."""
         request = self.request
@@ -91,9 +108,16 @@ def is_for(template: Template, asked: ObjectRequest, namespace: Namespace) -> bo
     """Whether a template's `for`, `namespaces` and `selector` cover what is asked."""
     if not template.applies_to.covers(asked.request):
         return False
-    if template.namespaces is not None and not (namespace.name and matches(template.namespaces, namespace.labels)):
+    if template.namespaces is not None and not within(template.namespaces, asked, namespace):
         return False
     return template.selector is None or selects(template.selector, asked)
+
+
+def within(selector: Object, asked: ObjectRequest, namespace: Namespace) -> bool:
+    """Whether a template's `namespaces` matches where the object lies. A Namespace lies in itself."""
+    if asked.is_namespace:
+        return selects(selector, asked)
+    return bool(namespace.name) and matches(selector, namespace.labels)
 
 
 def selects(selector: Object, asked: ObjectRequest) -> bool:

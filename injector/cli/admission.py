@@ -20,7 +20,6 @@ from injector.injection import Injection
 from injector.making import Overrides
 from injector.pods.context import Namespace, Object
 from injector.pods.kinds import Resource
-from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
@@ -162,9 +161,8 @@ def asked_about_pod(obj: Object, pod: Object, namespace: str, user: Object) -> O
 
 def namespace_asked(asked: ObjectRequest, found: Namespace) -> Namespace:
     """The namespace that selectors go by: none for what lies in none, its own for a Namespace, else the one found."""
-    if (asked.request.group, asked.request.resource) == ("", "namespaces"):
-        labels, annotations = (string_map(asked.subject, kind) for kind in ("labels", "annotations"))
-        return Namespace(str(asked.review["name"]), labels, annotations)
+    if asked.is_namespace:
+        return asked.itself()
     return found if asked.review["namespace"] else Namespace("")
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from injector.amend import ObjectRequest, selects
-from injector.at_paths import templates_at
+from injector.amend import ObjectRequest, selects, within
 from injector.cli.admission import Admission, Answer
 from injector.injection import Injection
 from injector.pods.context import Namespace
-from injector.pods.selectors import matches
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
-from injector.templates.template import Template
+from injector.templates.template import Template, resource_words
 
 
 class Entry(NamedTuple):
@@ -135,9 +133,9 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
 
 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | None, about: str) -> PathTrail:
-    templates = templates_at(at, admission.snapshot)
-    names = {template.name for template in templates}
-    looks = [Look(name, "exists", False, "there is no such template") for name in at.templates if name not in names]
+    catalog = admission.snapshot.catalog
+    templates = catalog.found(at.templates)
+    looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
     asked = admission.asked if answer is None else answer.asked
     looks += [look for template in templates for look in looks_of(template, asked, admission.namespace)]
     covered = any(template.applies_to.covers(asked.request) for template in templates)
@@ -147,12 +145,10 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | 
 
 def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
     """What `injector.amend.is_for` goes by, up to the first that does not fit."""
-    for_, request = template.applies_to, asked.request
-    fits = for_.covers(request)
-    saw = f"{', '.join(for_.operations)} of {_resources(for_.resources, for_.api_groups, for_.api_versions)}"
-    yield Look(template.name, "for", fits, saw)
+    fits = template.applies_to.covers(asked.request)
+    yield Look(template.name, "for", fits, template.applies_to.words)
     if fits and template.namespaces is not None:
-        fits = bool(namespace.name) and matches(template.namespaces, namespace.labels)
+        fits = within(template.namespaces, asked, namespace)
         where = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
         yield Look(template.name, "namespaces", fits, where if namespace.name else "it lies in no namespace")
     if fits and template.selector is not None:
@@ -171,10 +167,4 @@ def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:
 def _words_of(asked: ObjectRequest) -> str:
     request = asked.request
     below = f"/{request.sub_resource}" if request.sub_resource else ""
-    return f"{request.operation} of {_resources((request.resource + below,), (request.group,), (request.version,))}"
-
-
-def _resources(names: tuple[str, ...], groups: tuple[str, ...], versions: tuple[str, ...]) -> str:
-    """Resources as `kubectl` writes them, with their groups and versions."""
-    within = ", ".join(f"{group}/{version}" if group else version for group in groups for version in versions)
-    return f"{', '.join(names)} ({within})"
+    return f"{request.operation} of {resource_words((request.resource + below,), (request.group,), (request.version,))}"

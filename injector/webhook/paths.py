@@ -12,7 +12,6 @@ from injector.amend import ObjectRequest, amend, refused
 from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
-from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
@@ -69,12 +68,11 @@ class AtPath:
 
     def _namespace(self, review: Review, asked: ObjectRequest) -> Namespace | None:
         """The namespace that the object lies in, one without a name where it lies in none; None where it has to be
-        asked for. A Namespace itself is its own, as the API server's selectors have it.
+        asked for.
         """
+        if asked.is_namespace:
+            return asked.itself()
         name = review.request.namespace or ""
-        if asked.request.resource == "namespaces" and not asked.request.group:
-            labels, annotations = (string_map(asked.subject, field) for field in ("labels", "annotations"))
-            return Namespace(name, labels, annotations)
         return self._lookup.get(name) if name else Namespace("")
 
     async def _after_asking(self, review: Review, asked: ObjectRequest, started: float, deadline: float) -> bytes:

@@ -325,6 +325,28 @@ def test_a_change_that_takes_the_label_away_is_not_past_the_selector() -> None:
     assert amended(snap, asked(bare, "services", "UPDATE", bare)).reason is Reason.NOT_FOR_TEMPLATES
 
 
+def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
+    template = {
+        "template.yaml": "for: {resources: [namespaces], operations: [CREATE, UPDATE]}\n"
+        "namespaces: {matchLabels: {a: b}}\n",
+        "overlay.yaml.j2": "{{ deny(namespace.name) }}\n",
+    }
+    snap = snapshot({"t": template}, failurePolicy="Fail")
+
+    def told(metadata: dict[str, Any], operation: str = "CREATE", old: dict[str, Any] | None = None) -> str:
+        request = asked({"metadata": metadata}, "namespaces", operation, {"metadata": old} if old else None)
+        return amended(snap, request, request.itself()).message.partition(" (")[0]
+
+    labels = {"labels": {"a": "b"}}
+    assert told({"name": "shop", **labels}) == "denied: shop"
+    assert told({"generateName": "shop-", **labels}) == "denied: shop-*"
+    assert told({"generateName": "kube-system", **labels}) == "denied: kube-system*"
+    assert told({"name": "shop", "generateName": "sho", **labels}) == "denied: shop"
+    assert told({"name": "shop"}, "UPDATE", {"name": "shop", **labels}) == "denied: shop"
+    assert told({"name": "shop"}).startswith("no template of the path")
+    assert told({"name": "kube-system", **labels}).startswith("the namespace is one that the injector leaves alone")
+
+
 def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:
     for policy, allowed in (("Ignore", True), ("Fail", False)):
         settings = parse_settings({"paths": {PATH: {"templates": ["servise"], "failurePolicy": policy}}})
@@ -379,7 +401,7 @@ def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        (CLAIM, "it is for persistentvolumeclaims"),
+        (CLAIM, "it is for CREATE of persistentvolumeclaims (v1)"),
         (
             {"template.yaml": "description: Another.", "overlay.yaml.j2": "{{ warn(user.username) }}\n"},
             "it reads `user`",

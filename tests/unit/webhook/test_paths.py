@@ -20,6 +20,7 @@ SETTINGS = """
 paths:
   /validate-project: {type: validating, templates: [project]}
   /mutate/claims: {templates: [claim], failurePolicy: Fail}
+  /namespaces: {type: validating, templates: [shops]}
 """
 PROJECT = {
     "template.yaml": "description: Names of projects.\n"
@@ -32,6 +33,11 @@ CLAIM = {
     "template.yaml": "description: Their class.\nfor: {resources: [persistentvolumeclaims]}\n",
     "overlay.yaml.j2": 'spec:\n  storageClassName: {{ "fast" if object.spec.size > 1 else "slow" }}\n',
 }
+SHOPS = {
+    "template.yaml": "description: No shops.\nfor: {resources: [namespaces]}\n"
+    "namespaces: {matchLabels: {kind: shop}}\n",
+    "overlay.yaml.j2": "{{ deny(namespace.name) }}\n",
+}
 REQUEST = {"group": "project.openshift.io", "version": "v1", "resource": "projectrequests"}
 CLAIMS = {"group": "", "version": "v1", "resource": "persistentvolumeclaims"}
 
@@ -39,7 +45,7 @@ CLAIMS = {"group": "", "version": "v1", "resource": "persistentvolumeclaims"}
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("paths")
-    for name, files in (("project", PROJECT), ("claim", CLAIM), ("proxy", {})):
+    for name, files in (("project", PROJECT), ("claim", CLAIM), ("shops", SHOPS), ("proxy", {})):
         write_template(folder / "templates", name, **files)
     with running_loop() as loop:
         served = Served(loop, folder, SETTINGS).ready()
@@ -82,6 +88,17 @@ def test_an_object_is_completed(app: Served) -> None:
     assert jsonpatch.apply_patch(claim, patch)["spec"] == {"size": 2, "storageClassName": "fast"}
     assert response["auditAnnotations"]["reason"] == "amended"
     assert response["auditAnnotations"]["templates"].startswith("claim@")
+
+
+@pytest.mark.parametrize(("given", "known"), [("name", "corner"), ("generateName", "corner*")])
+def test_a_namespace_without_a_name_yet_is_not_past_its_policy(app: Served, given: str, known: str) -> None:
+    metadata = {given: "corner", "labels": {"kind": "shop"}}
+    asked = review({"metadata": metadata}, resource={"group": "", "version": "v1", "resource": "namespaces"})
+    asked["request"]["namespace"] = "corner"
+    if given == "generateName":  # as an API server sends it
+        del asked["request"]["namespace"]
+    response = ask(app, asked, "/namespaces").json["response"]
+    assert response["status"]["message"].startswith(f"denied: {known} (")
 
 
 def test_a_template_that_fails_refuses_where_the_path_says_fail(app: Served) -> None:
@@ -180,7 +197,7 @@ def test_whatever_is_posted_there_is_an_answer(app: Served, request: dict[str, A
 
 
 def test_a_reload_gives_a_path_other_templates(loop: Loop, tmp_path: Path) -> None:
-    for name, files in (("project", PROJECT), ("claim", CLAIM), ("proxy", {})):
+    for name, files in (("project", PROJECT), ("claim", CLAIM), ("shops", SHOPS), ("proxy", {})):
         write_template(tmp_path / "templates", name, **files)
     app = Served(loop, tmp_path, SETTINGS).ready()
     try:
