@@ -71,14 +71,9 @@ def paths_for(asked: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, Path
     found = [
         (path, at)
         for path, at in snapshot.settings.paths.items()
-        if any(template.applies_to.covers(asked.request) for template in templates_at(at, snapshot))
+        if any(template.applies_to.covers(asked.request) for template in snapshot.catalog.found(at.templates))
     ]
     return tuple(sorted(found, key=lambda item: item[1].type == "validating"))
-
-
-def templates_at(at: PathTemplates, snapshot: Snapshot) -> tuple[Template, ...]:
-    """The templates of a path that there are."""
-    return tuple(found for name in at.templates if (found := snapshot.catalog.get(name)) is not None)
 
 
 def after(asked: ObjectRequest, obj: Object) -> ObjectRequest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from injector.at_paths import templates_at
 from injector.cli.admission import Admission, Answer
 from injector.cli.report import Line, Outcome, line_for
 from injector.errors import DENIED_CODE
@@ -55,7 +54,7 @@ def user_hints(admission: Admission) -> list[str]:
     for answer in admission.answers:
         if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
             continue
-        templates = templates_at(answer.at, admission.snapshot)
+        templates = admission.snapshot.catalog.found(answer.at.templates)
         if any("user" in template.program.names for template in templates):
             return ["who asks is not known here; --user NAME says it"]
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.at_paths import named_resources, templates_at
+from injector.at_paths import named_resources
 from injector.cli.admission import Admission, admit_pod, asked_about_pod
 from injector.cli.admission_report import user_hints
 from injector.cli.explanation import Explanation
@@ -22,7 +22,7 @@ from injector.templates.snapshot import Snapshot
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
     """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
-    templates = [template for at in snapshot.settings.paths.values() for template in templates_at(at, snapshot)]
+    templates = snapshot.catalog.found(name for at in snapshot.settings.paths.values() for name in at.templates)
     named = list(named_resources(templates))
     try:
         return resource_of(obj, named) in named

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from injector.cluster.conditions import in_any_case, selected, words
 from injector.cluster.installation import Installation
-from injector.settings import PathTemplates, Settings
+from injector.settings import Settings
 from injector.templates.catalog import Catalog
-from injector.templates.template import AppliesTo, Template
+from injector.templates.template import AppliesTo
 
 #: One webhook of a configuration, as in its manifest.
 Entry = dict[str, Any]
@@ -101,7 +101,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
                 ),
                 "matchConditions": [_NOT_A_MIRROR_POD, _asks_for_it(settings)],
             },
-            *_at_paths("mutating", settings, installation, catalog),
+            *_path_entries("mutating", settings, installation, catalog),
         ),
         validating=(
             guarding
@@ -118,15 +118,9 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
                 "namespaceSelector": _namespaces(settings, installation, "In", label.enabled, label.required),
                 "matchConditions": [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW],
             },
-            *_at_paths("validating", settings, installation, catalog),
+            *_path_entries("validating", settings, installation, catalog),
         ),
     )
-
-
-def templates_at(at: PathTemplates, catalog: Catalog) -> tuple[list[Template], list[str]]:
-    """The templates of a path, each once, and the names of those that are not there."""
-    found = {name: catalog.get(name) for name in at.templates}
-    return [t for t in found.values() if t is not None], [name for name, t in found.items() if t is None]
 
 
 def rule_of(covered: AppliesTo) -> Entry:
@@ -143,13 +137,12 @@ def rule_of(covered: AppliesTo) -> Entry:
     }
 
 
-def _at_paths(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:
+def _path_entries(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:
     """The entries of the settings' paths in one of the two configurations, in the settings' order."""
     for path, at in settings.paths.items():
-        templates, unknown = templates_at(at, catalog)
-        if at.type != kind or unknown:
+        if at.type != kind or catalog.missing(at.templates):
             continue
-        rules = [rule_of(template.applies_to) for template in templates]
+        rules = [rule_of(template.applies_to) for template in catalog.found(at.templates)]
         entry = _entry(settings, installation, path, []) | {
             "name": installation.path_entry(path),
             "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],

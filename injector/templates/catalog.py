@@ -34,6 +34,14 @@ class Catalog:
             if matches(t.selector, labels) and (t.namespaces is None or matches(t.namespaces, namespace.labels))
         )
 
+    def found(self, names: Iterable[str]) -> tuple[Template, ...]:
+        """The templates of these names that there are, each once, in the order of the names."""
+        return tuple(self._templates[name] for name in dict.fromkeys(names) if name in self._templates)
+
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these names that no template has, each once."""
+        return tuple(name for name in dict.fromkeys(names) if name not in self._templates)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Every template's name, sorted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -91,6 +91,11 @@ class AppliesTo:
         )
 
     @property
+    def words(self) -> str:
+        """For people, as in `CREATE, UPDATE of deployments (apps/v1)`."""
+        return f"{', '.join(self.operations)} of {resource_words(self.resources, self.api_groups, self.api_versions)}"
+
+    @property
     def pods_created(self) -> bool:
         """Whether the creation of a pod is one of these."""
         return self.covers(Request())
@@ -99,6 +104,12 @@ class AppliesTo:
     def only_pods(self) -> bool:
         """Whether it is for nothing but pods, and what is below them."""
         return self.api_groups == ("",) and all(r.partition("/")[0] == "pods" for r in self.resources)
+
+
+def resource_words(names: Sequence[str], groups: Sequence[str], versions: Sequence[str]) -> str:
+    """Resources for people, with each group and version that they are meant in: `deployments (apps/v1)`."""
+    within = ", ".join(f"{group}/{version}" if group else version for group in groups for version in versions)
+    return f"{', '.join(names)} ({within})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,7 @@ class Template:
     def why_not_injected(self) -> str:
         """Why no pod can be given it by injection but only at a path; "" for a template that can be."""
         if not self.applies_to.pods_created:
-            return f"it is for {', '.join(self.applies_to.resources)}"
+            return f"it is for {self.applies_to.words}"
         seen = self.program.review_names
         return f"it reads `{seen[0]}`, which differs from replica to replica" if seen else ""
 

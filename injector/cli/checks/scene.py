@@ -68,15 +68,15 @@ class Scene:
         names = [c["metadata"]["name"] for c in self.configurations]
         name = names[0] if names else _DEFAULT.name
         bare = Installation(namespace=self.namespace, name=name)
-        return chosen(bare, self.entries, entries(self.settings, bare, self.at_paths))
+        return chosen(bare, self.entries, entries(self.settings, bare, self.path_templates))
 
     @cached_property
     def expected(self) -> Entries:
         """What the entries should be."""
-        return entries(self.settings, self.installation, self.at_paths)
+        return entries(self.settings, self.installation, self.path_templates)
 
     @cached_property
-    def at_paths(self) -> Catalog:
+    def path_templates(self) -> Catalog:
         """The templates at the settings' paths; those that are not there, or are wrong, are left out."""
         return templates_of_paths(self.live, self.namespace, self.settings)
 

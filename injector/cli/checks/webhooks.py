@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from injector.cli.checks.differences import differences
-from injector.cli.checks.paths import at_paths
+from injector.cli.checks.paths import paths
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import INSTALL, Section, Verdict, failed, good, warning
 from injector.cluster.configurations import KINDS
@@ -60,7 +60,7 @@ def as_they_should_be(scene: Scene) -> Iterator[Verdict]:
     told = {name for _, name in expected}
     for kind, name in sorted(there.keys() - expected.keys()):
         if name in of_paths - told:
-            continue  # `at_paths` says why nothing can be told of it
+            continue  # `paths` says why nothing can be told of it
         to_do = "neither the settings nor this version ask for it; remove it if it was not added on purpose"
         yield warning("entry", f"entry {name} of {kind} calls the injector as well", to_do)
 
@@ -97,8 +97,8 @@ def paused(scene: Scene) -> Iterator[Verdict]:
             which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
-            paths = ", and templates at paths have no say" if any(map(is_of_a_path, off)) else ""
-            yield warning("paused", f"{text}; pods get no sidecars{paths}", "injector resume")
+            more = ", and templates at paths have no say" if any(map(is_of_a_path, off)) else ""
+            yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
@@ -107,4 +107,4 @@ def paused(scene: Scene) -> Iterator[Verdict]:
         yield good("paused", "no entry is paused")
 
 
-SECTION = Section("webhooks", (registered, as_they_should_be, at_paths, choices, paused))
+SECTION = Section("webhooks", (registered, as_they_should_be, paths, choices, paused))

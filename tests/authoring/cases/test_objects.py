@@ -155,7 +155,11 @@ FAILING = [
         "object: {apiVersion: example.com/v1, kind: Mouse}\n  expect: {decision: amended}",
         "this was CREATE of mouses (example.com/v1); if that is wrong, say `resource:`",
     ),
-    ("expect: {decision: injected}", "gate is not for injection but for a path of the settings: it is for gateways"),
+    (
+        "expect: {decision: injected}",
+        "gate is not for injection but for a path of the settings: it is for CREATE, "
+        "UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
+    ),
     (
         "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
         "cases.yaml:3:3: error: gate is not for injection",

@@ -13,7 +13,6 @@ from injector.cli.checks.differences import differences
 from injector.cli.checks.handshake import shake_hands
 from injector.cli.checks.namespaces import misspelt
 from injector.cli.checks.others import goes_by
-from injector.cli.checks.paths import words_of as words_of_path
 from injector.cli.checks.permissions import requests, words_of
 from injector.cli.checks.report import look, show, worst
 from injector.cli.checks.scene import chosen
@@ -28,7 +27,6 @@ from injector.errors import SettingsError
 from injector.settings import NamespaceLabel, Settings, parse_settings
 from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
-from injector.templates.template import AppliesTo
 
 HERE = Installation(namespace="edge", name="injector")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -118,24 +116,6 @@ def test_choices_are_read_back_from_entries_of_paths_too():
     assert "path-x.injector.internal" in found
     chosen_back = chosen(HERE, found, entries(settings, HERE, catalog))
     assert chosen_back.port == 9000 and chosen_back.namespaces == {"matchLabels": {"team": "a"}, "matchExpressions": []}
-
-
-@pytest.mark.parametrize(
-    ("covered", "words"),
-    [
-        (AppliesTo(), "pods v1 on CREATE"),
-        (
-            AppliesTo(("apps",), ("v1", "v1beta1"), ("deployments", "daemonsets")),
-            "deployments, daemonsets of apps v1 v1beta1 on CREATE",
-        ),
-        (
-            AppliesTo(("", "apps"), operations=("CREATE", "UPDATE")),
-            "pods of apps and the core group v1 on CREATE, UPDATE",
-        ),
-    ],
-)
-def test_what_a_template_at_a_path_is_for(covered, words):
-    assert words_of_path(covered) == words
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,20 @@ def test_what_a_template_holds() -> None:
     assert one.applies_to == AppliesTo(("",), ("v1",), ("pods",), ("CREATE", "UPDATE"))
 
 
+@pytest.mark.parametrize(
+    ("covered", "words"),
+    [
+        (AppliesTo(), "CREATE of pods (v1)"),
+        (
+            AppliesTo(("", "apps"), ("v1", "v1beta1"), ("deployments", "jobs"), ("CREATE", "UPDATE")),
+            "CREATE, UPDATE of deployments, jobs (v1, v1beta1, apps/v1, apps/v1beta1)",
+        ),
+    ],
+)
+def test_what_a_template_is_for_in_words(covered: AppliesTo, words: str) -> None:
+    assert covered.words == words
+
+
 def test_the_digest_is_of_what_decides() -> None:
     one = load_template("sample", GOOD)
     assert len(one.digest) == 12
