@@ -105,9 +105,9 @@ def test_from_the_values_to_a_policy_and_back_to_nothing(
     lines = {line["check"]: line["text"] for line in told(control_plane) if line["check"].startswith("path ")}
     assert lines == {
         "path /claims": "path /claims (mutating, failurePolicy Ignore): storage-class for "
-        "persistentvolumeclaims v1 on CREATE",
+        "CREATE of persistentvolumeclaims (v1)",
         "path /policies/services": "path /policies/services (validating, failurePolicy Fail): no-load-balancers for "
-        "services v1 on CREATE, UPDATE",
+        "CREATE, UPDATE of services (v1)",
     }
 
     # the policy, as kubectl shows it: a new Service, one of a Deployment, one that is changed
