@@ -136,9 +136,7 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         told.tell((key,), f"{key} is {shortened(value)}; it has to be {_KINDS[wanted]}")
         return False
     if key in ORDER:
-        told.warn(
-            (key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app"
-        )
+        told.warn((key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app")
         return False
     if _is_of_a_pod(key, value):
         told.warn(
