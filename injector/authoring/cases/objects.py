@@ -11,9 +11,8 @@ from injector.at_paths import asked_of, named_resources
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.manifests import namespace_among
 from injector.pods.constraints.parts import mapping
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, Request
 from injector.pods.kinds import Resource, in_a_namespace, resource_of
-from injector.pods.shape import string_map
 from injector.settings import PathTemplates
 from injector.templates.template import Template
 
@@ -71,8 +70,7 @@ def _resource(case: Case, obj: Object, named: list[Resource]) -> Resource:
 def _namespace(case: Case, obj: Object, others: Iterable[Object], named: bool, resource: Resource) -> Namespace:
     metadata, said = mapping(obj.get("metadata")), case.namespace
     if (resource.group, resource.name) == ("", "namespaces"):  # it is its own, as for the webhook
-        name = str(metadata.get("name") or "")
-        return Namespace(name, dict(string_map(obj, "labels")), dict(string_map(obj, "annotations")))
+        return ObjectRequest(Request(resource=resource.name), obj).itself()
     name = said.name
     if not named:
         name = str(metadata.get("namespace") or said.name) if in_a_namespace(resource) else ""
