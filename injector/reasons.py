@@ -67,7 +67,7 @@ class Reason(Enum):
     UNKNOWN_TEMPLATE = ("unknown-template", "a template that is asked for does not exist", Effect.MARK, Effect.REFUSE)
     TEMPLATE_NOT_ALLOWED = (
         "template-not-allowed",
-        "a template may not be used in this namespace",
+        "a template may not be used for this pod",
         Effect.MARK,
         Effect.REFUSE,
     )
@@ -78,12 +78,12 @@ class Reason(Enum):
         Effect.REFUSE,
     )
     WINDOWS = ("windows", "the pod is for Windows, which the template does not serve", Effect.SKIP, Effect.REFUSE)
-    NOT_SERVED = ("not-served", "the template cannot serve this pod", Effect.MARK, Effect.REFUSE)
+    NOT_SERVED = ("not-served", "the template cannot serve it", Effect.MARK, Effect.REFUSE)
     DENIED = ("denied", "a template denies it", Effect.REFUSE, Effect.REFUSE)
     BAD_PARAMETER = ("bad-parameter", "a parameter's value is not allowed", Effect.MARK, Effect.REFUSE)
-    TEMPLATE_FAILED = ("template-failed", "a template failed to render for this pod", Effect.MARK, Effect.REFUSE)
+    TEMPLATE_FAILED = ("template-failed", "a template failed to render for it", Effect.MARK, Effect.REFUSE)
     # --- what the final pod would look like ---
-    CONFLICT = ("conflict", "the pod and the template cannot be merged", Effect.MARK, Effect.REFUSE)
+    CONFLICT = ("conflict", "it and the template cannot be merged", Effect.MARK, Effect.REFUSE)
     NOT_OVERRIDABLE = (
         "not-overridable",
         "the pod changes a part of the sidecar that it may not change",
