@@ -128,7 +128,7 @@ def webhook_notes(
     for configuration in configurations:
         for entry in configuration.get("webhooks") or ():
             if _path_of(entry) not in paths:
-                yield _told(configuration, entry, Request(), namespace, labels)
+                yield _told(configuration, entry, Request(), namespace, labels).words
 
 
 def entries_of_paths(live: Live) -> EntryOf:
@@ -147,17 +147,23 @@ def entries_of_paths(live: Live) -> EntryOf:
             for entry in configuration.get("webhooks") or ()
             if _path_of(entry) == path
         ]
-        words = "; ".join(found) or "no webhook entry has this path: the API server asks nobody"
-        return Entry(words, any(": called" in one for one in found))
+        words = "; ".join(one.words for one in found) or "no webhook entry has this path: the API server asks nobody"
+        return Entry(words, any(one.called for one in found))
 
     return told
 
 
 def _told(
     configuration: Object, entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]
-) -> str:
-    paused = f"not called, paused {words_of_pause(configuration)}".rstrip() if is_paused(entry) else ""
-    return f"webhook {entry.get('name')}: {paused or _verdict(entry, request, namespace, labels)}"
+) -> Entry:
+    """What a webhook entry of a configuration makes of a request."""
+    if is_paused(entry):
+        why_not = f"paused {words_of_pause(configuration)}".rstrip()
+    else:
+        why_not = _why_not_called(entry, request, namespace, labels)
+    return Entry(
+        f"webhook {entry.get('name')}: {f'not called, {why_not}' if why_not else _called(entry)}", called=not why_not
+    )
 
 
 def _path_of(entry: dict[str, Any]) -> str:
@@ -166,16 +172,21 @@ def _path_of(entry: dict[str, Any]) -> str:
     return str((client.get("service") or {}).get("path") or urlsplit(str(client.get("url") or "")).path or "/")
 
 
-def _verdict(entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]) -> str:
+def _why_not_called(entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]) -> str:
+    """Why the API server does not call the entry for a request; "" where it does."""
     if not any(covers(rule, request) for rule in entry.get("rules") or ()):
         what = "the creation of pods" if request == Request() else f"{request.operation} of {request.resource}"
-        return f"not called, its rules do not cover {what}"
+        return f"its rules do not cover {what}"
     # what lies in no namespace is selected by every namespaceSelector
     if namespace.name and not matches(entry.get("namespaceSelector") or {}, namespace.labels):
-        return f"not called, its namespaceSelector does not match namespace {namespace.name}"
+        return f"its namespaceSelector does not match namespace {namespace.name}"
     if not matches(entry.get("objectSelector") or {}, labels):
         what = "pod" if request.resource == "pods" else "object"
-        return f"not called, its objectSelector does not match the {what}'s labels"
+        return f"its objectSelector does not match the {what}'s labels"
+    return ""
+
+
+def _called(entry: dict[str, Any]) -> str:
     conditions = [str(c.get("name")) for c in entry.get("matchConditions") or ()]
     only = f" if its matchConditions hold ({', '.join(conditions)}; not evaluated here)" if conditions else ""
     return f"called{only}; when it fails: {entry.get('failurePolicy', 'Fail')}"
