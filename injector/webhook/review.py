@@ -142,8 +142,10 @@ def to_request(request: ReviewRequest) -> Request:
 
 
 def read_request(body: bytes) -> Object:
-    """All of a review's request but its two objects, as a plain dict. Raises ReviewError as `read_review` does."""
-    read_review(body)
+    """All of a review's request but its two objects, as a plain dict; `read_review` has taken the body already.
+
+    Raises ReviewError (HTTP 400) where what that passes over is not UTF-8 or nested too deeply.
+    """
     try:
         request = _fields_decoder.decode(_fields_decoder.decode(body)["request"])
         return {name: _value(value) for name, value in request.items() if name not in ("object", "oldObject")}
