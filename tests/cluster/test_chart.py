@@ -19,6 +19,7 @@ from injector.cluster.bundles import FIELD_MANAGER
 from injector.pods.selectors import matches
 from tests.cluster.api import ApiError, Object
 from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.contents import everything, settled
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import deployment, pod, wait_until_called, wait_until_not_called
 from tests.cluster.processes import eventually
@@ -28,8 +29,6 @@ from tests.deploy.test_objects import CASES
 from tests.deploy.values import together
 
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-#: What comes and goes by itself.
-PASSING = ("events", "leases", "endpointslices", "endpoints", "nodes")
 OWN = "chart-test"
 #: Only namespaces of these tests: other pods must not wait for a server that is not there.
 LIMITED = {"webhooks": {"timeoutSeconds": 1, "namespaceSelector": {"matchLabels": {OWN: "yes"}}}}
@@ -78,20 +77,6 @@ def release(
     made.uninstall()
 
 
-def everything(control_plane: ControlPlane) -> set[str]:
-    """Every object of the cluster, but for what passes and for namespaces that are being deleted."""
-    kinds = control_plane.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
-    wanted = ",".join(kind for kind in kinds if not kind.startswith(PASSING))
-    items = json.loads(control_plane.kubectl("get", wanted, "-A", "-o", "json").stdout)["items"]
-    items += [{"kind": "Lease", **lease} for lease in control_plane.api.list("Lease") if NAME in str(lease["metadata"])]
-    going = {item["metadata"]["name"] for item in items if item["metadata"].get("deletionTimestamp")}
-    return {
-        "/".join((item["kind"], where, item["metadata"]["name"]))
-        for item in items
-        if (where := item["metadata"].get("namespace", "")) not in going and item["metadata"]["name"] not in going
-    }
-
-
 def test_it_installs_into_a_restricted_namespace_and_its_pods_are_admitted(release: Release) -> None:
     notes = release.install({"highAvailability": True})
     assert "injector check" in notes
@@ -105,7 +90,7 @@ def test_it_installs_into_a_restricted_namespace_and_its_pods_are_admitted(relea
 
 def test_an_uninstallation_leaves_nothing_and_takes_the_webhooks_first(release: Release) -> None:
     api = release.control_plane.api
-    before = everything(release.control_plane)
+    before = settled(release.control_plane)
     release.install({"templates": {"mine": {"template.yaml": "description: Mine.\n"}}})
     added = {name.partition("/")[0] for name in everything(release.control_plane) - before}
     assert {*CONFIGURATIONS, "Deployment", "Service", "Secret", "Lease", "Role", "PriorityClass"} <= added

@@ -17,12 +17,13 @@ import pytest
 
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.contents import everything, settled
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import deployment, wait_until_available
 from tests.cluster.processes import eventually
 from tests.cluster.server import INJECTOR, PROJECT
 from tests.cluster.shipped import Shipped
-from tests.cluster.test_chart import Release, everything
+from tests.cluster.test_chart import Release
 from tests.deploy.helm import NAME, HelmError
 from tests.deploy.test_entries import PEM
 
@@ -98,7 +99,7 @@ def test_from_the_values_to_a_policy_and_back_to_nothing(
     shop, _ = (namespace(labels={"injection": value}) for value in ("enabled", "required"))
     api.create(deployment("web"), shop)
     wait_until_available(api, "web", shop)
-    before = everything(control_plane)
+    before = settled(control_plane)
 
     shipped.install()
     assert shipped.check() == {}

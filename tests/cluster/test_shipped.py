@@ -11,11 +11,11 @@ import pytest
 
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.contents import everything, settled
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import config_map, deployment, events_about, pod, pods_of, wait_until_available
 from tests.cluster.processes import eventually
 from tests.cluster.shipped import Shipped
-from tests.cluster.test_chart import everything
 from tests.deploy.helm import NAME
 
 
@@ -44,7 +44,7 @@ def test_from_nothing_to_sidecars_and_back_to_nothing(
     vault, shop = (namespace(labels={"injection": value}) for value in ("required", "enabled"))
     api.create(deployment("before"), shop)
     wait_until_available(api, "before", shop)
-    before = everything(control_plane)
+    before = settled(control_plane)
 
     shipped.install()
     assert shipped.check() == {}
