@@ -41,8 +41,9 @@ class Problem:
         return f"{self.path.rstrip('/')}/{self.place}" if self.place.file else self.path
 
     def __str__(self) -> str:
-        """One line, `PATH/FILE:LINE:COLUMN: error: message [rule]`."""
-        return f"{printable(self.where)}: {self.severity}: {printable(self.message)} [{self.rule}]"
+        """One line, `PATH/FILE:LINE:COLUMN: error: message [rule]`; what is at no place begins with `error`."""
+        where = f"{printable(self.where)}: " if self.where else ""
+        return f"{where}{self.severity}: {printable(self.message)} [{self.rule}]"
 
     @property
     def excerpt(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from injector.authoring.importing.folder import Imported
+from injector.templates.dump import dump
 
 
 def settings_for(templates: Sequence[Imported]) -> str:
@@ -13,7 +14,7 @@ def settings_for(templates: Sequence[Imported]) -> str:
     plain = [t.name for t in templates if not t.sidecar.name]
     if named and not plain:
         return _NAMED
-    listed = f"templates: [{', '.join(plain)}]"
+    listed = f"templates: [{', '.join(dump(name).strip() for name in plain)}]"  # `1` and `on` are no texts
     return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + (_BOTH if named else "")
 
 

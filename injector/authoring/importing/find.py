@@ -14,7 +14,7 @@ from injector.authoring.importing.source import RULE, ImportProblems, Source, re
 from injector.errors import Place
 from injector.pods.constraints.parts import mapping
 from injector.templates.problem import Problem
-from injector.templates.spelling import nearest, shortened
+from injector.templates.spelling import shortened
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))
@@ -158,7 +158,5 @@ def _text_at(source: Source, steps: Steps) -> str:
 
 def _left_aside(source: Source, steps: Steps, texts: Iterable[str], found: Found) -> None:
     for key in texts:
-        near = nearest(key, CONFIG_FIELDS)
-        more = f"; did you mean {near}?" if near else ""
-        message = f"the key {key} is no sidecar config{more}; it is left aside"
+        message = f"the key {key} is no sidecar config; it is left aside"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))

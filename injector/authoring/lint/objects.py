@@ -37,12 +37,12 @@ _USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Something that is asked, as people call it."""
+    """Something that is asked, as people call it. `given`: parameters by a case; None for a sample, which has none."""
 
     title: str
     asked: ObjectRequest
     namespace: Namespace
-    given: Mapping[str, Any]
+    given: Mapping[str, Any] | None = None
 
 
 class ObjectRenders:
@@ -84,7 +84,7 @@ class ObjectRenders:
             if made is not None:
                 yield replace(made, broken="") if isinstance(made, Failure) else made
         for case in self._cases():
-            made = self._one(case, case.given)
+            made = self._one(case, case.given or {})
             if isinstance(made, ObjectRendering):
                 yield made
 
@@ -97,7 +97,7 @@ class ObjectRenders:
                 old = obj if operation in ("UPDATE", "DELETE") else None
                 title = f"{operation} of {resource.name}"
                 asked = asked_of(obj, resource, "sample", operation, old, _USER)
-                yield _Question(title, asked, Namespace("sample"), {})
+                yield _Question(title, asked, Namespace("sample"))
 
     def _edges(self) -> Iterator[tuple[dict[str, Any], Edge]]:
         parameters = list(self._template.parameters.values())
@@ -131,7 +131,8 @@ class ObjectRenders:
     def _made(
         self, what: _Question, given: Mapping[str, Any], edge: Edge, title: str
     ) -> ObjectRendering | Failure | None:
-        name, parameters = self._template.name, {**self._required, **given}
+        # a case says itself what is required, maybe by an annotation of its namespace
+        name, parameters = self._template.name, {**(self._required if what.given is None else {}), **given}
         injection = amend(what.asked, what.namespace, self._at, self._snapshot, {name: parameters})
         if injection.reason in (Reason.BAD_PARAMETER, Reason.NAMESPACE_IGNORED, Reason.NOT_FOR_TEMPLATES):
             return None

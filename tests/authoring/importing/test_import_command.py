@@ -162,10 +162,14 @@ def test_config_maps_in_a_stream_or_a_list(tmp_path: Path, form: str) -> None:
 
 
 def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
-    for number, (text, settings) in enumerate(
-        [(PLAIN, {"podDefault": "skip", "templates": ["it"]}), (NAMED, {"podDefault": "named", "templates": []})]
+    for number, (text, name, settings) in enumerate(
+        [
+            (PLAIN, "it", {"podDefault": "skip", "templates": ["it"]}),
+            (PLAIN, "2", {"podDefault": "skip", "templates": ["2"]}),  # YAML would read a number
+            (NAMED, "it", {"podDefault": "named", "templates": []}),
+        ]
     ):
-        done = injector("import", "-", "--name", "it", "--output", tmp_path / str(number), stdin=text)
+        done = injector("import", "-", "--name", name, "--output", tmp_path / str(number), stdin=text)
         block = done.out.split("\n\n")[2]
         read = yaml.safe_load(block)
         parse_settings(read)
@@ -262,6 +266,13 @@ def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told:
     assert not {"vloumes", "environment", "prependContainers", "imagePulPolicy"} & set(
         overlay.replace(":", " ").split()
     )
+
+
+def test_what_is_at_no_place_is_told_without_one(tmp_path: Path) -> None:
+    done = injector("import", "-", cwd=tmp_path, stdin=config_map("injector", README="words\n"))
+    assert done.code == 1
+    assert done.err.endswith("\nerror: no sidecar config was found [import]\n")
+    assert "did you mean" not in done.err
 
 
 def test_places_in_a_config_map_are_those_of_the_file(tmp_path: Path) -> None:

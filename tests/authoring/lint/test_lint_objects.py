@@ -60,6 +60,15 @@ def test_what_its_cases_ask_is_tried_too(tmp_path: Path) -> None:
     assert found(template(tmp_path / "b", FOR, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
 
 
+def test_a_case_is_tried_with_what_it_says_of_a_required_parameter(tmp_path: Path) -> None:
+    manifest = f"{FOR}parameters:\n  who: {{type: string, required: true, from: [namespace], examples: [shop], "
+    manifest += "maxLength: 9, description: Who.}\n"
+    deny = '{% if object.spec.owner | default("shop") != params.who %}{{ deny("no") }}{% endif %}\n'
+    case = "cases:\n- name: one\n  object: {apiVersion: v1, kind: Service, spec: {owner: shop}}\n"
+    case += "  namespace: {name: pay, annotations: {pol.sidecar.injector/who: pay}}\n"
+    assert found(template(tmp_path / "pol", manifest, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
+
+
 def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
     manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, DELETE]}\n"
     [problem] = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ object.metadata.name }}}}\n"))
