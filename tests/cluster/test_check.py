@@ -324,6 +324,27 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
         api.delete("ConfigMap", "broken", where)
 
 
+def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, installed: Installed) -> None:
+    api, where = control_plane.api, installed.namespace
+    files = {
+        "template.yaml": "for: {apiGroups: ['', apps], resources: [service, deployments, pods/ephemeralcontainers]}\n",
+        "overlay.yaml.j2": '{{ deny("none") }}\n',
+    }
+    paths = {"/project": {"templates": ["reserved-projects"]}, "/mine": {"templates": ["mine", "deny-load-balancer"]}}
+    api.create(config_map("mine", files, labels={"sidecar.injector/template": "true"}), where)
+    api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": json.dumps({"paths": paths})}}, where)
+    try:
+        told = [text for text in warned(checked(control_plane)[1]) if text.startswith("path ")]
+        assert told == [
+            "path /project: reserved-projects is for projectrequests of project.openshift.io/v1, which the API server "
+            "has not",
+            "path /mine: mine is for service of v1, apps/v1, which the API server has not",
+        ]
+    finally:
+        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
+        api.delete("ConfigMap", "mine", where)
+
+
 def test_what_its_pods_need_and_is_not_there(control_plane: ControlPlane, installed: Installed) -> None:
     api, where, name = control_plane.api, installed.namespace, installed.at.name
     [account] = [obj for obj in installed.objects() if obj["kind"] == "ServiceAccount"]

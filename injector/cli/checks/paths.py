@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Verdict, failed, good
+from injector.cli.checks.verdict import Verdict, failed, good, some, warning
+from injector.templates.template import Template
 
 
 def paths(scene: Scene) -> Iterator[Verdict]:
@@ -28,3 +30,20 @@ def paths(scene: Scene) -> Iterator[Verdict]:
             templates = scene.path_templates.found(at.templates)
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
             yield good(f"path {path}", f"{where}: {text}", templates=list(at.templates))
+            yield from _never_asked(path, templates, scene)
+
+
+def _never_asked(path: str, templates: Iterable[Template], scene: Scene) -> Iterator[Verdict]:
+    """A line for each template that is for what the API server has not: it takes such an entry without a word."""
+    for template in templates:
+        covered = template.applies_to
+        places = list(product(covered.api_groups, covered.api_versions))
+        missing = [r for r in covered.resources if not any(scene.serves(*place, r) for place in places)]
+        if missing:
+            within = some([f"{group}/{version}".lstrip("/") for group, version in places])
+            yield warning(
+                f"path {path}",
+                f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server has not",
+                "nobody asks about that: correct `for` in the template; `kubectl api-resources` lists what there is",
+                templates=[template.name],
+            )

@@ -29,6 +29,7 @@ class Scene:
     def __init__(self, live: Live, namespace: str | None = None) -> None:
         self.live = live
         self._given = namespace
+        self._resources: dict[tuple[str, str], frozenset[str]] = {}
 
     @cached_property
     def namespace(self) -> str:
@@ -119,6 +120,14 @@ class Scene:
             if error.status == 404:
                 return None
             raise
+
+    def serves(self, group: str, version: str, resource: str) -> bool:
+        """Whether the API server has such a resource, or one below another."""
+        there = (group, version)
+        if there not in self._resources:
+            found = self.found(f"/apis/{group}/{version}" if group else f"/api/{version}") or {}
+            self._resources[there] = frozenset(one["name"] for one in found.get("resources") or ())
+        return resource in self._resources[there]
 
     def is_there(self, api: str, resource: str, name: str) -> bool:
         """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
