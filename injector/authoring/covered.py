@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from injector.errors import InjectionError
-from injector.templates.render import render_overlay
-from injector.templates.samples import sample_contexts
-from injector.templates.template import AppliesTo, Template
+from collections.abc import Iterable
+
+from jinja2 import nodes
+
+from injector.templates.environment import Environment
+from injector.templates.template import OVERLAY, AppliesTo, Template
+
+#: Functions that say something of an object and add nothing to it.
+_VERDICTS = ("deny", "fail", "warn")
 
 
 def covered_words(covered: AppliesTo) -> str:
@@ -16,14 +21,11 @@ def covered_words(covered: AppliesTo) -> str:
 
 
 def only_judges(template: Template) -> bool:
-    """Whether a template adds nothing to any sample, so that a validating webhook will do."""
-    for context in sample_contexts(template):
-        try:
-            if render_overlay(template, context).overlay:
-                return False
-        except InjectionError:  # an answer too
-            continue
-    return True
+    """Whether there is nothing in a template's overlay but verdicts and their conditions: a validating webhook will do.
+
+    By its text: what no sample is given may still be for an object that no sample is like.
+    """
+    return not _adds(Environment(document=True).parse(template.sources[OVERLAY]).body)
 
 
 def as_a_path(template: Template) -> str:
@@ -31,6 +33,36 @@ def as_a_path(template: Template) -> str:
     kind = "type: validating, " if only_judges(template) else ""
     verb = "validate" if kind else "mutate"
     return f"paths:\n  /{verb}/{template.name}: {{{kind}templates: [{template.name}]}}\n"
+
+
+def _adds(body: Iterable[nodes.Node]) -> bool:
+    """Whether these may put anything into the overlay; what is not known here may."""
+    return any(_may_add(node) for node in body)
+
+
+def _may_add(node: nodes.Node) -> bool:
+    match node:
+        case nodes.Output():
+            return any(_writes(part) for part in node.nodes)
+        case nodes.If():
+            return _adds([*node.body, *node.elif_, *node.else_])
+        case nodes.For():
+            return _adds([*node.body, *node.else_])
+        case nodes.With():
+            return _adds(node.body)
+        case nodes.Macro() | nodes.Assign() | nodes.AssignBlock() | nodes.Import() | nodes.FromImport():
+            return False
+    return True
+
+
+def _writes(part: nodes.Expr) -> bool:
+    match part:
+        case nodes.TemplateData():
+            lines = [line.strip() for line in part.data.splitlines()]
+            return any(line not in ("", "{}") and not line.startswith("#") for line in lines)
+        case nodes.Call(node=nodes.Name(name=name)):
+            return name not in _VERDICTS
+    return True
 
 
 def _and(words: list[str]) -> str:

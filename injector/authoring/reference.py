@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from injector.authoring.added import brought_by, filled_by
-from injector.authoring.covered import as_a_path, covered_words
+from injector.authoring.covered import as_a_path, covered_words, only_judges
 from injector.authoring.values import code, takes
 from injector.settings import Settings
 from injector.templates.parameters import only
@@ -116,7 +116,8 @@ def _fills(template: Template) -> Iterator[str]:
     if fields is None:
         yield "That depends on its required parameters.\n"
     elif not fields:
-        yield "Nothing, to an object that says next to nothing: it lets it through, warns or refuses.\n"
+        what = "it lets it through, warns or refuses" if only_judges(template) else "what it adds depends on the object"
+        yield f"Nothing, to an object that says next to nothing: {what}.\n"
     else:
         yield "To an object that says next to nothing:\n"
         yield f"- Fields: {', '.join(code(field) for field in fields)}"

@@ -37,7 +37,14 @@ def test_one_that_completes_objects() -> None:
     assert "hostNetwork" not in text and "pod" not in text
 
 
-@pytest.mark.parametrize("overlay", ["{% if operation == 'DELETE' %}{{ deny('no') }}{% endif %}", "{{ deny('no') }}"])
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        "{% if operation == 'DELETE' %}{{ deny('no') }}{% endif %}",
+        "{{ deny('no') }}",
+        "# Why.\n{% macro name() %}x{% endmacro %}{% set a = name() %}{% if a %}{{ warn(a) }}{% endif %}\n{}\n",
+    ],
+)
 def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> None:
     template = made(FOR, overlay)
     assert "Nothing, to an object that says next to nothing: it lets it through, warns or refuses." in reference(
@@ -45,6 +52,21 @@ def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> No
     )
     settings = parse_settings(load_manifest(as_a_path(template)))
     assert settings.paths["/validate/mine"].type == "validating"
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        "{% if object.spec.rare | default('') %}\nspec: {mode: plain}\n{% endif %}",
+        "{% for item in object.spec.rare | default([]) %}\nspec: {mode: {{ item }}}\n{% endfor %}",
+        "{% macro mode() %}spec: {a: b}{% endmacro %}{% if object.spec.rare | default('') %}{{ mode() }}{% endif %}",
+        "{% set more = object.spec.rare | default({}) %}{{ more }}",
+    ],
+)
+def test_one_that_completes_what_no_sample_has_is_listed_at_a_mutating_path(overlay: str) -> None:
+    template = made(FOR, overlay)
+    assert as_a_path(template) == "paths:\n  /mutate/mine: {templates: [mine]}\n"
+    assert "Nothing, to an object that says next to nothing: what it adds depends on the object." in reference(template)
 
 
 def test_what_it_adds_is_not_known_without_its_parameters() -> None:
