@@ -135,3 +135,33 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
     made = subject(template(tmp_path, manifest, "metadata: {annotations: {example.com/a: b}}\n"))
     assert made.renderings and made.failures == ()
     assert [r.title for r in made.objects][::3] == ["CREATE of pods", "UPDATE of pods/ephemeralcontainers"]
+
+
+@pytest.mark.parametrize(
+    ("covered", "told"),
+    [
+        ("{resources: [service]}", ["service is no resource of the core group in v1"]),
+        ("{resources: [services, deployments]}", ["deployments is no resource of the core group in v1"]),
+        ("{resources: [deployments/scale]}", ["deployments/scale is no resource of the core group in v1"]),
+        ("{apiGroups: [apps], resources: [services]}", ["services is no resource of apps in v1"]),
+        ("{apiGroups: [apps], apiVersions: [v1beta1], resources: [deployments]}", ["deployments is no resource of"]),
+        ("{apiGroups: [apps, ''], apiVersions: [v1beta1, v1], resources: [deployments, pods/exec]}", []),
+        ("{apiGroups: [autoscaling], apiVersions: [v2], resources: [horizontalpodautoscalers]}", []),
+        ("{apiGroups: ['', example.com], resources: [widgets]}", []),
+    ],
+)
+def test_what_kubernetes_has_not_is_never_asked_about(tmp_path: Path, covered: str, told: list[str]) -> None:
+    manifest = f"description: A.\nfor: {covered}\n"
+    problems = found(template(tmp_path, manifest, '{{ deny("no") }}\n'))
+    assert [p.rule for p in problems] == ["unknown-resource"] * len(told)
+    assert all(p.message.startswith(words) and p.place.line == 2 for p, words in zip(problems, told, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("jobs", "write apiGroups: [batch], apiVersions: [v1]"), ("sevices", "did you mean services?")],
+)
+def test_a_resource_that_is_elsewhere_says_where(tmp_path: Path, name: str, advice: str) -> None:
+    manifest = f"description: A.\nfor: {{resources: [{name}]}}\n"
+    [problem] = found(template(tmp_path, manifest, '{{ deny("no") }}\n'))
+    assert advice in problem.help

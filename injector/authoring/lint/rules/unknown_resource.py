@@ -1,0 +1,91 @@
+"""`for` names a resource that Kubernetes has not.
+
+The API server takes a webhook entry for whatever resource it names, and never asks about one that does not exist: a
+policy then lets everything through without a word. Looked at are Kubernetes' groups without a dot in their name, which
+nobody else can add to. Resources are in the plural, and most of those that make pods are in the group apps or batch.
+
+Source: Kubernetes API reference; CustomResourceDefinition v1, the group of one has a dot.
+
+Bad:
+    # template.yaml
+    description: Every Deployment says whose it is.
+    for: {resources: [deployments]}
+    # overlay.yaml.j2
+    {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
+
+Good:
+    # template.yaml
+    description: Every Deployment says whose it is.
+    for: {apiGroups: [apps], resources: [deployments]}
+    # overlay.yaml.j2
+    {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
+
+Proof: nothing is asked, which no API server tells of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.spelling import hint
+
+SEVERITY = "error"
+
+#: What is in the groups without a dot, with the versions that are served: https://kubernetes.io/docs/reference/kubernetes-api/
+_GROUPS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    group: (frozenset(versions.split()), frozenset(resources.split()))
+    for group, versions, resources in (
+        (
+            "",
+            "v1",
+            "bindings componentstatuses configmaps endpoints events limitranges namespaces nodes "
+            "persistentvolumeclaims persistentvolumes pods podtemplates replicationcontrollers "
+            "resourcequotas secrets serviceaccounts services",
+        ),
+        ("apps", "v1", "controllerrevisions daemonsets deployments replicasets statefulsets"),
+        ("autoscaling", "v1 v2", "horizontalpodautoscalers"),
+        ("batch", "v1", "cronjobs jobs"),
+        ("policy", "v1", "poddisruptionbudgets"),
+    )
+}
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """A finding for each resource that is in none of the groups and versions; none where a group is not known here."""
+    covered = subject.template.applies_to
+    if not _GROUPS.keys() >= set(covered.api_groups):
+        return
+    for position, resource in enumerate(covered.resources):
+        name = resource.partition("/")[0]
+        if any(_has(*place, name) for place in product(covered.api_groups, covered.api_versions)):
+            continue
+        versions = ", ".join(covered.api_versions)
+        yield Finding(
+            f"{resource} is no resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
+            subject.manifest(("for", "resources", position)),
+            _advice(name, covered.api_groups),
+        )
+
+
+def _has(group: str, version: str, resource: str) -> bool:
+    versions, resources = _GROUPS[group]
+    return version in versions and resource in resources
+
+
+def _advice(name: str, groups: tuple[str, ...]) -> str:
+    for group, (versions, resources) in _GROUPS.items():
+        if name in resources:
+            where = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
+            return f"write {', '.join([*where, f'apiVersions: [{sorted(versions)[0]}]'])}"
+    known = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
+    return f"`kubectl api-resources` lists what there is{hint(name, known)}"
+
+
+def _words(group: str) -> str:
+    return group or "the core group"
+
+
+def _quoted(group: str) -> str:
+    return group or '""'
