@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from jinja2 import nodes
 
+from injector.templates.applies_to import AppliesTo
 from injector.templates.environment import Environment
-from injector.templates.template import OVERLAY, AppliesTo, Template
+from injector.templates.template import OVERLAY, Template
 
 #: Functions that say something of an object and add nothing to it.
 _VERDICTS = ("deny", "fail", "warn")

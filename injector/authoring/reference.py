@@ -10,8 +10,9 @@ from injector.authoring.added import brought_by, filled_by
 from injector.authoring.covered import as_a_path, covered_words, only_judges
 from injector.authoring.values import code, takes
 from injector.settings import Settings
+from injector.templates.applies_to import AppliesTo
 from injector.templates.parameters import only
-from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
+from injector.templates.template import SETTERS, UNSET, Parameter, Template
 
 #: What is before and behind the part of a README that is kept equal to the reference.
 BEGIN = "<!-- injector docs: begin -->"

@@ -32,6 +32,7 @@ from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template
 from injector.reasons import Reason
 from injector.settings import PathTemplates
+from injector.templates.applies_to import words_of
 from injector.templates.limits import limited
 from injector.templates.samples import sample_object
 from injector.templates.template import Template
@@ -154,9 +155,7 @@ def _amended(template: Template, asked: ObjectRequest, namespace: Namespace, sou
         raise result.mistake
     if result.reason is Reason.NOT_FOR_TEMPLATES:
         why = next(look.why_not for look in looks_of(template, asked, namespace) if not look.fits)
-        request = asked.request
-        this = f"this is {request.operation} of {request.resource}"
-        raise VerdictError(f"{template.name}: skipped: {result.reason}: {why}; {this}")
+        raise VerdictError(f"{template.name}: skipped: {result.reason}: {why}; this is {words_of(asked.request)}")
     if not result.allowed:
         raise VerdictError(f"{template.name}: refused: {result.message}")
     return result

@@ -12,7 +12,8 @@ from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
-from injector.templates.template import Template, resource_words
+from injector.templates.applies_to import words_of
+from injector.templates.template import Template
 
 
 class Entry(NamedTuple):
@@ -140,7 +141,8 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | 
     looks += [look for template in templates for look in looks_of(template, asked, admission.namespace)]
     covered = any(template.applies_to.covers(asked.request) for template in templates)
     result = None if answer is None else answer.result
-    return PathTrail(path, at, _words_of(asked), tuple(looks), result, about, refused_before=answer is None and covered)
+    request, refused_before = words_of(asked.request), answer is None and covered
+    return PathTrail(path, at, request, tuple(looks), result, about, refused_before=refused_before)
 
 
 def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
@@ -162,9 +164,3 @@ def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:
     order = (Effect.REFUSE, Effect.INJECT, Effect.SKIP)
     counting.sort(key=lambda t: (order.index(t.result.effect), t.result.reason is Reason.NOTHING_TO_ADD))  # type: ignore[union-attr]
     return counting[0] if counting else None
-
-
-def _words_of(asked: ObjectRequest) -> str:
-    request = asked.request
-    below = f"/{request.sub_resource}" if request.sub_resource else ""
-    return f"{request.operation} of {resource_words((request.resource + below,), (request.group,), (request.version,))}"

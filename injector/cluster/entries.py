@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from injector.cluster.conditions import in_any_case, selected, words
 from injector.cluster.installation import Installation
 from injector.settings import Settings
+from injector.templates.applies_to import AppliesTo
 from injector.templates.catalog import Catalog
-from injector.templates.template import AppliesTo
 
 #: One webhook of a configuration, as in its manifest.
 Entry = dict[str, Any]

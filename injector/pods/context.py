@@ -44,6 +44,11 @@ class Request(msgspec.Struct, frozen=True):
     dry_run: bool = False
     version: str = "v1"
 
+    @property
+    def whole_resource(self) -> str:
+        """The resource with what of it is asked about: `pods`, or `pods/ephemeralcontainers`."""
+        return f"{self.resource}/{self.sub_resource}" if self.sub_resource else self.resource
+
 
 class Workload(msgspec.Struct, frozen=True):
     """The workload that a pod belongs to, as its author knows it: `Deployment web`, not its ReplicaSet.

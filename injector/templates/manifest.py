@@ -11,11 +11,12 @@ import yaml
 
 from injector.errors import Place, TemplateError
 from injector.pods.selectors import check_selector
+from injector.templates.applies_to import FOR, AppliesTo
 from injector.templates.faults import LimitError
 from injector.templates.places import normal, place_at
 from injector.templates.schema import make_parameter
 from injector.templates.spelling import cut, hint, shortened
-from injector.templates.template import FILE, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
+from injector.templates.template import FILE, MANIFEST, OVERLAY, FileSpec, Parameter, Template
 from injector.templates.yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.yaml_words import explained
 
@@ -24,19 +25,6 @@ _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
     "for",
 )  # fmt: skip
-
-_OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
-#: The keys of `for`: what is meant without, what each word has to be, and an example.
-FOR = {
-    "apiGroups": (("",), re.compile(r"|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"), '"" (the core group) or apps'),
-    "apiVersions": (("v1",), re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?"), "v1 or v1beta1"),
-    "resources": (
-        ("pods",),
-        re.compile(r"[a-z]([-a-z0-9.]{0,251}[a-z0-9])?(/[a-z]([-a-z0-9]{0,61}[a-z0-9])?)?"),
-        "services or pods/ephemeralcontainers",
-    ),
-    "operations": (("CREATE",), re.compile("|".join(_OPERATIONS)), " or ".join(_OPERATIONS)),
-}
 
 
 class Manifest:

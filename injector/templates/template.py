@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from injector.pods.context import Object, Request
+from injector.pods.context import Object
+from injector.templates.applies_to import AppliesTo
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
@@ -65,51 +66,6 @@ class FileSpec:
     name: str
     template: str
     validate: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AppliesTo:
-    """The requests that a template is for, as in a rule of a webhook configuration, where nothing is `*`.
-
-    A resource may be a subresource: `pods/ephemeralcontainers`.
-    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules
-    """
-
-    api_groups: tuple[str, ...] = ("",)
-    api_versions: tuple[str, ...] = ("v1",)
-    resources: tuple[str, ...] = ("pods",)
-    operations: tuple[str, ...] = ("CREATE",)
-
-    def covers(self, request: Request) -> bool:
-        """Whether a request is one of these."""
-        resource = f"{request.resource}/{request.sub_resource}" if request.sub_resource else request.resource
-        return (
-            request.group in self.api_groups
-            and request.version in self.api_versions
-            and resource in self.resources
-            and request.operation in self.operations
-        )
-
-    @property
-    def words(self) -> str:
-        """For people, as in `CREATE, UPDATE of deployments (apps/v1)`."""
-        return f"{', '.join(self.operations)} of {resource_words(self.resources, self.api_groups, self.api_versions)}"
-
-    @property
-    def pods_created(self) -> bool:
-        """Whether the creation of a pod is one of these."""
-        return self.covers(Request())
-
-    @property
-    def only_pods(self) -> bool:
-        """Whether it is for nothing but pods, and what is below them."""
-        return self.api_groups == ("",) and all(r.partition("/")[0] == "pods" for r in self.resources)
-
-
-def resource_words(names: Sequence[str], groups: Sequence[str], versions: Sequence[str]) -> str:
-    """Resources for people, with each group and version that they are meant in: `deployments (apps/v1)`."""
-    within = ", ".join(f"{group}/{version}" if group else version for group in groups for version in versions)
-    return f"{', '.join(names)} ({within})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from injector.authoring.cases.case import CHOSEN, PATH_KEYS
 from injector.authoring.cases.document import Absent, Document, Steps
 from injector.authoring.versions import version_of
 from injector.reasons import Reason
-from injector.templates.manifest import FOR
+from injector.templates.applies_to import FOR
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import FILE
 
-_RESOURCE = FOR["resources"][1]
+_RESOURCE = FOR["resources"].word
 #: Fields of a review's request that other keys of a case say.
 _SAID_BY = {
     "object": "`object`",

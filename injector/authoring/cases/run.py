@@ -17,6 +17,7 @@ from injector.authoring.cases.suite import Checked
 from injector.authoring.printable import quoted_lines
 from injector.errors import TemplateError
 from injector.reasons import Reason
+from injector.templates.applies_to import words_of
 from injector.templates.limits import limited
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
@@ -178,10 +179,7 @@ def _taken_for(outcome: Outcome) -> str:
     """What an object was taken for, where no template is for that."""
     if outcome.asked is None or outcome.injection.reason is not Reason.NOT_FOR_TEMPLATES:
         return ""
-    asked = outcome.asked.request
-    name = f"{asked.resource}/{asked.sub_resource}" if asked.sub_resource else asked.resource
-    group = f"{asked.group}/" if asked.group else ""
-    return f"this was {asked.operation} of {name} ({group}{asked.version}); if that is wrong, say `resource:`"
+    return f"this was {words_of(outcome.asked.request)}; if that is wrong, say `resource:`"
 
 
 def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:

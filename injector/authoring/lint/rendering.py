@@ -23,6 +23,7 @@ from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.templates.applies_to import AppliesTo
 from injector.templates.catalog import Catalog
 from injector.templates.limits import limited
 from injector.templates.parameters import resolve
@@ -30,7 +31,7 @@ from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Snapshot
 from injector.templates.spelling import shortened
-from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
+from injector.templates.template import MANIFEST, OVERLAY, UNSET, Template
 
 #: How many failures are enough for an author to start with.
 _ENOUGH = 50

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from injector.pods.kinds import Resource, resource_of
-from injector.templates.manifest import FOR
+from injector.templates.applies_to import FOR
 from injector.templates.samples import sample_object
 
 #: The template that one for objects starts from.
@@ -51,9 +51,10 @@ def target(text: str) -> Target:
     if not rest and name in _KNOWN:
         return _KNOWN[name]
     version, _, group = rest.partition(".")
-    if not FOR["apiVersions"][1].fullmatch(version):
+    versions, groups, names = (FOR[key].word for key in ("apiVersions", "apiGroups", "resources"))
+    if not versions.fullmatch(version):
         version, group = "v1", rest
-    if "/" in name or not FOR["resources"][1].fullmatch(name) or not group or not FOR["apiGroups"][1].fullmatch(group):
+    if "/" in name or not names.fullmatch(name) or not group or not groups.fullmatch(group):
         raise ValueError("write it in the plural and with its group, such as services, or gateways.example.com")
     known = _KNOWN.get(name)
     resource = Resource(group, version, name)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from injector.authoring.schemas.parameter import keyword_schema, parameter_schema
 from injector.authoring.schemas.parts import Schema, or_null, selector, strings
-from injector.templates.manifest import FOR
+from injector.templates.applies_to import FOR
 
 #: A key of a ConfigMap (Kubernetes API reference, ConfigMap v1), which is no step in a path.
 _FILE = r"^(?!\.{1,2}$)[-._a-zA-Z0-9]{1,253}$"
