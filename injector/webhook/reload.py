@@ -193,6 +193,9 @@ class Keeper:
         for section in ("server", "certificates"):
             if self._ready and getattr(snapshot.settings, section) != getattr(self.current.settings, section):
                 self._logger.warning("restart-needed", why=f"settings under `{section}` hold from the next start")
+        if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
+            why = f"which paths there are holds from the next start: {', '.join(sorted(moved))}"
+            self._logger.warning("restart-needed", why=why)
         self._current, self._ready = snapshot, True
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1

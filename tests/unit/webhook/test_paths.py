@@ -206,5 +206,14 @@ def test_a_reload_gives_a_path_other_templates(loop: Loop, tmp_path: Path) -> No
         app.until(lambda: app.app.keeper.current.generation != generation)
         response = ask(app, project("infra-dns"), "/validate-project").json["response"]
         assert (response["allowed"], response["auditAnnotations"]["reason"]) == (True, "not-for-templates")
+        assert app.lines("restart-needed") == []
+        text = app.settings.read_text()
+        app.settings.write_text(text.replace("/mutate/claims:", "/another:"))
+        app.until(lambda: app.lines("restart-needed"))
+        [line] = app.lines("restart-needed")
+        assert line["why"] == "which paths there are holds from the next start: /another, /mutate/claims"
+        assert ask(app, project("a"), "/another").code == 404
+        claim = review({"spec": {"size": 2}}, resource=CLAIMS)
+        assert "patch" in ask(app, claim, "/mutate/claims").json["response"]  # until then as it was
     finally:
         app.stop()
