@@ -43,6 +43,15 @@ class Edge:
     invented: bool = False
 
 
+def tried(parameters: Sequence[Parameter]) -> Iterator[tuple[dict[str, Any], Edge]]:
+    """Values by parameter to try a template with, and what edge they are: each parameter's, then some together."""
+    for parameter in parameters:
+        for edge in edges(parameter):
+            yield {parameter.name: edge.value}, edge
+    for values in together(parameters):
+        yield values, Edge(values, free=True)
+
+
 def edges(parameter: Parameter) -> Iterator[Edge]:
     """Values that the parameter takes, each once, none of them its default."""
     seen = set()

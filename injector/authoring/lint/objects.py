@@ -11,7 +11,7 @@ from injector.amend import ObjectRequest, amend, object_context
 from injector.at_paths import asked_of, named_resources
 from injector.authoring.cases.objects import question
 from injector.authoring.cases.suite import read_suite
-from injector.authoring.lint.edges import Edge, edges, together
+from injector.authoring.lint.edges import Edge, tried
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, ObjectRendering
 from injector.errors import Place, TemplateError
@@ -79,7 +79,7 @@ class ObjectRenders:
                 made = replace(made, broken="")
             if made is not None:
                 yield made
-        for given, edge in self._edges():
+        for given, edge in tried(list(self._template.parameters.values())):
             made = self._one(samples[0], given, edge)
             if made is not None:
                 yield replace(made, broken="") if isinstance(made, Failure) else made
@@ -98,14 +98,6 @@ class ObjectRenders:
                 title = f"{operation} of {resource.name}"
                 asked = asked_of(obj, resource, "sample", operation, old, _USER)
                 yield _Question(title, asked, Namespace("sample"))
-
-    def _edges(self) -> Iterator[tuple[dict[str, Any], Edge]]:
-        parameters = list(self._template.parameters.values())
-        for parameter in parameters:
-            for edge in edges(parameter):
-                yield {parameter.name: edge.value}, edge
-        for values in together(parameters):
-            yield values, Edge(values, free=True)
 
     def _cases(self) -> Iterator[_Question]:
         """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.edges import Edge, edges, together
+from injector.authoring.lint.edges import Edge, tried
 from injector.authoring.lint.objects import ObjectRenders
 from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.rendered import RenderedSource
@@ -103,7 +103,7 @@ class _Renders:
                 seen.add(_content(made))
             if made is not None:
                 yield made
-        for given, edge in self._given():
+        for given, edge in tried(list(self._template.parameters.values())):
             made = self._one(STANDARD, given, edge)
             if isinstance(made, Rendering):
                 what = _content(made)
@@ -121,15 +121,6 @@ class _Renders:
             for name, value in self._required.items()
             if value is UNSET
         ]
-
-    def _given(self) -> Iterator[tuple[dict[str, Any], Edge]]:
-        """The values, by parameter, that are tried with the standard pod, and what edge they are."""
-        parameters = list(self._template.parameters.values())
-        for parameter in parameters:
-            for edge in edges(parameter):
-                yield {parameter.name: edge.value}, edge
-        for values in together(parameters):
-            yield values, Edge(values, free=True)
 
     def _one(self, sample: SamplePod, given: dict[str, Any], edge: Edge = _NO_EDGE) -> Rendering | Failure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
