@@ -48,13 +48,14 @@ _IN_NO_NAMESPACE = {
 def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
     """The resource of an object: the one of `named` that its apiVersion and kind fit, or else a guess.
 
-    Raises ValueError for an object without apiVersion or kind.
+    Of groups without a dot, which are Kubernetes' own, the guess is right: there nobody has a plural of his own, and
+    `service` is a mistake. Raises ValueError for an object without apiVersion or kind.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not version or not isinstance(kind, str) or not kind:
         raise ValueError("an object has to have an apiVersion and a kind")
     group, _, number = version.rpartition("/")
-    for resource in named:
+    for resource in named if "." in group else ():
         if resource[:2] == (group, number) and "/" not in resource.name and _fits(resource.name, kind.lower()):
             return resource
     return Resource(group, number, _plural(kind.lower()))
@@ -63,6 +64,18 @@ def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
 def in_a_namespace(resource: Resource) -> bool:
     """Whether objects of a resource lie in a namespace; taken for granted where it is not one of Kubernetes' own."""
     return resource.name.partition("/")[0] not in _IN_NO_NAMESPACE.get(resource.group, ())
+
+
+def lies_in(resource: Resource, obj: Object, default: str = "") -> str:
+    """The namespace of a request about an object; `default` where it has to lie in one and names none.
+
+    "" for what lies in none; a Namespace's own name, as the API server has it.
+    """
+    metadata = obj.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    if resource[::2] == ("", "namespaces"):
+        return str(said.get("name") or "")
+    return str(said.get("namespace") or default) if in_a_namespace(resource) else ""
 
 
 def request_fields(resource: Resource, obj: Object, namespace: str, operation: str) -> Object:

@@ -40,6 +40,16 @@ def test_what_somebody_wrote_down_goes_before_the_guess(version: str, kind: str,
     assert resource_of(obj, others) == resource_of(obj)
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "written", "right"),
+    [("v1", "Service", "service", "services"), ("apps/v1", "Deployment", "deployment", "deployments")],
+)
+def test_the_plurals_of_kubernetes_are_nobodys_to_choose(version: str, kind: str, written: str, right: str) -> None:
+    group, _, number = version.rpartition("/")
+    found = resource_of({"apiVersion": version, "kind": kind}, [Resource(group, number, written)])
+    assert found == Resource(group, number, right)
+
+
 @pytest.mark.parametrize("obj", [{}, {"kind": "Pod"}, {"apiVersion": "v1", "kind": ""}, {"apiVersion": 1, "kind": "X"}])
 def test_an_object_without_a_kind_is_none(obj: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="apiVersion and a kind"):
