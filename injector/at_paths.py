@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from injector.amend import ObjectRequest
-from injector.pods.constraints.parts import mapping
 from injector.pods.context import Object, Request
-from injector.pods.kinds import Resource, in_a_namespace, request_fields, resource_of
+from injector.pods.kinds import Resource, lies_in, request_fields, resource_of
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
@@ -54,12 +53,7 @@ def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default"
     Raises ValueError for an object without apiVersion or kind.
     """
     resource = resource_of(obj, named_resources(snapshot.catalog))
-    metadata = mapping(obj.get("metadata"))
-    if not in_a_namespace(resource):
-        within = str(metadata.get("name") or "") if resource[::2] == ("", "namespaces") else ""
-    else:
-        within = str(metadata.get("namespace") or namespace)
-    return asked_of(obj, resource, within)
+    return asked_of(obj, resource, lies_in(resource, obj, namespace))
 
 
 def paths_for(asked: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:

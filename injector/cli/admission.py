@@ -19,7 +19,7 @@ from injector.cli.objects import metadata_of
 from injector.injection import Injection
 from injector.making import Overrides
 from injector.pods.context import Namespace, Object
-from injector.pods.kinds import Resource
+from injector.pods.kinds import Resource, lies_in
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
@@ -139,14 +139,13 @@ def asked_about(
     if metadata is not None and not isinstance(metadata, dict):
         return None
     if resource is not None:  # of a cluster, whose objects say where they lie
-        namespaces = resource[::2] == ("", "namespaces")
-        return _by(asked_of(obj, resource, (metadata or {}).get("name" if namespaces else "namespace") or ""), user)
+        return _by(asked_of(obj, resource, lies_in(resource, obj)), user)
     try:
         asked = manifest_request(obj, snapshot, namespace)
     except ValueError:
         return None
     within = asked.review["namespace"]
-    if within and asked.request.resource != "namespaces" and not (metadata or {}).get("namespace"):
+    if within and not asked.is_namespace and not (metadata or {}).get("namespace"):
         asked = after(asked, {**obj, "metadata": {**(metadata or {}), "namespace": within}})
     return _by(asked, user)
 

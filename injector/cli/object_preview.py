@@ -27,7 +27,7 @@ from injector.cli.sources import Sources
 from injector.errors import DocumentError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
-from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.pods.kinds import Resource, lies_in, resource_of
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template
 from injector.reasons import Reason
@@ -125,10 +125,8 @@ def _asked(template: Template, obj: Object, namespace: str, operation: str, want
             raise DocumentError(f"{wanted.pod}: {error}") from None
     elif pod is not None and resource.name.partition("/")[0] == "pods":
         obj = asked_about_pod(obj, pod, namespace, {}).object
-    within = namespace if in_a_namespace(resource) else ""
-    if resource[::2] == ("", "namespaces"):
-        within = str(metadata_of(obj).get("name") or "")
-    elif within and not metadata_of(obj).get("namespace"):
+    within = lies_in(resource, obj, namespace)
+    if within and not resource.is_namespaces and not metadata_of(obj).get("namespace"):
         obj = {**obj, "metadata": {**metadata_of(obj), "namespace": within}}
     old = None if wanted.old is None else _old(wanted.old)
     if old is None and operation != "CREATE":

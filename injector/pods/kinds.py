@@ -20,6 +20,11 @@ class Resource(NamedTuple):
     version: str
     name: str
 
+    @property
+    def is_namespaces(self) -> bool:
+        """Whether its objects are the Namespaces."""
+        return (self.group, self.name) == ("", "namespaces")
+
 
 #: Of Kubernetes' own resources those that lie in no namespace, by group (`kubectl api-resources --namespaced=false`),
 #: and what OpenShift makes projects of.
@@ -73,7 +78,7 @@ def lies_in(resource: Resource, obj: Object, default: str = "") -> str:
     """
     metadata = obj.get("metadata")
     said = metadata if isinstance(metadata, dict) else {}
-    if resource[::2] == ("", "namespaces"):
+    if resource.is_namespaces:
         return str(said.get("name") or "")
     return str(said.get("namespace") or default) if in_a_namespace(resource) else ""
 

@@ -12,7 +12,7 @@ from injector.authoring.cases.case import Case
 from injector.authoring.cases.manifests import namespace_among
 from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object, Request
-from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.pods.kinds import Resource, lies_in, resource_of
 from injector.settings import PathTemplates
 from injector.templates.template import Template
 
@@ -68,12 +68,10 @@ def _resource(case: Case, obj: Object, named: list[Resource]) -> Resource:
 
 
 def _namespace(case: Case, obj: Object, others: Iterable[Object], named: bool, resource: Resource) -> Namespace:
-    metadata, said = mapping(obj.get("metadata")), case.namespace
-    if (resource.group, resource.name) == ("", "namespaces"):  # it is its own, as for the webhook
+    said = case.namespace
+    if resource.is_namespaces:  # it is its own, as for the webhook
         return ObjectRequest(Request(resource=resource.name), obj).itself()
-    name = said.name
-    if not named:
-        name = str(metadata.get("namespace") or said.name) if in_a_namespace(resource) else ""
+    name = said.name if named else lies_in(resource, obj, said.name)
     own = namespace_among(others, name)
     labels = said.labels if said.labels is not None else mapping(own.get("labels"))
     return Namespace(name, dict(labels), {**mapping(own.get("annotations")), **said.annotations})
