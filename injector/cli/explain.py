@@ -6,7 +6,7 @@ Replays the decision and says that it does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -32,6 +32,7 @@ from injector.pods.context import Namespace, Object
 from injector.pods.misplaced import misplaced
 from injector.pods.workloads import pod_template
 from injector.settings import Settings
+from injector.templates.spelling import nearest
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -100,15 +101,18 @@ def _files(
         if pod_template(obj) is not None:
             notes = [*misplaced(obj, sources.settings), *notes]
         if pod_template(obj) is not None and namespaces.assumed(obj):
-            notes.append(_assumed(namespaces.name_for(obj), sources.settings))
+            notes.append(_assumed(namespaces.name_for(obj), namespaces.labels_of(obj), sources.settings))
         yield explanation_of(obj, namespaces.of(obj), sources, place, notes, templates, user=user)
 
 
-def _assumed(namespace: str, settings: Settings) -> str:
+def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
+    """That a label counts as given, and which of the namespace's `labels` may be meant for it."""
     label = settings.namespace_label
+    near = nearest(label.key, labels)
+    meant = f" (it has {near}={labels[near]})" if near is not None else ""
     return (
-        f"{label.key}={label.enabled} is taken for granted: no Namespace {namespace} with that label is in the input; "
-        f"--namespace-label {label.key}=... says otherwise, and KIND/NAME (deploy/web) asks a cluster"
+        f"{label.key}={label.enabled} is taken for granted: no Namespace {namespace} with that label{meant} is in the "
+        f"input; --namespace-label {label.key}=... says otherwise, and KIND/NAME (deploy/web) asks a cluster"
     )
 
 

@@ -95,8 +95,12 @@ class Namespaces:
 
     def assumed(self, obj: Object) -> bool:
         """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
+        return self.settings.namespace_label.key not in self.labels_of(obj)
+
+    def labels_of(self, obj: Object) -> dict[str, str]:
+        """The labels of an object's namespace that somebody gave: in the input, or by an option."""
         own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
-        return self.settings.namespace_label.key not in {**_strings(own), **self.labels}
+        return {**_strings(own), **self.labels}
 
     def of(self, obj: Object) -> Namespace:
         """The namespace of an object with all that is known about it."""

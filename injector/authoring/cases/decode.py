@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from injector.authoring.cases.document import Absent, Document, Steps
+from injector.reasons import Reason
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 
@@ -73,6 +74,8 @@ def _words(kind: Any, value: Any, steps: Steps, error: str) -> str:
     called = _called(steps)
     choices = _enum(kind)
     if choices:
+        if steps[-2:] == ("expect", "decision") and value in [reason.label for reason in Reason]:
+            return f'{called} is "{value}", a reason; write it as `reason`, and here one of: {", ".join(choices)}'
         near = hint(value, choices, "it has to be one of") if isinstance(value, str) else _choices(kind)
         return f"{called} is {_scalar(value)}{near}"
     if isinstance(value, Absent):

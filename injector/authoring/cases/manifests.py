@@ -68,7 +68,10 @@ def given(objects: list[Object]) -> Given:
         return Given(found[0], tuple(o for o in objects if o is not found[0]))
     if len(found) > 1:
         raise ValueError(f"{len(found)} objects with a pod; one is what a case is about")
-    raise ValueError("no pod in it; it takes a Pod, or an object with a pod template such as a Deployment")
+    raise ValueError(
+        "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment. What is for a path is "
+        "`object`, or `file` with `operation` or `path` beside it"
+    )
 
 
 def read_objects(folder: Path, name: str) -> list[Object]:

@@ -10,7 +10,10 @@ from injector.authoring.cases.suite import Suite
 
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: injected, amended, unchanged, skipped, failed, refused"
-NO_POD = "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment"
+NO_POD = (
+    "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment. What is for a path is "
+    "`object`, or `file` with `operation` or `path` beside it"
+)
 
 #: A mistake by the text of a case file, with the place and the message that it gets.
 MISTAKES = [
@@ -60,6 +63,11 @@ MISTAKES = [
         "cases:\n- name: a\n  expect: {decision: injectd}\n",
         "tests/cases.yaml:3:22",
         'expect.decision is "injectd"; did you mean injected?',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: denied}\n",
+        "tests/cases.yaml:3:22",
+        f'expect.decision is "denied", a reason; write it as `reason`, and {DECISIONS.replace("it has to be", "here")}',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: yes}\n",

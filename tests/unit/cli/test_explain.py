@@ -24,6 +24,8 @@ def test_a_label_that_nobody_gave_is_said_to_be_taken_for_granted(run):
     space = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {injection: disabled}}\n"
     assert granted not in run("explain", "-", stdin=POD + space).out
     assert granted in run("explain", "-", stdin=POD + space.replace("default", "shop")).out
+    other = run("explain", "-", stdin=POD + space.replace("injection: disabled", "injektion: enabled")).out
+    assert f"{granted}: no Namespace default with that label (it has injektion=enabled) is in the input;" in other
 
 
 def test_a_label_of_an_unknown_value_is_pointed_at(run):
