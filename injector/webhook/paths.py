@@ -66,14 +66,21 @@ class AtPath:
             return self._after_asking(review, asked, started, deadline)
         return self._finish(review, asked, namespace, self._amend(asked, namespace), started)
 
+    @property
+    def _now(self) -> PathTemplates:
+        """What is at the path by now: a reload may have changed it. Which paths there are stays until a restart."""
+        return self._snapshots.current.settings.paths.get(self._path, self._at)
+
     def _namespace(self, review: Review, asked: ObjectRequest) -> Namespace | None:
         """The namespace that the object lies in, one without a name where it lies in none; None where it has to be
-        asked for.
+        asked for. Of one that is left alone nothing is asked.
         """
         if asked.is_namespace:
             return asked.itself()
         name = review.request.namespace or ""
-        return self._lookup.get(name) if name else Namespace("")
+        if not name or name in self._snapshots.current.settings.ignored_namespaces:
+            return Namespace(name)
+        return self._lookup.get(name)
 
     async def _after_asking(self, review: Review, asked: ObjectRequest, started: float, deadline: float) -> bytes:
         """The store does not know the namespace: ask the API server."""
@@ -82,8 +89,9 @@ class AtPath:
             namespace = await self._lookup.ask(name, deadline)
         except OSError as error:
             namespace = Namespace(name)
-            problem = InjectionError(Reason.NOT_READY, f"the labels of namespace {name} could not be read ({error})")
-            injection = refused(asked, self._at, self._snapshots.current, problem)
+            why = str(error) or "no answer in time"
+            problem = InjectionError(Reason.NOT_READY, f"the labels of namespace {name} could not be read ({why})")
+            injection = refused(asked, self._now, self._snapshots.current, problem)
         else:
             injection = self._amend(asked, namespace)
         return self._finish(review, asked, namespace, injection, started)
@@ -93,8 +101,7 @@ class AtPath:
         if not self._snapshots.ready:
             problem = InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again")
             return refused(asked, self._at, snapshot, problem)
-        # a reload may have given the path other templates; which paths there are stays until a restart
-        at = snapshot.settings.paths.get(self._path, self._at)
+        at = self._now
         try:
             return amend(asked, namespace, at, snapshot)
         except Exception as error:

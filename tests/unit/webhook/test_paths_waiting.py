@@ -1,0 +1,82 @@
+"""Paths of the settings where the store does not know the namespace: the API server is asked, and may not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+
+from injector.errors import ReviewError
+from injector.pods.context import Cluster, Namespace
+from injector.settings import parse_settings
+from injector.telemetry import LogOutput, Metrics, make_logger
+from injector.templates.snapshot import build_snapshot
+from injector.webhook.lookup import Lookup
+from injector.webhook.paths import AtPath
+from injector.webhook.record import Recorder
+from tests.unit.webhook.support import review, to_bytes
+from tests.unit.webhook.test_waiting import Kept, World
+
+POLICY = {
+    "template.yaml": "for: {resources: [services]}\nnamespaces: {matchLabels: {tier: a}}\n",
+    "overlay.yaml.j2": '{{ deny("none in " ~ namespace.name) }}\n',
+}
+SERVICES = {"group": "", "version": "v1", "resource": "services"}
+
+
+async def answered(
+    world: World, name: str, policy: str = "Fail", seconds: float = 2.0, at_start: str = "Ignore"
+) -> dict[str, Any]:
+    settings, before = (
+        parse_settings({"paths": {"/x": {"templates": ["policy"], "failurePolicy": which}}})
+        for which in (policy, at_start)
+    )
+    kept = Kept(build_snapshot(settings, {"policy": POLICY}, Cluster(), trial=False))
+    output = LogOutput(io.BytesIO())
+    recorder = Recorder("/x", Metrics(), output)
+    handler = AtPath("/x", before.paths["/x"], kept, Lookup(world), recorder, make_logger(output))
+    answer = handler(to_bytes(review({"spec": {}}, resource=SERVICES, namespace=name)), seconds)
+    found: dict[str, Any] = json.loads(answer if isinstance(answer, bytes) else await answer)["response"]
+    return found
+
+
+def asked(world: World, name: str = "shop", **more: Any) -> dict[str, Any]:
+    return asyncio.run(answered(world, name, **more))
+
+
+def test_the_api_server_says_what_the_store_does_not_know() -> None:
+    labelled, bare = Namespace("shop", {"tier": "a"}), Namespace("shop")
+    assert asked(World(truth={"shop": labelled}))["status"]["message"].startswith("denied: none in shop")
+    for world in (World(truth={"shop": bare}), World(), World(stored={"shop": bare}, truth={"shop": labelled})):
+        assert asked(world)["auditAnnotations"]["reason"] == "not-for-templates"
+
+
+@pytest.mark.parametrize(
+    ("world", "why"),
+    [
+        (World(fetch_error=OSError("away")), "OSError: away"),
+        (World(fetch_seconds=30), "no answer in time"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_told_by_the_failure_policy(world: World, why: str) -> None:
+    message = f"not-ready: the labels of namespace shop could not be read ({why})"
+    refused = asked(world, seconds=0.2)
+    assert (refused["allowed"], refused["status"]["message"]) == (False, message)
+    passed = asked(world, seconds=0.2, policy="Ignore", at_start="Fail")
+    assert (passed["allowed"], passed["warnings"]) == (True, [f"let through as it is: {message}"])
+
+
+def test_of_a_namespace_that_is_left_alone_nothing_is_asked() -> None:
+    world = World(fetch_error=OSError("away"))
+    assert asked(world, "kube-system")["auditAnnotations"]["reason"] == "namespace-ignored"
+    assert world.fetched == []
+
+
+def test_what_is_no_name_is_not_asked_for() -> None:
+    world = World()
+    with pytest.raises(ReviewError, match=r"request\.namespace is not the name of a namespace"):
+        asked(world, "../../secrets")
+    assert world.fetched == []
