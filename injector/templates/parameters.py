@@ -76,7 +76,7 @@ def resolve(
             name = key[len(prefix) :]
             if name in parameters:
                 if setter and setter not in parameters[name].setters:
-                    warnings.append(_cut(f"{only(parameters[name])} may set {shown}{name}; the {kind} is ignored"))
+                    warnings.append(_cut(f"{kind} {shown}{name} is ignored: {only(parameters[name])} may set it"))
                 else:
                     given[name] = (f"{kind} {shown}{name}", raw)
             else:

@@ -190,9 +190,9 @@ SETTINGS = Settings(parameters={"sample": {"v": "settings"}})
     [
         (None, "pod", []),
         (["settings", "namespace", "pod"], "pod", []),
-        (["namespace", "settings"], "namespace", ["only the namespace and the settings may set sample.sidecar.injector/v; the pod annotation is ignored"]),
-        (["settings"], "settings", ["only the settings may set sample.sidecar.injector/v; the namespace annotation is ignored", "only the settings may set sample.sidecar.injector/v; the pod annotation is ignored"]),
-        (["pod"], "pod", ["only the pod may set parameters.sample.v; the setting is ignored", "only the pod may set sample.sidecar.injector/v; the namespace annotation is ignored"]),
+        (["namespace", "settings"], "namespace", ["pod annotation sample.sidecar.injector/v is ignored: only the namespace and the settings may set it"]),
+        (["settings"], "settings", ["namespace annotation sample.sidecar.injector/v is ignored: only the settings may set it", "pod annotation sample.sidecar.injector/v is ignored: only the settings may set it"]),
+        (["pod"], "pod", ["setting parameters.sample.v is ignored: only the pod may set it", "namespace annotation sample.sidecar.injector/v is ignored: only the pod may set it"]),
     ],
 )  # fmt: skip
 def test_who_may_set_a_parameter(setters: list[str] | None, expected: str, told: list[str]) -> None:
