@@ -55,7 +55,8 @@ def user_hints(admission: Admission) -> list[str]:
         if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
             continue
         templates = admission.snapshot.catalog.found(answer.at.templates)
-        if any("user" in template.program.names for template in templates):
+        programs = [template.program for template in templates]
+        if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
             return ["who asks is not known here; --user NAME says it"]
     return []
 

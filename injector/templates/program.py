@@ -84,6 +84,11 @@ class Program:
         """Those of them that are of the review itself, such as `user`; sorted."""
         return tuple(sorted(syntax.REVIEW_NAMES & self.names))
 
+    def may_read(self, *path: str) -> bool:
+        """Whether something at this path into the names decides what comes out: `may_read("request", "userInfo")`."""
+        reads = (read for root in self.roots.values() for read in root.reads)
+        return any(read[: len(path)] == path[: len(read)] for read in reads)
+
     def tagged(self, root: Root, variables: Mapping[str, Any]) -> Tagged:
         """The root rendered once more, so that it is known where each character came from. Raises what that raises."""
         if root.document not in self._tagging:

@@ -25,6 +25,8 @@ TEMPLATES = {
         '{% if object.spec.ports[0].port < 1024 and operation == "CREATE" %}'
         '{{ deny("low port for " ~ user.username) }}{% endif %}\n',
     ),
+    "whose": ("for: {resources: [services]}\n", '{{ deny("by " ~ request.userInfo.username | default("") ~ "?") }}\n'),
+    "which": ("for: {resources: [services]}\n", '{{ deny("called " ~ request.name) }}\n'),
     "chosen": (
         "for: {resources: [services]}\nnamespaces: {matchLabels: {tier: a}}\nselector: {matchLabels: {app: b}}\n",
         "metadata: {labels: {chosen: yes it is}}\n",
@@ -123,6 +125,13 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
     assert "service/web: skipped: template-failed: let through as it is: " in let.err
+
+
+@pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False)])
+def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint):
+    done = at("inject", f"/x=validating:Fail:{template}", "-", stdin=SERVICE)
+    assert "service/web: refused: denied: " in done.err
+    assert ("who asks is not known here" in done.err) is hint
 
 
 def test_a_template_that_fails_leaves_the_others_their_say(at):
