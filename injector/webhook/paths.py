@@ -124,7 +124,8 @@ class AtPath:
         self, review: Review, asked: ObjectRequest, namespace: Namespace, injection: Injection, started: float
     ) -> bytes:
         verdict, note = verdict_of(injection), note_of(injection)
-        line = self._recorder.object_line(note, namespace.name, asked.subject, asked.request)
+        named = asked.review.get("name")
+        line = self._recorder.object_line(note, namespace.name, asked.subject, asked.request, named)
         self._recorder.record(review, line, self._recorder.cells(note), started, False)
         return answer_head(review) + answer_tail(verdict)
 

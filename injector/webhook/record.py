@@ -85,15 +85,17 @@ class Recorder:
         )
         return b"," + _encode(line)[1:] + b"\n"
 
-    def object_line(self, note: Note, namespace: str, obj: Object, request: Request) -> bytes:
-        """The part of a review's log line about an object of any kind."""
+    def object_line(self, note: Note, namespace: str, obj: Object, request: Request, named: object = "") -> bytes:
+        """The part of a review's log line about an object of any kind; one without a name goes by what the review
+        `named`: a CONNECT has options as its object.
+        """
         below = f"/{request.sub_resource}" if request.sub_resource else ""
         group = f".{request.group}" if request.group else ""
         line = _ObjectLine(
             path=self.path,
             namespace=namespace[:64],
             resource=f"{request.resource}{group}{below}"[:320],
-            name=object_name(obj),
+            name=object_name(obj) or (named[:260] if isinstance(named, str) else ""),
             operation=request.operation[:16],
             reason=note.reason.label,
             outcome=note.effect.value,

@@ -137,6 +137,16 @@ def test_the_log_says_what_was_asked_about(app: Served) -> None:
     assert any(line.startswith("injector_reviews_total") and all(label in line for label in labels) for line in counted)
 
 
+def test_the_log_names_what_somebody_connects_to(app: Served) -> None:
+    options = {"apiVersion": "v1", "kind": "PodExecOptions", "command": ["s3cret"]}
+    pods = {"group": "", "version": "v1", "resource": "pods"}
+    for name, logged in (("door", "door"), ({"a": 1}, ""), (None, "")):
+        ask(app, review(options, resource=pods, subResource="exec", operation="CONNECT", name=name), "/namespaces")
+        line = app.lines("review")[-1]
+        assert (line["name"], line["resource"], line["operation"]) == (logged, "pods/exec", "CONNECT")
+        assert "s3cret" not in str(line)
+
+
 def test_the_paths_are_told(app: Served) -> None:
     assert "/mutate/claims" in get(app.port, "/", tls=True).body.decode()
 
