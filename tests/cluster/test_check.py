@@ -330,7 +330,8 @@ def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, ins
         "template.yaml": "for: {apiGroups: ['', apps], resources: [service, deployments, pods/ephemeralcontainers]}\n",
         "overlay.yaml.j2": '{{ deny("none") }}\n',
     }
-    paths = {"/project": {"templates": ["reserved-projects"]}, "/mine": {"templates": ["mine", "deny-load-balancer"]}}
+    policies = {"/project": ["reserved-projects"], "/mine": ["mine", "deny-load-balancer"]}
+    paths = {path: {"type": "validating", "templates": templates} for path, templates in policies.items()}
     api.create(config_map("mine", files, labels={"sidecar.injector/template": "true"}), where)
     api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": json.dumps({"paths": paths})}}, where)
     try:
@@ -343,6 +344,32 @@ def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, ins
     finally:
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
         api.delete("ConfigMap", "mine", where)
+
+
+def test_templates_at_paths_of_the_other_type(control_plane: ControlPlane, installed: Installed) -> None:
+    paths = {
+        "/claims": {"type": "validating", "templates": ["default-storage-class"]},
+        "/services": {"templates": ["deny-load-balancer"]},
+        "/both": {"templates": ["deny-load-balancer", "default-storage-class"]},
+        "/right": {"type": "validating", "templates": ["deny-load-balancer"]},
+    }
+    values = {"parameters": {"default-storage-class": {"storage-class": "fast"}}, "paths": paths}
+    data = {"data": {"settings.yaml": json.dumps(values)}}
+    control_plane.api.patch("ConfigMap", installed.at.name, data, installed.namespace)
+    try:
+        told = {text: todo for text, todo in warned(checked(control_plane)[1]).items() if text.startswith("path ")}
+        assert told == {
+            "path /claims (validating): default-storage-class completes objects, and where it would it fails instead": (
+                "list it at a path of type mutating"
+            ),
+            "path /services (mutating): deny-load-balancer only refuses or warns, and a webhook that is asked later "
+            "may still change what it has seen": (
+                "say `type: validating` in the settings: then it sees the object as it will be stored"
+            ),
+        }
+    finally:
+        data = {"data": {"settings.yaml": installed.settings}}
+        control_plane.api.patch("ConfigMap", installed.at.name, data, installed.namespace)
 
 
 def test_what_its_pods_need_and_is_not_there(control_plane: ControlPlane, installed: Installed) -> None:

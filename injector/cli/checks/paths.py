@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
+from injector.authoring.covered import only_judges
 from injector.cli.checks.scene import Scene
 from injector.cli.checks.verdict import Verdict, failed, good, some, warning
+from injector.settings import PathTemplates
 from injector.templates.template import Template
 
 
@@ -31,6 +33,7 @@ def paths(scene: Scene) -> Iterator[Verdict]:
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
             yield good(f"path {path}", f"{where}: {text}", templates=list(at.templates))
             yield from _never_asked(path, templates, scene)
+            yield from _of_the_other_type(path, at, templates)
 
 
 def _never_asked(path: str, templates: Iterable[Template], scene: Scene) -> Iterator[Verdict]:
@@ -47,3 +50,25 @@ def _never_asked(path: str, templates: Iterable[Template], scene: Scene) -> Iter
                 "nobody asks about that: correct `for` in the template; `kubectl api-resources` lists what there is",
                 templates=[template.name],
             )
+
+
+def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Verdict]:
+    """A line for each template that cannot do at a validating path what it does, and for a mutating one of policies."""
+    judging = [template.name for template in templates if only_judges(template)]
+    if at.type == "validating":
+        for template in templates:
+            if template.name not in judging:
+                yield warning(
+                    f"path {path}",
+                    f"path {path} (validating): {template.name} completes objects, and where it would it fails instead",
+                    "list it at a path of type mutating",
+                    templates=[template.name],
+                )
+    elif len(judging) == len(templates):
+        yield warning(
+            f"path {path}",
+            f"path {path} (mutating): {some(judging)} only refuses or warns, and a webhook that is asked later may "
+            "still change what it has seen",
+            "say `type: validating` in the settings: then it sees the object as it will be stored",
+            templates=judging,
+        )
