@@ -57,7 +57,7 @@ def _text(receipt: Receipt, pod: Object) -> str:
 
 
 def _part(pod: Object, pointer: str) -> Any:
-    *_, above, holder, step = ("", "", *map(unescape, pointer.split("/")))
+    above, holder, step = map(unescape, ("", "", *pointer.split("/"))[-3:])
     value = value_at(pod, pointer)
     if is_aligned(holder):
         return without_fillings(value, holder, holder)

@@ -82,12 +82,15 @@ def misspelt(
     Others are left alone: the prefix may be that of another injector, which knows more of them.
     """
     start = f"{settings.prefix}/"
+    ours = [key for key in entries if key.startswith(start)]
+    if not ours:  # as with most pods
+        return
     asked = (settings.inject_key, settings.templates_key)
     known = (*asked, settings.status_key, settings.reason_key, settings.receipt_key)
     written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
-    for key in entries:
+    for key in ours:
         name = key[len(start) :]
-        if not key.startswith(start) or key in known:
+        if key in known:
             continue
         owner = next((t.name for t in templates if name in t.parameters), None)
         near = f"{owner}.{start}{name}" if owner else None
