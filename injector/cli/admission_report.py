@@ -57,7 +57,7 @@ def user_hints(admission: Admission) -> list[str]:
         templates = admission.snapshot.catalog.found(answer.at.templates)
         programs = [template.program for template in templates]
         if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
-            return ["who asks is not known here; --user NAME says it"]
+            return ["who asks is not known here; --user NAME and --group NAME say it"]
     return []
 
 

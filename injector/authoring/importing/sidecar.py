@@ -26,6 +26,7 @@ from injector.authoring.importing.fields import (
 from injector.authoring.importing.find import Config
 from injector.authoring.importing.teller import Teller
 from injector.authoring.lint.kubernetes import SchemaError, schema_errors, versions
+from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.pods.context import Object
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, nearest, shortened
@@ -138,6 +139,13 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
     if key in ORDER:
         told.warn((key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app")
         return False
+    if key in OF_PODS:
+        told.warn(
+            (key,),
+            f"{key} becomes spec.{key}, which every pod in a cluster has already: the API server fills it in before",
+            help="write `!replace` before its value in overlay.yaml.j2, or take it out",
+        )
+        return True
     if _is_of_a_pod(key, value):
         told.warn(
             (key,),

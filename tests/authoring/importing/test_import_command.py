@@ -249,7 +249,8 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
     [
         ("vloumes: []", "11:1: warning: there is no field vloumes in a sidecar config, so it is left out"),
         ("environment: []", "11:1: warning: there is no field environment in a sidecar config, so it is left out"),
-        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy of every pod; not all injectors"),
+        ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; not all injectors"),
+        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, which every pod in a cluster has"),
         ("prependContainers: true", "11:1: warning: prependContainers is left out: "),
         ("inherits: base.yaml", "11:1: warning: inherits is followed in files only, so it is left out"),
         ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is there twice; the last"),

@@ -121,7 +121,7 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     done = at("inject", PORTS, "-", stdin=SERVICE)
     assert done.code == 1
     assert "service/web: refused: template-failed: ports/overlay.yaml.j2:1:" in done.err
-    assert "  warning: who asks is not known here; --user NAME says it\n" in done.err
+    assert "  warning: who asks is not known here; --user NAME and --group NAME say it\n" in done.err
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
     assert "service/web: skipped: template-failed: let through as it is: " in let.err
