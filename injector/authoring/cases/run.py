@@ -147,7 +147,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
     if decision != expect.decision:
         said = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
         message = f"decision: expected {expect.decision}, found {decision}: {said}"
-        yield checked.problem("decision", message, "expect", "decision", help=_taken_for(outcome))
+        yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
         if injection.mistake is not None:
             yield Problem.of(injection.mistake)
         elif outcome.blamed is not None:
@@ -175,10 +175,15 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
     yield from file_problems(checked, outcome.config_files, template)
 
 
-def _taken_for(outcome: Outcome) -> str:
-    """What an object was taken for, where no template is for that."""
+def _why_not_for(outcome: Outcome, template: str) -> str:
+    """What an object was taken for, or what else to look at, where no template is for it."""
     if outcome.asked is None or outcome.injection.reason is not Reason.NOT_FOR_TEMPLATES:
         return ""
+    tested = outcome.snapshot.catalog.get(template)
+    if tested is not None and tested.applies_to.covers(outcome.asked.request):
+        asks = {"`namespaces`": tested.namespaces, "`selector`": tested.selector}
+        which = " or ".join(name for name, selector in asks.items() if selector is not None)
+        return f"its `for` covers this; its {which} does not match: give the case's namespace or object the labels"
     return f"this was {words_of(outcome.asked.request)}; if that is wrong, say `resource:`"
 
 

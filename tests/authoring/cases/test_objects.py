@@ -178,6 +178,12 @@ def test_what_is_not_as_expected_is_told(gate: Gate, case: str, message: str) ->
     assert any(message in line for line in found), found
 
 
+def test_labels_that_do_not_match_are_told_of(gate: Gate) -> None:
+    manifest = f"{MANIFEST}namespaces: {{matchLabels: {{tier: front}}}}\n"
+    [found] = told(gate(f"cases:\n- name: a\n  object: {GATEWAY}\n  {AMENDED}\n", template_yaml=manifest))
+    assert "its `for` covers this; its `namespaces` does not match: give the case's namespace" in found
+
+
 AMENDED = "expect: {decision: amended}"
 MISTAKES = [
     (f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}", "`object` is for an object at a path, and `pod` for an injection"),
