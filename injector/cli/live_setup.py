@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from injector.amend import ObjectRequest
 from injector.cli.objects import metadata_of
 from injector.cli.path_explanation import Entry, EntryOf
 from injector.cli.sources import Sources
@@ -15,6 +14,7 @@ from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import TemplateError
+from injector.object_request import ObjectRequest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map

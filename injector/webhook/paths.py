@@ -8,9 +8,10 @@ from collections.abc import Awaitable
 
 import structlog
 
-from injector.amend import ObjectRequest, amend, refused
+from injector.amend import amend, refused
 from injector.errors import InjectionError
 from injector.injection import Injection
+from injector.object_request import ObjectRequest
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
 from injector.settings import PathTemplates

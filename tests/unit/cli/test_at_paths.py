@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from injector.amend import is_for
 from injector.cli import sources
 from injector.cli.admission import Admission, asked_about
 from injector.cli.path_explanation import looks_of
+from injector.object_request import is_for
 from injector.pods.context import Cluster, Namespace
 from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot
