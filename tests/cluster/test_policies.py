@@ -43,6 +43,12 @@ TEMPLATES = {
         "for: {resources: [configmaps], operations: [DELETE]}\nselector: {matchLabels: {keep: 'yes'}}\n",
         "overlay.yaml.j2": '{{ deny(oldObject.metadata.name ~ " is kept") }}\n',
     },
+    "nobody": {
+        "template.yaml": "description: Nothing.\nselector: {matchLabels: {policed: 'yes'}}\nfor:\n"
+        "  apiGroups: [admissionregistration.k8s.io, rbac.authorization.k8s.io]\n"
+        "  resources: [validatingwebhookconfigurations, clusterroles]\n",
+        "overlay.yaml.j2": '{{ deny("nobody may") }}\n',
+    },
 }
 PATHS = {
     "/mark": {"templates": ["marked"], "failurePolicy": "Fail"},
@@ -50,6 +56,7 @@ PATHS = {
     "/replicas": {"type": "validating", "templates": ["small"], "failurePolicy": "Fail"},
     "/names": {"type": "validating", "templates": ["names"], "failurePolicy": "Fail"},
     "/kept": {"type": "validating", "templates": ["kept"], "failurePolicy": "Fail"},
+    "/nobody": {"type": "validating", "templates": ["nobody"], "failurePolicy": "Fail"},
 }
 
 
@@ -63,6 +70,10 @@ RULES = {
     "/replicas": [rule("apps", "deployments", "deployments/scale")],
     "/names": [rule("", "namespaces", operations="CREATE UPDATE DELETE")],
     "/kept": [rule("", "configmaps", operations="DELETE")],
+    "/nobody": [
+        rule("admissionregistration.k8s.io", "validatingwebhookconfigurations", operations="CREATE"),
+        rule("rbac.authorization.k8s.io", "clusterroles", operations="CREATE"),
+    ],
 }
 
 
@@ -234,3 +245,12 @@ def test_a_namespace_with_what_is_not_deleted_says_so(control_plane: ControlPlan
     assert "denied: kept is kept" in eventually("the namespace says why", why, 30)
     api.patch("ConfigMap", "kept", {"metadata": {"labels": {"keep": None}}}, shop)
     eventually("the namespace is gone", lambda: not api.exists("Namespace", shop), 60)
+
+
+def test_nobody_is_asked_about_webhooks_themselves(control_plane: ControlPlane, shop: str) -> None:
+    """As the linter's rule unknown-resource says."""
+    policed = {"name": "policed", "labels": {"policed": "yes"}}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": policed, "rules": []}
+    assert "denied: nobody may" in refusal(lambda: control_plane.api.create(role))
+    webhooks = {**webhook_configuration("policed", validating=True), "metadata": policed}
+    assert refusal(lambda: control_plane.api.create(webhooks, dry_run=True)) == ""

@@ -148,6 +148,10 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
         ("{apiGroups: [apps, ''], apiVersions: [v1beta1, v1], resources: [deployments, pods/exec]}", []),
         ("{apiGroups: [autoscaling], apiVersions: [v2], resources: [horizontalpodautoscalers]}", []),
         ("{apiGroups: ['', example.com], resources: [widgets]}", []),
+        (
+            "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}",
+            ["no webhook is asked about the resources of admissionregistration.k8s.io"],
+        ),
     ],
 )
 def test_what_kubernetes_has_not_is_never_asked_about(tmp_path: Path, covered: str, told: list[str]) -> None:

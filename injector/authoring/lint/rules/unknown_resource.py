@@ -1,10 +1,12 @@
-"""`for` names a resource that Kubernetes has not.
+"""`for` names a resource that Kubernetes has not, or asks no webhook about.
 
 The API server takes a webhook entry for whatever resource it names, and never asks about one that does not exist: a
 policy then lets everything through without a word. Looked at are Kubernetes' groups without a dot in their name, which
 nobody else can add to. Resources are in the plural, and most of those that make pods are in the group apps or batch.
 
-Source: Kubernetes API reference; CustomResourceDefinition v1, the group of one has a dot.
+What is in the group admissionregistration.k8s.io is not shown to webhooks, which could else lock everybody out.
+
+Source: Kubernetes API reference, `rules` of a webhook; CustomResourceDefinition v1, the group of one has a dot.
 
 Bad:
     # template.yaml
@@ -51,10 +53,19 @@ _GROUPS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     )
 }
 
+_ADMISSION = "admissionregistration.k8s.io"
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """A finding for each resource that is in none of the groups and versions; none where a group is not known here."""
     covered = subject.template.applies_to
+    if covered.api_groups == (_ADMISSION,):
+        yield Finding(
+            f"no webhook is asked about the resources of {_ADMISSION}",
+            subject.manifest(("for", "apiGroups")),
+            "say by RBAC who may write them",
+        )
+        return
     if not _GROUPS.keys() >= set(covered.api_groups):
         return
     for position, resource in enumerate(covered.resources):
