@@ -105,7 +105,7 @@ def _resource(template: Template, obj: Object) -> Resource | None:
     """Which of the resources that the template is for an object is, or its pods are; None for another."""
     named = list(named_resources([template]))
     if pod_template(obj) is not None:
-        found = next((resource for resource in named if resource.name.partition("/")[0] == "pods"), None)
+        found = next((resource for resource in named if resource.is_pods), None)
         if found is not None:
             return found
     try:
@@ -124,7 +124,7 @@ def _asked(template: Template, obj: Object, namespace: str, operation: str, want
             resource = resource_of(obj)
         except ValueError as error:
             raise DocumentError(f"{wanted.pod}: {error}") from None
-    elif pod is not None and resource.name.partition("/")[0] == "pods":
+    elif pod is not None and resource.is_pods:
         obj = asked_about_pod(obj, pod, namespace, {}).object
     within = lies_in(resource, obj, namespace)
     if within and not resource.is_namespaces and not metadata_of(obj).get("namespace"):

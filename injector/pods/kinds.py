@@ -21,6 +21,11 @@ class Resource(NamedTuple):
     name: str
 
     @property
+    def is_pods(self) -> bool:
+        """Whether its objects are pods, or what is below them."""
+        return self.group == "" and self.name.partition("/")[0] == "pods"
+
+    @property
     def is_namespaces(self) -> bool:
         """Whether its objects are the Namespaces."""
         return (self.group, self.name) == ("", "namespaces")

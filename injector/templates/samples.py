@@ -111,7 +111,7 @@ def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
     for resource, operation in islice(product(kinds, covered.operations), _OBJECTS):
         if covered.pods_created and (resource.name, operation) == ("pods", "CREATE"):
             continue
-        obj = SAMPLES[2] if resource.group == "" and resource.name.startswith("pods") else sample_object(resource)
+        obj = SAMPLES[2] if resource.is_pods else sample_object(resource)
         gone = operation == "DELETE"
         yield Context(
             params=params,

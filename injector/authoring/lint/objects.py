@@ -151,5 +151,4 @@ class ObjectRenders:
 
 def _sample(resource: Resource) -> Object:
     """A pod, or an object that says next to nothing."""
-    pod = resource.group == "" and resource.name.partition("/")[0] == "pods"
-    return {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if pod else sample_object(resource)
+    return {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)
