@@ -7,7 +7,7 @@ silent default. What somebody sets who may not, by the parameter's `from`, count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.schema import allowed, value_of
-from injector.templates.spelling import hint, shortened
+from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.template import UNSET, Parameter, Template
 
 _WARNING = 120
@@ -62,6 +62,7 @@ def resolve(
         if defaults is not None:
             return defaults
     warnings: list[str] = []
+    unused: list[tuple[str, str]] = []  # names that count for nothing, each with its warning
     given: dict[str, tuple[str, Any]] = {}
     sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
@@ -75,13 +76,14 @@ def resolve(
                 continue
             name = key[len(prefix) :]
             if name in parameters:
-                if setter and setter not in parameters[name].setters:
-                    warnings.append(_cut(f"{kind} {shown}{name} is ignored: {only(parameters[name])} may set it"))
-                else:
+                if not setter or setter in parameters[name].setters:
                     given[name] = (f"{kind} {shown}{name}", raw)
+                    continue
+                why = f" is ignored: {only(parameters[name])} may set it"
             else:
-                rest = hint(name, parameters, "there are")
-                warnings.append(_cut(f"{kind} {shown}{name}: no such parameter{rest}"))
+                why = f": no such parameter{hint(name, parameters, 'there are')}"
+            warnings.append(_cut(f"{kind} {shown}{name}{why}"))
+            unused.append((name, warnings[-1]))
     resolved: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, parameter in parameters.items():
@@ -97,7 +99,8 @@ def resolve(
         elif parameter.required:
             raise InjectionError(
                 Reason.BAD_PARAMETER,
-                f"template {template.name} needs {name} ({_wanted(parameter)}): {_where_to_set(parameter, suffix)}",
+                f"template {template.name} needs {name} ({_wanted(parameter)}): {_where_to_set(parameter, suffix)}"
+                f"{_meant(name, unused)}",
             )
         else:
             origin, value = "", None
@@ -119,6 +122,11 @@ def _wanted(parameter: Parameter) -> str:
         return allowed(parameter)
     first = examples[0]
     return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"
+
+
+def _meant(wanted: str, unused: Iterable[tuple[str, str]]) -> str:
+    """The first warning of a name that may be meant for the wanted one, as the rest of a sentence."""
+    return next((f"; {warning}" for name, warning in unused if nearest(name, [wanted])), "")
 
 
 def _where_to_set(parameter: Parameter, suffix: str) -> str:

@@ -103,6 +103,23 @@ def test_an_unknown_one_is_a_warning_with_the_nearest_spelling() -> None:
     assert len(long[0]) == 120
 
 
+def test_what_is_meant_for_a_missing_one_is_told_with_it() -> None:
+    needed = {"type": "integer", "format": "port", "required": True}
+    template = made(app_port=needed)
+    for typed in ({f"{_KEY}zzz": "1", f"{_KEY}app_prt": "1"}, {f"{_KEY}app_prt": "1", f"{_KEY}ap-port": "1"}):
+        with pytest.raises(InjectionError) as error:
+            resolve(template, typed, {}, Settings())
+        assert str(error.value).endswith(
+            f": set annotation {_KEY}app-port; pod annotation {_KEY}app_prt: no such parameter; did you mean app-port?"
+        )
+    with pytest.raises(InjectionError) as error:
+        resolve(template, {f"{_KEY}zzz": "1"}, {}, Settings())
+    assert "zzz" not in str(error.value)
+    closed = made(app_port={**needed, "from": ["settings"]})
+    with pytest.raises(InjectionError, match=r"app-port is ignored: only the settings may set it\Z"):
+        resolve(closed, {f"{_KEY}app-port": "1"}, {}, Settings())
+
+
 @pytest.mark.parametrize(
     ("schema", "raw", "expected"),
     [
