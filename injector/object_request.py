@@ -36,12 +36,14 @@ class ObjectRequest(msgspec.Struct, frozen=True):
     def itself(self) -> Namespace:
         """A Namespace as the one that it lies in.
 
-        The review of one that is created by `generateName` names none. Where its name is not made up yet it ends in
-        `*`, so that it is none that the settings leave alone.
+        What the review names counts before what the object says, which a patch may say anyhow. The review of one that
+        is created by `generateName` names none; where its name is not made up yet it ends in `*`, so that it is none
+        that the settings leave alone.
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
         metadata = mapping(self.subject.get("metadata"))
-        name, generated = metadata.get("name"), metadata.get("generateName")
+        named, generated = self.review.get("name"), metadata.get("generateName")
+        name = named if isinstance(named, str) and named else metadata.get("name")
         return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)
 
     @property

@@ -345,6 +345,8 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
     assert told({"name": "shop", "generateName": "sho", **labels}) == "denied: shop"
     assert told({"name": "shop"}, "UPDATE", {"name": "shop", **labels}) == "denied: shop"
     assert told({"name": "shop"}).startswith("no template of the path")
+    patched = asked({"metadata": {"name": "kube-system", **labels}}, "namespaces", "UPDATE", name="shop")
+    assert amended(snap, patched, patched.itself()).message.startswith("denied: shop (")
     assert told({"name": "kube-system", **labels}).startswith("the namespace is one that the injector leaves alone")
 
 
