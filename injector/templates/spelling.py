@@ -11,13 +11,13 @@ from difflib import get_close_matches
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelled most like `name`, or None where nothing comes near.
 
-    Case, dashes and underscores do not count, so `appPort` finds `app-port`. A beginning of one name alone stands for
-    it, so `old` finds `oldObject`, unless another is nearly the same word.
+    Case, dashes and underscores do not count, so `appPort` finds `app-port`. A third or more of one name alone stands
+    for it where it begins so: `old` finds `oldObject`, unless another is nearly the same word.
     """
     names = {_plain(k): k for k in known}
     word = _plain(name[:80])
     longer = [k for k in names if len(word) > 2 and k.startswith(word)]
-    alone = longer if len(longer) == 1 else []
+    alone = longer if len(longer) == 1 and len(longer[0]) <= 3 * len(word) else []
     found = get_close_matches(word, names, n=1, cutoff=0.7 if alone else 0.6) or alone
     return names[found[0]] if found else None
 

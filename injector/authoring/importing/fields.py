@@ -22,6 +22,13 @@ OTHERS: Final = ("name", "inherits", "serviceAccountName")
 #: Every field that a config is known by.
 CONFIG_FIELDS: Final = frozenset((*LISTS, *EVERYWHERE, *SWITCHES, *OTHERS))
 #: Names that people write for a field, and that no config ever had.
-MISTAKEN: Final = {"environment": "env", "environmentVariables": "env", "mounts": "volumeMounts"}
+MISTAKEN: Final = {
+    "environment": "env",
+    "environmentVariables": "env",
+    "image": "containers",  # a container alone
+    "mounts": "volumeMounts",
+    "sidecar": "containers",
+    "sidecars": "containers",
+}
 #: Fields that place containers in the other's order; here the templates' order does that.
 ORDER: Final = frozenset(("prependContainers",))

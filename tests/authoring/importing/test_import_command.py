@@ -249,6 +249,7 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
     [
         ("vloumes: []", "11:1: warning: there is no field vloumes in a sidecar config, so it is left out"),
         ("environment: []", "11:1: warning: there is no field environment in a sidecar config, so it is left out"),
+        ("image: a", "11:1: warning: there is no field image in a sidecar config, so it is left out; did you mean con"),
         ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; not all injectors"),
         ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, which every pod in a cluster has"),
         ("prependContainers: true", "11:1: warning: prependContainers is left out: "),

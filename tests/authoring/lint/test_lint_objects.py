@@ -69,6 +69,14 @@ def test_a_case_is_tried_with_what_it_says_of_a_required_parameter(tmp_path: Pat
     assert found(template(tmp_path / "pol", manifest, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
 
 
+def test_a_file_that_nothing_includes_is_no_config_file(tmp_path: Path) -> None:
+    folder = template(tmp_path, FOR, "{{ warn('a') }}\n")
+    (folder / "left.j2").write_text("a\n")
+    [problem] = found(folder)
+    assert (problem.rule, problem.place.file) == ("unused-source", "left.j2")
+    assert problem.help == "include it, or take it out"
+
+
 def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
     manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, DELETE]}\n"
     [problem] = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ object.metadata.name }}}}\n"))

@@ -17,6 +17,7 @@ from injector.templates.spelling import nearest
         ("prot", ["port", "protocol"], "port"),
         ("cpu", ["cpu-limit", "cpu-request"], None),
         ("po", ["pod", "port"], "pod"),
+        ("image", ["imagePullSecrets", "containers"], None),
         ("entirely", ["pod", "port"], None),
         ("x", [], None),
     ],
