@@ -32,7 +32,7 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     variable="SETTINGS",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings. Reloaded when they change, except their section server.",
+    help="The settings. Reloaded when they change, except server, certificates and which paths there are.",
 )
 @_option(
     "--templates-dir",

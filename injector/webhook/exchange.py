@@ -83,7 +83,9 @@ class Exchange(HTTPMessageDelegate):
             if route.method:
                 self._error = (405, f"{method} is not allowed here; use {route.method}")
             else:
-                self._error = (404, f"there is nothing at this path; POST reviews to {self._server.review_paths}")
+                paths = self._server.review_paths
+                since = "paths that the settings have got since the start need a restart"
+                self._error = (404, f"there is nothing at this path; POST reviews to {paths}; {since}")
         elif method == "POST" and headers.get("Content-Type") != "application/json":
             given = headers.get("Content-Type", "")
             if given.partition(";")[0].strip().lower() != "application/json":
