@@ -9,7 +9,7 @@ from tests.cluster.processes import eventually
 from tests.deploy.helm import NAME
 
 #: What comes and goes by itself.
-PASSING = ("events", "leases", "endpointslices", "endpoints", "nodes")
+PASSING = ("events", "leases", "endpointslices", "endpoints", "nodes", "ipaddresses")
 
 
 def everything(control_plane: ControlPlane) -> set[str]:

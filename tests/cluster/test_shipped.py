@@ -26,7 +26,8 @@ def shipped(control_plane: ControlPlane, tmp_path: Path, request: pytest.Fixture
     made.prepare()
     with ExitStack() as undo:
         undo.callback(control_plane.kubectl, "delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-        for kind in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
+        webhooks = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
+        for kind in (*webhooks, "clusterrole", "clusterrolebinding", "priorityclass"):
             undo.callback(control_plane.kubectl, "delete", kind, NAME, "--ignore-not-found")
         undo.callback(lambda: made.process and made.process.kill())
         yield made
@@ -62,9 +63,16 @@ def test_from_nothing_to_sidecars_and_back_to_nothing(
     for name in ("one", "two", "three"):
         api.delete("Pod", name, vault)
     api.delete("Deployment", "web", shop)
-    eventually("only what was there is there", lambda: everything(control_plane) == before, 60, every=0.5)
+    eventually("only what was there is there", lambda: is_there(control_plane, before), 60, every=0.5)
     assert shipped.process and shipped.process.stop() == 0
-    assert everything(control_plane) == before
+    assert is_there(control_plane, before)
+
+
+def is_there(control_plane: ControlPlane, before: set[str]) -> bool:
+    """Whether what was there is, and nothing else."""
+    now = everything(control_plane)
+    assert (now - before, before - now) == (set(), set())
+    return True
 
 
 def created(api: Api, name: str, where: str) -> Object | None:

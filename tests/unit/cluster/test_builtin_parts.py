@@ -267,7 +267,8 @@ def test_a_mistake_does_not_end_the_renewal_for_good(tmp_path: Path) -> None:
     with capture_logs() as logs:
         asyncio.run(work())
     assert not odd
-    assert [kind for kind in made if kind != "Lease"] == ["odd", "Secret"]
+    # nobody keeps the Secret here, so there may be more
+    assert [kind for kind in made if kind != "Lease"][:2] == ["odd", "Secret"]
     failed = [log["event"] for log in logs if log["log_level"] == "error"]
     assert failed == ["lease-failed", "lease-failed", "certificates-failed"]
 
