@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Two at a time: most of the long tests wait for a cluster.
-PYTEST_ARGS ?= -n 2 --dist loadfile
+# the control plane's tests mostly wait: three at a time keep two cores busy
+PYTEST_ARGS ?= -n 3 --dist loadfile
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help

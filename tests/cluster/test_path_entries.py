@@ -92,6 +92,7 @@ def entries(control_plane: ControlPlane) -> dict[str, Object]:
     return {entry["name"]: entry for entry in found}
 
 
+@pytest.mark.parametrize("shipped", ["helm-4"], indirect=True)
 def test_from_the_values_to_a_policy_and_back_to_nothing(
     control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
 ) -> None:
