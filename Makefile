@@ -2,8 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Two at a time: most of the long tests wait for a cluster.
-# the control plane's tests mostly wait: three at a time keep two cores busy
+# Three at a time: most of the long tests wait for a cluster.
 PYTEST_ARGS ?= -n 3 --dist loadfile
 STAMP  := $(VENV)/.ready
 
