@@ -29,8 +29,10 @@ _log = structlog.get_logger(__name__)
 
 #: Seconds between two looks at the clock.
 _TICK = 1.0
-#: Seconds between two tries of the leader when the API server refuses or is away.
+#: Seconds between two tries of the leader: when the API server refuses or is away, when what is written does not stay.
 _PAUSES = (0.5, 60.0)
+#: So many writes one after the other lead from anywhere to where nothing is left to do.
+_STEPS = 8
 #: Seconds for which a Secret that was deleted stays away: if that is an uninstallation, this server ends meanwhile.
 _GONE_SECONDS = 5.0
 
@@ -154,9 +156,12 @@ class BuiltinCertificates:
 
     async def _run(self) -> None:
         backoff = Backoff(*_PAUSES)
+        in_a_row = 0
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _TICK)
+                # not wait_for, which before Python 3.12 may lose a cancellation: this would never end
+                async with asyncio.timeout(_TICK):
+                    await self._news.wait()
             self._news.clear()
             if not self._lease.leading:
                 continue
@@ -167,9 +172,14 @@ class BuiltinCertificates:
             if stays_away or not (self._store.synced and self._bundles.synced):
                 continue
             try:
-                if await self._custodian.work(self._held):
-                    self._news.set()
-                backoff.reset()
+                if not await self._custodian.work(self._held):
+                    in_a_row = 0
+                    backoff.reset()
+                    continue
+                self._news.set()
+                in_a_row += 1
+                if in_a_row > _STEPS:
+                    await asyncio.sleep(backoff.next())
             except ApiError as error:
                 await asyncio.sleep(backoff.next(error.retry_after))
             except Exception:  # a mistake of ours must not end it for good

@@ -102,7 +102,8 @@ class TemplateMaps:
                 while True:
                     self._changed.clear()
                     try:
-                        await asyncio.wait_for(self._changed.wait(), self._quiet)
+                        async with asyncio.timeout(self._quiet):
+                            await self._changed.wait()
                     except TimeoutError:
                         return
 
