@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import resource
 import signal
 import sys
@@ -36,6 +37,23 @@ def test_time() -> None:
         spin()
     assert str(caught.value) == f"a/mine: error: {TOO_SLOW} [limit]"
     assert state() == before
+
+
+def test_the_time_of_other_threads_does_not_count() -> None:
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            pass
+
+    busy = threading.Thread(target=work)
+    busy.start()
+    try:
+        with limited("mine", seconds=0.1):
+            done.wait(0.5)
+    finally:
+        done.set()
+        busy.join()
 
 
 def test_memory() -> None:
@@ -80,7 +98,7 @@ def test_other_errors_pass_and_other_threads_have_no_limits() -> None:
     assert state() == before
 
 
-def interrupted(at: int) -> bool:
+def interrupted(at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Do nothing within limits, with the signal before the instruction of this number while the timer runs; whether
     there are so many.
     """
@@ -100,6 +118,7 @@ def interrupted(at: int) -> bool:
         return trace
 
     others = sys.gettrace()
+    monkeypatch.setattr(limits, "thread_time", itertools.count(step=1000).__next__)  # it is always time
     sys.settrace(trace)
     try:
         with contextlib.suppress(TemplateError), limited("mine"):
@@ -109,10 +128,10 @@ def interrupted(at: int) -> bool:
     return left <= 0
 
 
-def test_whenever_the_signal_comes_nothing_is_left_behind() -> None:
+def test_whenever_the_signal_comes_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = state()
     at = 1
-    while interrupted(at):
+    while interrupted(at, monkeypatch):
         assert state() == before, at
         at += 1
     assert state() == before
