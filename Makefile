@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Three at a time: most of the long tests wait for a cluster.
-PYTEST_ARGS ?= -n 3 --dist loadfile
+PYTEST_ARGS ?= -n 3 --dist loadfile -m "not soak"
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench run parts manifests lock clean
+.PHONY: help setup demo test soak lint bench run parts manifests lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -32,6 +32,9 @@ parts: $(STAMP) ## Get the real programs that tests use: control plane, Helm, En
 
 test: parts ## Run all tests against the real programs (the first time: up to 11 minutes to get them)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+soak: parts ## Run the long tests that `make test` leaves out: leaders killed at random, upgrades amid renewals
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -m soak
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	tests/parts/build-helm

@@ -27,7 +27,7 @@ from injector.templates.spelling import cut
 #: What a template may take on top of what the child itself takes, where its own limits do not reach it, and how long
 #: all of it may take.
 _MEMORY = 192 * 1024 * 1024
-_CPU_SECONDS = 2
+_CPU_SECONDS = 4
 #: Seconds of processor time for one template: it is loaded, and rendered for each sample pod.
 _TEMPLATE_SECONDS = 0.8
 _WALL_SECONDS = 10

@@ -21,6 +21,13 @@ from tests.cluster.processes import Process, eventually, free_port
 from tests.cluster.server import INJECTOR, PROJECT
 from tests.deploy.helm import CHART, NAME, ROOT, Helm
 
+_OF_THE_CLUSTER = (
+    "mutatingwebhookconfiguration",
+    "validatingwebhookconfiguration",
+    "clusterrole",
+    "clusterrolebinding",
+    "priorityclass",
+)
 _STRICT = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
@@ -82,6 +89,12 @@ class Shipped:
         else:
             self._helm("uninstall", NAME)
 
+    def remove(self) -> None:
+        """Take away whatever is left of it, and wait until its namespace is nobody's."""
+        if self.process:
+            self.process.kill()
+        clear(self.control_plane)
+
     def bind(self) -> list[Object]:
         """The pods that the Deployment wants, all on the node."""
 
@@ -139,3 +152,11 @@ class Shipped:
 
     def _helm(self, verb: str, *words: str | Path) -> None:
         Helm(int(self.how[-1]), self.control_plane.kubeconfig).run(verb, *words, "--namespace", NAME)
+
+
+def clear(control_plane: ControlPlane) -> None:
+    """Take away what an installation in the default namespace leaves, the webhooks first, and wait until it is gone."""
+    for kind in _OF_THE_CLUSTER:
+        control_plane.kubectl("delete", kind, NAME, "--ignore-not-found")
+    control_plane.kubectl("delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
+    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)

@@ -103,6 +103,7 @@ def installation(
     made.close()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", states(("x",)))
 def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: str) -> None:
     leader: InjectorServer | None = None
@@ -247,6 +248,7 @@ def whose(*authorities: Certificate) -> str:
 # ------------------------------------------------------------------------------------------------ at any moment
 
 
+@pytest.mark.soak
 def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_path: Path) -> None:
     """Right after a change that a leader made, or at any moment; whole rotations are completed meanwhile."""
     chance = random.Random(5)

@@ -15,7 +15,7 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod, service
 from tests.cluster.processes import eventually
 from tests.cluster.shipped import Shipped
-from tests.cluster.test_path_entries import KINDS, claim
+from tests.cluster.test_path_entries import claim
 from tests.deploy.helm import NAME
 
 CLASSES = "deny-load-balancer.sidecar.injector/allowed-classes"
@@ -40,12 +40,8 @@ def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFact
     made = Shipped(control_plane, "helm-3", folder, {"settings": SETTINGS})
     made.prepare()
     with ExitStack() as undo:
-        undo.callback(control_plane.kubectl, "delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-        for kind in KINDS:
-            undo.callback(control_plane.kubectl, "delete", kind, NAME, "--ignore-not-found")
+        undo.callback(made.remove)
         made.install()
-        assert made.process
-        undo.callback(made.process.kill)
         yield folder
 
 

@@ -19,6 +19,7 @@ from tests import parts
 from tests.cluster.api import ApiError
 from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.processes import eventually
+from tests.cluster.shipped import clear
 from tests.deploy.helm import NAME, ROOT
 
 DOCUMENT = (ROOT / "docs" / "installing.md").read_text()
@@ -97,9 +98,7 @@ def free(control_plane: ControlPlane) -> Iterator[None]:
     """The namespace is nobody's before, and again after."""
     eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
     yield
-    for kind in (*CONFIGURATIONS, "ClusterRole", "ClusterRoleBinding", "PriorityClass"):
-        control_plane.kubectl("delete", kind.lower(), NAME, "--ignore-not-found")
-    control_plane.kubectl("delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
+    clear(control_plane)
 
 
 @pytest.mark.parametrize("helm", ["helm-3", "helm-4"])

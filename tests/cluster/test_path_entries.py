@@ -56,10 +56,7 @@ def shipped(control_plane: ControlPlane, tmp_path: Path, request: pytest.Fixture
     made = Shipped(control_plane, request.param, tmp_path, VALUES)
     made.prepare()
     with ExitStack() as undo:
-        undo.callback(control_plane.kubectl, "delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-        for kind in KINDS:
-            undo.callback(control_plane.kubectl, "delete", kind, NAME, "--ignore-not-found")
-        undo.callback(lambda: made.process and made.process.kill())
+        undo.callback(made.remove)
         yield made
 
 
@@ -144,6 +141,7 @@ def test_from_the_values_to_a_policy_and_back_to_nothing(
     assert everything(control_plane) - before == set()
 
 
+@pytest.mark.parametrize("shipped", [pytest.param("helm-3", marks=pytest.mark.soak), "helm-4"], indirect=True)
 def test_paths_come_and_go_with_upgrades(
     control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
 ) -> None:

@@ -25,11 +25,7 @@ def shipped(control_plane: ControlPlane, tmp_path: Path, request: pytest.Fixture
     made = Shipped(control_plane, request.param, tmp_path)
     made.prepare()
     with ExitStack() as undo:
-        undo.callback(control_plane.kubectl, "delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-        webhooks = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
-        for kind in (*webhooks, "clusterrole", "clusterrolebinding", "priorityclass"):
-            undo.callback(control_plane.kubectl, "delete", kind, NAME, "--ignore-not-found")
-        undo.callback(lambda: made.process and made.process.kill())
+        undo.callback(made.remove)
         yield made
 
 

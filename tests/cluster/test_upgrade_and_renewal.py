@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from cryptography import x509
 
 from tests.cluster.builtin import BuiltinInstallation, Install, wait_in_order
@@ -38,6 +39,7 @@ def renewed(installation: BuiltinInstallation) -> None:
     time.sleep(1)
 
 
+@pytest.mark.soak
 def test_an_upgrade_and_renewals_at_the_same_time(install: Install) -> None:
     installation = install(lifeSeconds=9)
     installation.configure()

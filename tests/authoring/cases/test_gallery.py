@@ -14,7 +14,6 @@ from tests.parts import find, require
 PROGRAMS = ("envoy", "nginx", "fluent-bit", "oauth2-proxy")
 
 
-@pytest.mark.slow
 def test_the_gallery_lints_clean_and_its_cases_pass() -> None:
     start = _seconds()
     lint = injector("lint", "templates/")
