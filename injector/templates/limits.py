@@ -8,6 +8,7 @@ trial's child; a server loads templates in other threads, after their trial.
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import signal
 import sys
@@ -61,8 +62,10 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     handler = signal.signal(signal.SIGPROF, stop)
+    collecting = gc.isenabled()
     try:
         try:
+            gc.disable()  # a collection goes through all that the process has, on the template's time
             set_limit(resource.RLIMIT_AS, address_space() + memory)
             # again and again: it counts all threads, and something on the way may take the error for one of its own
             signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
@@ -77,6 +80,8 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
             signal.signal(signal.SIGPROF, handler)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
+            if collecting:
+                gc.enable()
 
 
 def address_space() -> int:

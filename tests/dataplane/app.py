@@ -8,6 +8,7 @@ At SIGTERM it answers the requests that it holds, and ends.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -163,8 +164,8 @@ def serve_grpc(connection: socket.socket) -> None:
 
 
 def greet(connection: socket.socket) -> None:
-    """Speaks first, then sends back one line."""
-    with connection:
+    """Speaks first, then sends back one line, to who is still there."""
+    with connection, contextlib.suppress(ConnectionError):
         connection.sendall(GREETING)
         connection.sendall(connection.recv(100))
 

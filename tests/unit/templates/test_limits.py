@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import resource
 import signal
@@ -23,6 +24,7 @@ def state() -> tuple[object, ...]:
         resource.getrlimit(resource.RLIMIT_AS),
         signal.getsignal(signal.SIGPROF),
         signal.getitimer(signal.ITIMER_PROF),
+        gc.isenabled(),
     )
 
 
@@ -59,8 +61,17 @@ def test_the_time_of_other_threads_does_not_count() -> None:
 def test_memory() -> None:
     before = state()
     with pytest.raises(TemplateError, match=TOO_LARGE), limited("mine", memory=32 * 1024 * 1024):
-        bytearray(64 * 1024 * 1024)
+        # more than the process may have free from before, which the limit leaves it
+        [bytearray(64 * 1024 * 1024) for _ in range(1000)]
     assert state() == before
+
+
+def test_no_garbage_of_the_process_is_collected_on_the_time_of_a_template() -> None:
+    with limited("mine"):
+        before = gc.get_stats()
+        held: list[list[object]] = [[] for _ in range(50_000)]
+        assert gc.get_stats() == before
+    assert held and gc.isenabled()
 
 
 def test_one_that_is_taken_for_something_else_comes_again() -> None:
