@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from injector.amend import amend
-from injector.at_paths import after, asked_of, manifest_request, paths_for
 from injector.cli.made_pods import in_manifest, made_of, maker_of
 from injector.cli.objects import metadata_of
 from injector.injection import Injection
 from injector.making import Overrides
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend
+from injector.paths.asking import after, asked_of, manifest_request, paths_for
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object
 from injector.pods.kinds import Resource, lies_in
 from injector.reasons import Reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from injector.at_paths import named_resources
 from injector.cli.admission import Admission, admit_pod, asked_about_pod
 from injector.cli.admission_report import user_hints
 from injector.cli.explanation import Explanation
@@ -11,6 +10,7 @@ from injector.cli.path_explanation import EntryOf, PathTrail, trails_of
 from injector.cli.sources import Sources
 from injector.inject import inject
 from injector.injection import Injection
+from injector.paths.asking import named_resources
 from injector.pods.context import Namespace, Object
 from injector.pods.kinds import Resource, resource_of
 from injector.pods.shape import string_map

@@ -14,7 +14,7 @@ from injector.cluster.live import ClusterError, Live
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import TemplateError
-from injector.object_request import ObjectRequest
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map

@@ -9,8 +9,6 @@ from typing import Any
 import click
 import msgspec
 
-from injector.amend import amend
-from injector.at_paths import asked_of, named_resources
 from injector.authoring.sample import SAMPLE
 from injector.cli.admission import asked_about_pod, namespace_asked
 from injector.cli.asking_user import user_info
@@ -26,7 +24,9 @@ from injector.cli.preview import Preview, VerdictError, Wanted, difference
 from injector.cli.sources import Sources
 from injector.errors import DocumentError
 from injector.injection import Injection
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend
+from injector.paths.asking import asked_of, named_resources
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object
 from injector.pods.kinds import Resource, lies_in, resource_of
 from injector.pods.overlay import plain

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from injector.cli.admission import Admission, Answer
 from injector.injection import Injection
-from injector.object_request import ObjectRequest, selects, within
+from injector.paths.request import ObjectRequest, selects, within
 from injector.pods.context import Namespace
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
@@ -146,7 +146,7 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | 
 
 
 def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
-    """What `injector.object_request.is_for` goes by, up to the first that does not fit."""
+    """What `injector.paths.request.is_for` goes by, up to the first that does not fit."""
     fits = template.applies_to.covers(asked.request)
     yield Look(template.name, "for", fits, template.applies_to.words)
     if fits and template.namespaces is not None:

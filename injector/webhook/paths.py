@@ -8,10 +8,10 @@ from collections.abc import Awaitable
 
 import structlog
 
-from injector.amend import amend, refused
 from injector.errors import InjectionError
 from injector.injection import Injection
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend, refused
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
 from injector.settings import PathTemplates
@@ -98,11 +98,10 @@ class AtPath:
         return self._finish(review, asked, namespace, injection, started)
 
     def _amend(self, asked: ObjectRequest, namespace: Namespace) -> Injection:
-        snapshot = self._snapshots.current
+        snapshot, at = self._snapshots.current, self._now
         if not self._snapshots.ready:
             problem = InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again")
-            return refused(asked, self._at, snapshot, problem)
-        at = self._now
+            return refused(asked, at, snapshot, problem)
         try:
             return amend(asked, namespace, at, snapshot)
         except Exception as error:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from injector.amend import amend
 from injector.authoring.blame import blamed_place
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
@@ -19,7 +18,8 @@ from injector.authoring.config_files import config_files
 from injector.errors import InjectionError, InjectorError, Place, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object

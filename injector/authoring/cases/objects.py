@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from injector.at_paths import asked_of, named_resources
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.manifests import namespace_among
-from injector.object_request import ObjectRequest
+from injector.paths.asking import asked_of, named_resources
+from injector.paths.request import ObjectRequest
 from injector.pods.constraints.parts import mapping
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.kinds import Resource, lies_in, resource_of

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from injector.amend import amend, object_context
-from injector.at_paths import asked_of, named_resources
 from injector.authoring.cases.objects import question
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.edges import Edge, tried
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, ObjectRendering
 from injector.errors import Place, TemplateError
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend, object_context
+from injector.paths.asking import asked_of, named_resources
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.kinds import Resource
 from injector.reasons import Effect, Reason

@@ -8,7 +8,7 @@ import pytest
 from injector.cli import sources
 from injector.cli.admission import Admission, asked_about
 from injector.cli.path_explanation import looks_of
-from injector.object_request import is_for
+from injector.paths.request import is_for
 from injector.pods.context import Cluster, Namespace
 from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from injector.object_request import ObjectRequest
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Object, Request
 from injector.pods.kinds import Resource, lies_in, request_fields, resource_of
 from injector.settings import PathTemplates

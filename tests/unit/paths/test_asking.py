@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.at_paths import manifest_request, paths_for
+from injector.paths.asking import manifest_request, paths_for
 from injector.pods.context import Cluster
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot

@@ -9,7 +9,7 @@ import jsonpatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.amend import ObjectRequest, amend
+from injector.paths.amend import ObjectRequest, amend
 from injector.pods.context import Cluster, Namespace, Request
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings

@@ -8,10 +8,10 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from injector.amend import amend
 from injector.inject import inject
 from injector.injection import Injection
-from injector.object_request import ObjectRequest
+from injector.paths.amend import amend
+from injector.paths.request import ObjectRequest
 from injector.pods.context import Cluster, Namespace, Request
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings

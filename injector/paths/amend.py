@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from injector.errors import InjectionError
-from injector.filling import fill_in
 from injector.injection import Applied, Injection, patch_between
 from injector.making import Overrides, containers_of, tcp_ports, with_origins
-from injector.object_request import ObjectRequest, is_for
+from injector.paths.filling import fill_in
+from injector.paths.request import ObjectRequest, is_for
+from injector.paths.secret_values import without_secrets
 from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
 from injector.pods.merge import merge
@@ -20,7 +21,6 @@ from injector.pods.shape import OverlayError, check_overlay, check_shape, string
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.reasons import Effect, Reason
-from injector.secret_values import without_secrets
 from injector.settings import PathTemplates
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_overlay
@@ -96,7 +96,7 @@ class _Run:
         try:
             template = _find(name, self.snapshot)
             if is_for(template, self.asked, self.namespace):
-                self.apply(template)
+                self._apply(template)
         except InjectionError as error:
             if error.reason not in _IN_ITS_OWN_WORDS:
                 error = without_secrets(error, self.asked.request, self.asked.object, self.asked.old_object)
@@ -104,7 +104,7 @@ class _Run:
                 raise error from None
             self.failures.append(error)
 
-    def apply(self, template: Template) -> None:
+    def _apply(self, template: Template) -> None:
         asked, namespace, settings = self.asked, self.namespace, self.snapshot.settings
         if asked.is_pod:
             check_shape(asked.object)
