@@ -48,17 +48,17 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """The result for a pod, or at a path of the settings for an object of any kind, which `pod` then is.
+    """The result for a pod, or at a path of the settings for an object of any kind.
 
-    `effect` says what becomes of it; `message` is the sentence for people. `pod` is the pod as it should be, `patch`
-    the JSON Patch (RFC 6902) that leads there from the pod given. `files` must exist before the pod does.
+    `effect` says what becomes of it; `message` is the sentence for people. `object` is the object as it should be,
+    `patch` the JSON Patch (RFC 6902) that leads there from the one given. `files` must exist before it does.
     """
 
     decision: Decision
     reason: Reason
     effect: Effect
     message: str
-    pod: Object
+    object: Object
     generation: str
     patch: tuple[dict[str, Any], ...] = ()
     files: tuple[GeneratedConfigMap, ...] = ()
@@ -70,7 +70,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed(self) -> bool:
-        """Whether the pod is admitted."""
+        """Whether the object is admitted."""
         return self.effect is not Effect.REFUSE
 
     @property
@@ -97,7 +97,7 @@ def failed(pod: Object, decision: Decision, snapshot: Snapshot, error: Injection
         reason=error.reason,
         effect=effect,
         message=message,
-        pod=after,
+        object=after,
         generation=snapshot.generation,
         patch=patch_between(pod, after),
         warnings=warnings,
@@ -113,7 +113,7 @@ def skipped(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
         reason=decision.reason,
         effect=Effect.SKIP,
         message=decision.reason.sentence,
-        pod=pod,
+        object=pod,
         generation=snapshot.generation,
         warnings=decision.warnings,
     )

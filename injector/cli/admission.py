@@ -105,8 +105,8 @@ class Admission:
             return False
         result = amend(self.asked, self.namespace, at, self.snapshot, self.overrides)
         self.answers.append(Answer(path, at, self.asked, result))
-        changed = result.pod is not self.asked.object
-        self.asked = after(self.asked, result.pod)
+        changed = result.object is not self.asked.object
+        self.asked = after(self.asked, result.object)
         return changed
 
 
@@ -123,7 +123,7 @@ def admit_pod(
         pod = in_manifest(admission.asked.object, pod)
         again = inject(pod)
         if again.reason is Reason.INJECTED:
-            pod = again.pod
+            pod = again.object
             admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
     admission.validate()
     return pod

@@ -95,7 +95,7 @@ def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
     config.mkdir()
     for file, text in result.files[0].data.items():
         (config / file).write_text(text)
-    spec = result.pod["spec"]
+    spec = result.object["spec"]
     containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
     container = next(c for c in containers if c["name"] == "envoy")
     words = [word.replace("/etc/envoy", str(config)) for word in container["args"]]

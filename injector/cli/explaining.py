@@ -69,9 +69,9 @@ def explanation_of(
     result = injected(pod)
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
-        asked = asked_about_pod(obj, result.pod, namespace.name, user)
+        asked = asked_about_pod(obj, result.object, namespace.name, user)
         of_pod = Admission(asked, namespace, sources.snapshot, sources.overrides)
-        admit_pod(obj, result.pod, of_pod, user, injected)
+        admit_pod(obj, result.object, of_pod, user, injected)
         of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "its pods", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)

@@ -90,7 +90,7 @@ class Explanation:
 
     def adds(self) -> list[str]:
         """The parts that the injection adds, or added already, each by its keyed path; those it replaces say so."""
-        receipt = None if self.injection is None else read_receipt(self.injection.pod, self.settings)
+        receipt = None if self.injection is None else read_receipt(self.injection.object, self.settings)
         if receipt is None:
             return []
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]

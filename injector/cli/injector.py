@@ -91,7 +91,7 @@ class Injector:
         self.report.lines.append(line)
         fine = line.outcome in ("injected", "unchanged")
         config_maps = self._config_maps(obj, result, document) if fine else []
-        after = result.pod if fine else pod
+        after = result.object if fine else pod
         if self._paths and not line.bad and result.reason is not Reason.MALFORMED_POD:
             after = self._amended_pod(obj, after, document)
         return after, config_maps

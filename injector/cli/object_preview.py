@@ -65,7 +65,9 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
     def change(one: Object, _: Document) -> list[Object] | None:
         if one is not obj or result.reason is not Reason.AMENDED:
             return None
-        return [in_manifest(result.pod, obj) if pod is None else with_pod_template(obj, in_manifest(result.pod, pod))]
+        return [
+            in_manifest(result.object, obj) if pod is None else with_pod_template(obj, in_manifest(result.object, pod))
+        ]
 
     if wanted.diff:
         return Preview(difference(documents, edit(documents, change), template.name), result.warnings)
@@ -169,5 +171,5 @@ def _data(result: Injection, asked: ObjectRequest) -> dict[str, Any]:
         "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
         "overlay": plain(applied.overlay),
         "warnings": list(result.warnings),
-        "object": result.pod,
+        "object": result.object,
     }

@@ -172,7 +172,7 @@ def _data(result: Injection, applied: Applied, files: dict[str, str]) -> dict[st
         "configMaps": [generated.name for generated in applied.files],
         "files": files,
         "warnings": [*result.warnings, *_unmounted(result.applied)],
-        "pod": result.pod,
+        "pod": result.object,
     }
 
 

@@ -69,7 +69,7 @@ def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: 
         reason=error.reason,
         effect=effect if effect is Effect.REFUSE else Effect.SKIP,
         message=message,
-        pod=asked.object,
+        object=asked.object,
         generation=snapshot.generation,
         warnings=warnings,
         code=error.code,
@@ -144,7 +144,7 @@ class _Run:
             reason=reason,
             effect=Effect.INJECT if changed else Effect.SKIP,
             message=message,
-            pod=self.state,
+            object=self.state,
             generation=snapshot.generation,
             patch=patch,
             warnings=tuple(dict.fromkeys(warnings + self.warnings)),
@@ -205,7 +205,7 @@ def _left(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: R
         reason=reason,
         effect=Effect.SKIP,
         message=reason.sentence,
-        pod=asked.object,
+        object=asked.object,
         generation=snapshot.generation,
     )
 

@@ -24,6 +24,7 @@ from injector.templates.faults import LimitError
 #: Seconds of processor time, and bytes on top of what the process has.
 SECONDS = 0.45
 MEMORY = 160 * 1024 * 1024
+_AGAIN = 0.1
 
 TOO_SLOW = "the template takes too much time"
 TOO_LARGE = "the template takes too much memory"
@@ -54,10 +55,13 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
     end = thread_time() + seconds
 
     def stop(_signal: int, frame: FrameType | None) -> None:
-        if thread_time() < end:
-            return  # other threads took a part of the time that the timer has counted
+        if not armed:
+            return
+        if (left := end - thread_time()) > 0:
+            # the timer counts in ticks of the clock, and the time of other threads
+            signal.setitimer(signal.ITIMER_PROF, max(left, 0.01), _AGAIN)
         # between here and what is done nobody would take it for what it is; if that goes on it comes again
-        if armed and not (frame and frame.f_code.co_filename == contextlib.__file__):
+        elif not (frame and frame.f_code.co_filename == contextlib.__file__):
             raise LimitError(TOO_SLOW)
 
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -67,8 +71,8 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
         try:
             gc.disable()  # a collection goes through all that the process has, on the template's time
             set_limit(resource.RLIMIT_AS, address_space() + memory)
-            # again and again: it counts all threads, and something on the way may take the error for one of its own
-            signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
+            # again and again: something on the way may take the error for one of its own
+            signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
             yield
         finally:
             armed.clear()  # a signal that comes until the timer is off again does nothing

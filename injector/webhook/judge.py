@@ -87,7 +87,7 @@ def _bare(
         reason=reason,
         effect=effect,
         message=message,
-        pod=pod,
+        object=pod,
         generation=snapshot.generation,
         warnings=(f"no sidecar: {message}",) if reason in PASSING and effect is not Effect.REFUSE else (),
     )

@@ -136,5 +136,5 @@ def test_crossed_pods(level: str, control_plane: ControlPlane, namespace: Namesp
         result = inject(pod, where, dice.choice(snapshots))
         seen[result.reason] += 1
         if result.effect in (Effect.INJECT, Effect.MARK):
-            assert refusal(result.pod) is None, (result.templates, pod)
+            assert refusal(result.object) is None, (result.templates, pod)
     assert seen[Reason.INJECTED] > (20 if level == "restricted" else 100), seen

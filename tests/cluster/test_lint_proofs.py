@@ -57,7 +57,7 @@ def test_mount_without_volume(control_plane: ControlPlane, namespace: NamespaceF
     ns = namespace()
     said = refused(control_plane, Example("mount-without-volume", "bad").merged(app()), ns)
     assert 'volumeMounts[0].name: Not found: "shipper-log"' in said
-    stored(control_plane, Example("mount-without-volume", "good").inject(app()).pod, ns)
+    stored(control_plane, Example("mount-without-volume", "good").inject(app()).object, ns)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_pod_security(
     assert words in refused(control_plane, Example(rule, "bad").merged(base), ns)
     good = Example(rule, "good").inject(base)
     assert good.effect is Effect.INJECT
-    stored(control_plane, good.pod, ns)
+    stored(control_plane, good.object, ns)
 
 
 @proves("grace-period")
@@ -95,7 +95,7 @@ def test_grace_period(control_plane: ControlPlane, namespace: NamespaceFactory) 
     ns, hasty = namespace(), app(spec={"terminationGracePeriodSeconds": 1})
     said = refused(control_plane, Example("grace-period", "bad").merged(hasty), ns)
     assert "lifecycle.preStop.sleep" in said and "1" in said
-    made = stored(control_plane, Example("grace-period", "good").inject(hasty).pod, ns)
+    made = stored(control_plane, Example("grace-period", "good").inject(hasty).object, ns)
     assert container(made, "shipper")["lifecycle"] == {"preStop": {"sleep": {"seconds": 1}}}
 
 
@@ -104,9 +104,9 @@ def test_field_path(control_plane: ControlPlane, namespace: NamespaceFactory) ->
     ns = namespace()
     bad = Example("field-path", "bad").inject(app())
     assert bad.effect is Effect.INJECT, "no constraint knows"
-    said = refused(control_plane, bad.pod, ns)
+    said = refused(control_plane, bad.object, ns)
     assert "fieldRef.fieldPath" in said and "spec.node" in said
-    stored(control_plane, Example("field-path", "good").inject(app()).pod, ns)
+    stored(control_plane, Example("field-path", "good").inject(app()).object, ns)
 
 
 @proves("overridable")
@@ -120,7 +120,7 @@ def test_overridable(control_plane: ControlPlane, namespace: NamespaceFactory) -
     bad = Example("overridable", "bad").inject(custom, "required")
     assert (bad.effect, bad.reason) == (Effect.REFUSE, Reason.NOT_OVERRIDABLE), bad.message
     good = Example("overridable", "good").inject(custom, "required")
-    made = stored(control_plane, good.pod, namespace())
+    made = stored(control_plane, good.object, namespace())
     assert container(made, "shipper")["resources"] == own["resources"]
 
 
@@ -140,17 +140,17 @@ def test_resources(control_plane: ControlPlane, namespace: NamespaceFactory) -> 
         return ""
 
     assert "failed quota: compute: must specify requests.cpu" in eventually("admission knows the quota", said)
-    stored(control_plane, Example("resources", "good").inject(base).pod, ns)
+    stored(control_plane, Example("resources", "good").inject(base).object, ns)
 
 
 @proves("request-above-limit")
 def test_request_above_limit(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns, asked = namespace(), {"requests": {"cpu": "10m", "memory": "128Mi"}, "limits": {"memory": "64Mi"}}
     assert "must be less than or equal to memory limit" in refused(control_plane, app(resources=asked), ns)
-    bad = Example("request-above-limit", "bad").inject(app()).pod
+    bad = Example("request-above-limit", "bad").inject(app()).object
     made = container(stored(control_plane, bad, ns), "tool")
     assert made["resources"]["requests"]["memory"] == "64Mi", "not what the template says"
-    good = Example("request-above-limit", "good").inject(app("other")).pod
+    good = Example("request-above-limit", "good").inject(app("other")).object
     made = container(stored(control_plane, good, ns), "tool")
     assert made["resources"] == {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
 
@@ -176,7 +176,7 @@ def test_schema(control_plane: ControlPlane, namespace: NamespaceFactory) -> Non
     without = {**bad, "spec": {**bad["spec"], "initContainers": [{k: v for k, v in sidecar.items() if k != "env"}]}}
     made = container(stored(control_plane, without, ns), sidecar["name"])
     assert "readinesProbe" not in made and "readinessProbe" not in made, "dropped, and nobody is told"
-    good = stored(control_plane, Example("schema", "good").inject(app("good")).pod, ns)
+    good = stored(control_plane, Example("schema", "good").inject(app("good")).object, ns)
     assert "readinessProbe" in container(good, sidecar["name"])
 
 
@@ -184,7 +184,7 @@ def test_schema(control_plane: ControlPlane, namespace: NamespaceFactory) -> Non
 def test_size(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     assert "Too long" in refused(control_plane, Example("size", "bad").merged(app()), ns)
-    stored(control_plane, Example("size", "good").inject(app()).pod, ns)
+    stored(control_plane, Example("size", "good").inject(app()).object, ns)
 
 
 # ------------------------------------------------------- what is taken, and is not there or not what was meant
@@ -194,7 +194,7 @@ def test_size(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
 def test_unused_volume(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     for which, mounts in (("bad", 0), ("good", 1)):
-        made = stored(control_plane, Example("unused-volume", which).inject(app(which)).pod, ns)
+        made = stored(control_plane, Example("unused-volume", which).inject(app(which)).object, ns)
         assert "shipper-logs" in [volume["name"] for volume in made["spec"]["volumes"]]
         everywhere = [*made["spec"]["initContainers"], *made["spec"]["containers"]]
         mounted = [m["name"] for c in everywhere for m in c.get("volumeMounts", [])]
@@ -206,8 +206,8 @@ def test_unmounted_files(control_plane: ControlPlane, namespace: NamespaceFactor
     ns = namespace()
     bad = Example("unmounted-files", "bad").inject(app("bad"))
     assert bad.files == ()
-    assert "tool.yaml" not in str(stored(control_plane, bad.pod, ns)["spec"])
-    good = stored(control_plane, Example("unmounted-files", "good").inject(app("good")).pod, ns)
+    assert "tool.yaml" not in str(stored(control_plane, bad.object, ns)["spec"])
+    good = stored(control_plane, Example("unmounted-files", "good").inject(app("good")).object, ns)
     assert "tool.yaml" in str(good["spec"]["volumes"])
 
 
@@ -215,7 +215,7 @@ def test_unmounted_files(control_plane: ControlPlane, namespace: NamespaceFactor
 def test_unknown_file(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     for which, has_it in (("bad", False), ("good", True)):
-        made = stored(control_plane, Example("unknown-file", which).inject(app(which)).pod, ns)
+        made = stored(control_plane, Example("unknown-file", which).inject(app(which)).object, ns)
         assert control_plane.api.warnings == [], "nobody is told"
         (mount,) = [m for m in container(made, "tool")["volumeMounts"] if "subPath" in m]
         (volume,) = [v for v in made["spec"]["volumes"] if v["name"] == mount["name"]]
@@ -226,7 +226,7 @@ def test_unknown_file(control_plane: ControlPlane, namespace: NamespaceFactory) 
 def test_image_tag(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns, policies = namespace(), {}
     for which in ("bad", "good"):
-        made = stored(control_plane, Example("image-tag", which).inject(app(which)).pod, ns)
+        made = stored(control_plane, Example("image-tag", which).inject(app(which)).object, ns)
         policies[which] = container(made, "tool")["imagePullPolicy"]
     assert policies == {"bad": "Always", "good": "IfNotPresent"}, "each start asks the registry"
 
@@ -236,8 +236,8 @@ def test_renders(control_plane: ControlPlane, namespace: NamespaceFactory) -> No
     ns, given = namespace(), {"tool.sidecar.injector/targets": "[]"}
     bad = Example("renders", "bad").inject(app("bad", annotations=given))
     assert (bad.effect, bad.reason) == (Effect.MARK, Reason.TEMPLATE_FAILED)
-    assert "example.com/first" not in stored(control_plane, bad.pod, ns)["metadata"]["annotations"]
-    good = stored(control_plane, Example("renders", "good").inject(app("good", annotations=given)).pod, ns)
+    assert "example.com/first" not in stored(control_plane, bad.object, ns)["metadata"]["annotations"]
+    good = stored(control_plane, Example("renders", "good").inject(app("good", annotations=given)).object, ns)
     assert good["metadata"]["annotations"]["example.com/first"] == "none"
 
 
@@ -247,7 +247,7 @@ def test_volume_name(control_plane: ControlPlane, namespace: NamespaceFactory) -
     own = {"volumes": [{"name": "config", "emptyDir": {}}]}
     sources = {}
     for which in ("bad", "good"):
-        made = stored(control_plane, Example("volume-name", which).inject(app(which, spec=own)).pod, ns)
+        made = stored(control_plane, Example("volume-name", which).inject(app(which, spec=own)).object, ns)
         mounts = container(made, "shipper")["volumeMounts"]
         (mounted,) = [m["name"] for m in mounts if m["mountPath"] == "/etc/shipper"]
         (sources[which],) = [v for v in made["spec"]["volumes"] if v["name"] == mounted]
@@ -259,7 +259,7 @@ def test_volume_name(control_plane: ControlPlane, namespace: NamespaceFactory) -
 def test_port_conflict(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     _no_sidecar(control_plane, namespace(), "port-conflict", 8080)
     good = Example("port-conflict", "good").inject(app(ports=[{"containerPort": 8080}]))
-    assert names(stored(control_plane, good.pod, namespace()), "initContainers") == ["shipper"]
+    assert names(stored(control_plane, good.object, namespace()), "initContainers") == ["shipper"]
 
 
 @proves("fixed-port")
@@ -268,7 +268,7 @@ def test_fixed_port(control_plane: ControlPlane, namespace: NamespaceFactory) ->
     _no_sidecar(control_plane, ns, "fixed-port", 19901)
     moved = {"tool.sidecar.injector/port": "19902"}
     good = Example("fixed-port", "good").inject(app("good", annotations=moved, ports=taken))
-    made = container(stored(control_plane, good.pod, ns), "shipper")
+    made = container(stored(control_plane, good.object, ns), "shipper")
     assert made["ports"][0]["containerPort"] == 19902
 
 
@@ -277,7 +277,7 @@ def _no_sidecar(control_plane: ControlPlane, ns: str, rule: str, port: int) -> N
     base = app("bad", ports=[{"containerPort": port}])
     bad = Example(rule, "bad").inject(base)
     assert (bad.effect, bad.reason) == (Effect.MARK, Reason.CONFLICT)
-    made = stored(control_plane, bad.pod, ns)
+    made = stored(control_plane, bad.object, ns)
     assert names(made) == ["app"] and names(made, "initContainers") == []
     both = Example(rule, "bad").merged(app("both", ports=[{"containerPort": port}]))
     control_plane.api.create(both, ns, dry_run=True)
@@ -289,7 +289,7 @@ def test_port_name(control_plane: ControlPlane, namespace: NamespaceFactory) -> 
     ns, api = namespace(), control_plane.api
     found = {}
     for which in ("bad", "good"):
-        api.create(Example("port-name", which).inject(app(which, ports=[{"containerPort": 8080}])).pod, ns)
+        api.create(Example("port-name", which).inject(app(which, ports=[{"containerPort": 8080}])).object, ns)
         front = service(which, 80)
         front["spec"] |= {"selector": {"app": which}, "ports": [{"name": "web", "port": 80, "targetPort": "http"}]}
         api.create(front, ns)
@@ -314,7 +314,7 @@ def test_pod_label(control_plane: ControlPlane, namespace: NamespaceFactory) -> 
         api.create(others, ns)
         without = app()
         del without["metadata"]["labels"]["app"]
-        api.create(Example("pod-label", which).inject(without).pod, ns)
+        api.create(Example("pod-label", which).inject(without).object, ns)
         eventually("the pod runs", lambda where=ns: api.get("Pod", "web", where)["status"].get("podIP"))
         if caught:
             eventually("it gets their traffic", lambda where=ns: _pods_behind(control_plane, "shipper", where))
@@ -333,7 +333,7 @@ def _pods_behind(control_plane: ControlPlane, service_name: str, ns: str) -> lis
 def test_probe_port(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     for which, has_it in (("bad", False), ("good", True)):
-        made = container(stored(control_plane, Example("probe-port", which).inject(app(which)).pod, ns), "shipper")
+        made = container(stored(control_plane, Example("probe-port", which).inject(app(which)).object, ns), "shipper")
         assert control_plane.api.warnings == [], "nobody is told"
         asked = made["startupProbe"]["httpGet"]["port"]
         assert (asked in [port["name"] for port in made["ports"]]) is has_it
@@ -344,7 +344,7 @@ def test_undeclared_port(control_plane: ControlPlane, namespace: NamespaceFactor
     taken = app(ports=[{"containerPort": 19901}])
     bad = Example("undeclared-port", "bad").inject(taken)
     assert (bad.effect, bad.warnings) == (Effect.INJECT, ())
-    made = stored(control_plane, bad.pod, namespace())
+    made = stored(control_plane, bad.object, namespace())
     assert control_plane.api.warnings == [], "nobody is told"
     asked = container(made, "shipper")["startupProbe"]["httpGet"]["port"]
     assert asked == container(made, "app")["ports"][0]["containerPort"], "kubelet asks the app for the sidecar"
@@ -355,9 +355,9 @@ def test_undeclared_port(control_plane: ControlPlane, namespace: NamespaceFactor
 @proves("app-container")
 def test_app_container(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
-    bad = container(stored(control_plane, Example("app-container", "bad").inject(app("bad")).pod, ns), "app")
+    bad = container(stored(control_plane, Example("app-container", "bad").inject(app("bad")).object, ns), "app")
     assert bad["args"] == ["--log-folder", "/logs"], "in place of what its image says"
-    good = container(stored(control_plane, Example("app-container", "good").inject(app("good")).pod, ns), "app")
+    good = container(stored(control_plane, Example("app-container", "good").inject(app("good")).object, ns), "app")
     assert "args" not in good and env(good) == {"LOG_FOLDER": "/logs"}
 
 
@@ -366,7 +366,7 @@ def test_pod_fields(control_plane: ControlPlane, namespace: NamespaceFactory) ->
     ns = namespace()
     users = {}
     for which in ("bad", "good"):
-        made = stored(control_plane, Example("pod-fields", which).inject(app(which)).pod, ns)
+        made = stored(control_plane, Example("pod-fields", which).inject(app(which)).object, ns)
         whole = made["spec"]["securityContext"].get("runAsUser")
         users[which] = {
             name: container(made, name).get("securityContext", {}).get("runAsUser", whole)
@@ -381,7 +381,7 @@ def test_defaulted_field(control_plane: ControlPlane, namespace: NamespaceFactor
     grace = {}
     for which in ("bad", "good"):
         seen = as_webhooks_see(control_plane, app(which), ns)
-        made = stored(control_plane, Example("defaulted-field", which).inject(seen).pod, ns)
+        made = stored(control_plane, Example("defaulted-field", which).inject(seen).object, ns)
         assert container(made, "shipper")
         grace[which] = made["spec"]["terminationGracePeriodSeconds"]
     assert grace == {"bad": 30, "good": 60}
@@ -398,9 +398,9 @@ def test_which_fields_are_never_empty(control_plane: ControlPlane, namespace: Na
 @proves("atomic-list")
 def test_atomic_list(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns, own = namespace(), {"securityContext": {"capabilities": {"drop": ["MKNOD"]}}}
-    bad = stored(control_plane, Example("atomic-list", "bad").inject(app("bad", **own)).pod, ns)
+    bad = stored(control_plane, Example("atomic-list", "bad").inject(app("bad", **own)).object, ns)
     assert container(bad, "app")["securityContext"]["capabilities"]["drop"] == ["MKNOD"], "nothing of the overlay's"
-    good = stored(control_plane, Example("atomic-list", "good").inject(app("good", **own)).pod, ns)
+    good = stored(control_plane, Example("atomic-list", "good").inject(app("good", **own)).object, ns)
     assert container(good, "shipper")["securityContext"]["capabilities"]["drop"] == ["NET_RAW"]
 
 
@@ -409,7 +409,7 @@ def test_replace(control_plane: ControlPlane, namespace: NamespaceFactory) -> No
     ns, own = namespace(), [{"name": "DATABASE", "value": "db.example"}]
     found = {}
     for which in ("bad", "good"):
-        made = stored(control_plane, Example("replace", which).inject(app(which, env=own)).pod, ns)
+        made = stored(control_plane, Example("replace", which).inject(app(which, env=own)).object, ns)
         found[which] = env(container(made, "app"))
     assert found == {"bad": {"LOG_FOLDER": "/logs"}, "good": {"DATABASE": "db.example", "LOG_FOLDER": "/logs"}}
 
@@ -419,7 +419,7 @@ def test_variable_reference(control_plane: ControlPlane, namespace: NamespaceFac
     ns = namespace()
     for which, known in (("bad", False), ("good", True)):
         made = container(
-            stored(control_plane, Example("variable-reference", which).inject(app(which)).pod, ns), "shipper"
+            stored(control_plane, Example("variable-reference", which).inject(app(which)).object, ns), "shipper"
         )
         assert control_plane.api.warnings == [], "nobody is told"
         assert made["args"] == ["--node=$(NODE_NAME)"]
@@ -430,9 +430,9 @@ def test_variable_reference(control_plane: ControlPlane, namespace: NamespaceFac
 def test_selector_everything(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     bad = Example("selector-everything", "bad", templates=()).inject(app("bad"))
-    assert names(stored(control_plane, bad.pod, ns), "initContainers") == ["shipper"], "nobody asked for it"
+    assert names(stored(control_plane, bad.object, ns), "initContainers") == ["shipper"], "nobody asked for it"
     good = Example("selector-everything", "good", templates=()).inject(app("good"))
-    assert names(stored(control_plane, good.pod, ns), "initContainers") == []
+    assert names(stored(control_plane, good.object, ns), "initContainers") == []
 
 
 @proves("unquoted-text-value")
@@ -440,9 +440,9 @@ def test_unquoted_text_value(control_plane: ControlPlane, namespace: NamespaceFa
     ns, given = namespace(), {"tool.sidecar.injector/title": "my logs"}
     bad = Example("unquoted-text-value", "bad").inject(app("bad", annotations=given))
     assert (bad.effect, bad.reason) == (Effect.MARK, Reason.TEMPLATE_FAILED)
-    assert names(stored(control_plane, bad.pod, ns), "initContainers") == [], "it starts without its sidecar"
+    assert names(stored(control_plane, bad.object, ns), "initContainers") == [], "it starts without its sidecar"
     good = Example("unquoted-text-value", "good").inject(app("good", annotations=given))
-    assert names(stored(control_plane, good.pod, ns), "initContainers") == ["shipper"]
+    assert names(stored(control_plane, good.object, ns), "initContainers") == ["shipper"]
 
 
 @proves("secret-in-config")
@@ -454,10 +454,10 @@ def test_secret_in_config(control_plane: ControlPlane, namespace: NamespaceFacto
     api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", **binding}, ns)
     viewer = control_plane.api_for("viewer")
     given = {"tool.sidecar.injector/api-token": "s3cret"}
-    stored(control_plane, Example("secret-in-config", "bad").inject(app("bad", annotations=given)).pod, ns)
+    stored(control_plane, Example("secret-in-config", "bad").inject(app("bad", annotations=given)).object, ns)
     secret = {"metadata": {"name": "shipper"}, "stringData": {"token": "s3cret"}}
     api.create({"apiVersion": "v1", "kind": "Secret", **secret}, ns)
-    stored(control_plane, Example("secret-in-config", "good").inject(app("good")).pod, ns)
+    stored(control_plane, Example("secret-in-config", "good").inject(app("good")).object, ns)
     read = eventually("the role counts", lambda: _read(viewer, "bad", ns))
     assert env(container(read, "shipper")) == {"API_TOKEN": "s3cret"}
     assert "s3cret" not in str(viewer.get("Pod", "good", ns))

@@ -47,7 +47,7 @@ def test_validate_missing(tmp_path: Path) -> None:
 def test_shell_injection(which: str, said: str | None) -> None:
     greeting = "hi'; echo 'and this ran too"
     given = pod("web", annotations={"tool.sidecar.injector/greeting": greeting})
-    tool = Example("shell-injection", which).inject(given).pod["spec"]["initContainers"][0]
+    tool = Example("shell-injection", which).inject(given).object["spec"]["initContainers"][0]
     command = [*tool["command"], *tool["args"]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     assert done.stdout == (said or f"{greeting}\n")
@@ -188,7 +188,7 @@ def test_mount_hides(tmp_path: Path) -> None:
 
 
 def _mount_paths(which: str) -> list[str]:
-    made = Example("mount-hides", which).inject(pod("web")).pod
+    made = Example("mount-hides", which).inject(pod("web")).object
     sidecar = made["spec"]["initContainers"][0]
     return [mount["mountPath"] for mount in sidecar["volumeMounts"]]
 
@@ -196,7 +196,7 @@ def _mount_paths(which: str) -> list[str]:
 @pytest.mark.parametrize(("which", "answered"), [("bad", False), ("good", True)])
 @proves("termination")
 def test_termination(which: str, answered: bool, tmp_path: Path) -> None:
-    made = Example("termination", which, native_sidecars="never").inject(pod("web")).pod
+    made = Example("termination", which, native_sidecars="never").inject(pod("web")).object
     (proxy,) = [container for container in made["spec"]["containers"] if container["name"] == "proxy"]
     hook = proxy.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
     nginx, port, asked = parts.require("nginx"), free_port(), threading.Event()

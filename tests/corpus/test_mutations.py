@@ -113,11 +113,11 @@ def test_whatever_comes_in_there_is_a_verdict(seed: int, version: tuple[int, int
         if first.reason is not Reason.INJECTED:
             continue
         injected += 1
-        again = inject(first.pod, namespace, current, workload=workload)
+        again = inject(first.object, namespace, current, workload=workload)
         assert again.reason is Reason.ALREADY_INJECTED, (again.message, text)
         if workload is None:
-            assert guard(first.pod, namespace, current).effect is Effect.SKIP, text
+            assert guard(first.object, namespace, current).effect is Effect.SKIP, text
         marks = (pod.get("metadata") or {}).get("annotations") or {}
         if _MARKS.isdisjoint(marks):
-            assert json.dumps(uninject(first.pod, current.settings), sort_keys=True) == text
+            assert json.dumps(uninject(first.object, current.settings), sort_keys=True) == text
     assert injected > 100

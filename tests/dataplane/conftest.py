@@ -47,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         injection = injected(template, parameters, pod, **options)
         folder = tmp_path_factory.mktemp(template)
         files = {**config_maps(injection), **(maps or {})}
-        with network(ipv6=ipv6) as net, RunningPod(injection.pod, files, net, folder, secrets) as result:
+        with network(ipv6=ipv6) as net, RunningPod(injection.object, files, net, folder, secrets) as result:
             if start:
                 result.start()
             yield result

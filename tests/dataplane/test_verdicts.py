@@ -138,28 +138,28 @@ def test_clusters_of_one_name() -> None:
 @pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
 def test_where_sidecars_are_plain_containers(template: str) -> None:
     job = injected(template, native=False, workload=Workload("Job", "import"))
-    container = next(c for c in job.pod["spec"]["containers"] if c["name"] == template)
+    container = next(c for c in job.object["spec"]["containers"] if c["name"] == template)
     assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
     assert any("will not complete" in warning for warning in job.warnings)
     short = app_pod()
     short["spec"]["terminationGracePeriodSeconds"] = 3
-    spec = injected(template, pod=short, native=False).pod["spec"]
+    spec = injected(template, pod=short, native=False).object["spec"]
     assert next(c for c in spec["containers"] if c["name"] == template)["lifecycle"]["preStop"]["sleep"]["seconds"] == 3
-    none = injected(template, {"shutdown-delay-seconds": "0"}, native=False).pod["spec"]
+    none = injected(template, {"shutdown-delay-seconds": "0"}, native=False).object["spec"]
     assert "lifecycle" not in next(c for c in none["containers"] if c["name"] == template)
 
 
 @pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
 def test_a_native_sidecar_needs_no_delay(template: str) -> None:
     injection = injected(template, workload=Workload("Job", "import"))
-    container = next(c for c in injection.pod["spec"]["initContainers"] if c["name"] == template)
+    container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == template)
     assert container["restartPolicy"] == "Always"
     assert "lifecycle" not in container
     assert not any("Job" in warning for warning in injection.warnings)
 
 
 def test_only_the_redirect_has_a_privilege() -> None:
-    spec = injected("envoy").pod["spec"]
+    spec = injected("envoy").object["spec"]
     for container in spec["initContainers"]:
         context = container["securityContext"]
         assert context["readOnlyRootFilesystem"] is True
@@ -185,14 +185,14 @@ def test_only_the_redirect_has_a_privilege() -> None:
     ],
 )
 def test_kubernetes_own_schema(template: str, parameters: dict[str, Any], native: bool) -> None:
-    pod = injected(template, parameters, native=native).pod
+    pod = injected(template, parameters, native=native).object
     kubernetes_validate.validate({"apiVersion": "v1", "kind": "Pod", **pod}, "1.31", strict=True)
 
 
 def test_redirect_and_faults_go_into_one_pod() -> None:
     injection = injected("envoy", also={"fault": {"direction": "both"}})
     assert injection.reason is Reason.INJECTED
-    assert [container["name"] for container in injection.pod["spec"]["initContainers"]][-2:] == ["envoy", "fault"]
+    assert [container["name"] for container in injection.object["spec"]["initContainers"]][-2:] == ["envoy", "fault"]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_pods_own_scrape_annotations_win(own: dict[str, str], kept: dict[str, 
     pod["metadata"]["annotations"] = own
     injection = injected("prometheus-exporter", EXPORTER, pod)
     wanted = {"scrape": "true", "port": "9113", "path": "/metrics"} if kept is None else kept
-    found = injection.pod["metadata"]["annotations"]
+    found = injection.object["metadata"]["annotations"]
     prefix = "prometheus.io/"
     assert {key.removeprefix(prefix): v for key, v in found.items() if key.startswith(prefix)} == wanted
     assert [("PodMonitor" in warning, "9113" in warning) for warning in injection.warnings] == [(True, True)] * bool(

@@ -100,8 +100,8 @@ def test_a_true_receipt_counts() -> None:
     pod["metadata"]["annotations"] = None
     once = inject(pod, REQUIRED, SNAPSHOT)
     assert once.reason is Reason.INJECTED
-    assert inject(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
-    assert guard(once.pod, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
+    assert inject(once.object, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
+    assert guard(once.object, REQUIRED, SNAPSHOT).reason is Reason.ALREADY_INJECTED
 
 
 def test_a_template_that_the_pod_adds_frees_no_field_of_another() -> None:
@@ -141,7 +141,7 @@ def _with_token(volume: Object) -> Object:
 def test_the_token_of_the_service_account_plugin_is_no_difference() -> None:
     pod = _with_token({"projected": {"defaultMode": 420, "sources": list(OF_THE_PLUGIN)}})
     assert inject(pod, REQUIRED, SNAPSHOT).reason is Reason.INJECTED
-    assert guard(inject(pod, REQUIRED, SNAPSHOT).pod, REQUIRED, SNAPSHOT).allowed
+    assert guard(inject(pod, REQUIRED, SNAPSHOT).object, REQUIRED, SNAPSHOT).allowed
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_volume_of_the_plugin_s_name_gives_the_sidecar_no_other_token(volume: 
     pod = _with_token(volume)
     refused = inject(pod, REQUIRED, SNAPSHOT)
     assert (refused.reason, refused.effect) == (Reason.NOT_OVERRIDABLE, Effect.REFUSE)
-    later = copy.deepcopy(inject(web(), REQUIRED, SNAPSHOT).pod)
+    later = copy.deepcopy(inject(web(), REQUIRED, SNAPSHOT).object)
     later["spec"]["volumes"] = [*later["spec"]["volumes"], *pod["spec"]["volumes"]]
     for field in ("containers", "initContainers"):
         for container in later["spec"].get(field, []):

@@ -27,7 +27,7 @@ TEMPLATES = "sidecar.injector/templates"
 
 def marked(injection: Injection) -> str | None:
     """The mark that the pod ends with."""
-    metadata = injection.pod.get("metadata") or {}
+    metadata = injection.object.get("metadata") or {}
     status: str | None = (metadata.get("annotations") or {}).get(STATUS)
     return status
 
@@ -103,7 +103,7 @@ def test_decisions(
         assert (result.reason, result.effect, marked(result)) == (Reason.INJECTED, Effect.INJECT, "injected")
     else:
         assert (result.reason, result.effect, result.patch) == (reason, Effect.SKIP, ())
-        assert result.pod is pod
+        assert result.object is pod
         assert result.message == reason.sentence
 
 
@@ -200,10 +200,10 @@ def test_what_cannot_be_injected_goes_by_the_table(
     assert (result.reason, result.effect) == (reason, effect)
     assert result.message.startswith(f"{reason}: ")
     assert result.files == ()
-    assert result.pod["spec"] is pod["spec"]
+    assert result.object["spec"] is pod["spec"]
     assert result.allowed == (effect is not Effect.REFUSE)
     if effect is Effect.MARK:
-        annotations = result.pod["metadata"]["annotations"]
+        annotations = result.object["metadata"]["annotations"]
         assert annotations[STATUS] == "failed"
         assert annotations["sidecar.injector/reason"].startswith(f"{reason}: ")
         assert RECEIPT not in annotations
@@ -214,12 +214,12 @@ def test_what_cannot_be_injected_goes_by_the_table(
 
 def test_a_failure_that_is_over_leaves_no_mark() -> None:
     current = snapshot("logger")
-    failed = inject(web({"logger.sidecar.injector/keep": "x"}), ENABLED, current).pod
+    failed = inject(web({"logger.sidecar.injector/keep": "x"}), ENABLED, current).object
     annotations = {**failed["metadata"]["annotations"], "logger.sidecar.injector/keep": "3"}
     mended = {**failed, "metadata": {**failed["metadata"], "annotations": annotations}}
     result = inject(mended, ENABLED, current)
     assert result.reason is Reason.INJECTED
-    assert "sidecar.injector/reason" not in result.pod["metadata"]["annotations"]
+    assert "sidecar.injector/reason" not in result.object["metadata"]["annotations"]
     assert marked(result) == "injected"
 
 
@@ -237,22 +237,22 @@ def test_what_an_injection_tells() -> None:
     assert result.warnings == (
         "pod annotation agent.sidecar.injector/nope: no such parameter; there are: interval, tags, target",
     )
-    assert names(result.pod) == ["app"]
-    assert names(result.pod, "initContainers") == ["logger", "agent"]
+    assert names(result.object) == ["app"]
+    assert names(result.object, "initContainers") == ["logger", "agent"]
     (file,) = result.files
     assert set(file.data) == {"agent.yaml", "agent.env"}
     assert file.namespace == "shop"
     assert file.owner == {k: v for k, v in pod["metadata"]["ownerReferences"][0].items() if k != "controller"}
-    receipt = read_receipt(result.pod, current.settings)
+    receipt = read_receipt(result.object, current.settings)
     assert receipt is not None
     assert receipt.templates == dict(result.templates)
-    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.pod
+    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.object
 
 
 def test_the_command_line_overrides_templates_and_parameters() -> None:
     pod = web({TEMPLATES: "nginx", "logger.sidecar.injector/keep": "3"})
     result = inject(pod, ENABLED, snapshot("envoy"), names=["logger"], overrides={"logger": {"keep": "9"}})
-    assert named(result.pod, "logger")["args"][0] == "--keep=9d"
+    assert named(result.object, "logger")["args"][0] == "--keep=9d"
     assert result.templates_source == "the command line"
 
 
@@ -261,10 +261,10 @@ def test_a_pod_without_a_controller_has_its_files_in_annotations() -> None:
     del pod["metadata"]["ownerReferences"]
     result = inject(pod, ENABLED, snapshot("agent"))
     assert result.files == ()
-    volume = result.pod["spec"]["volumes"][0]
+    volume = result.object["spec"]["volumes"][0]
     paths = {item["path"]: item["fieldRef"]["fieldPath"] for item in volume["downwardAPI"]["items"]}
     assert paths["agent.env"] == "metadata.annotations['sidecar.injector/agent.agent.env']"
-    assert result.pod["metadata"]["annotations"]["sidecar.injector/agent.agent.env"] == "INTERVAL=10s\n"
+    assert result.object["metadata"]["annotations"]["sidecar.injector/agent.agent.env"] == "INTERVAL=10s\n"
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_a_pod_without_a_controller_has_its_files_in_annotations() -> None:
 )
 def test_native_sidecars_by_setting_and_version(setting: str, version: tuple[int, int], native: bool) -> None:
     result = inject(web(), ENABLED, snapshot("logger", version=version, native_sidecars=setting))
-    assert names(result.pod, "initContainers" if native else "containers")[-1] == "logger"
-    assert ("restartPolicy" in named(result.pod, "logger")) == native
+    assert names(result.object, "initContainers" if native else "containers")[-1] == "logger"
+    assert ("restartPolicy" in named(result.object, "logger")) == native
 
 
 def test_the_snapshot_of_the_receipt_is_used_again_while_it_is_the_last() -> None:
@@ -289,25 +289,25 @@ def test_the_snapshot_of_the_receipt_is_used_again_while_it_is_the_last() -> Non
     sources = {t.name: dict(t.sources) for t in first.catalog}
     sources["logger"]["overlay.yaml.j2"] = sources["logger"]["overlay.yaml.j2"].replace("logger:1", "logger:2")
     second = build_snapshot(first.settings, sources, first.cluster, first, trial=False)
-    injected = inject(web(), ENABLED, first).pod
+    injected = inject(web(), ENABLED, first).object
     again = inject(injected, ENABLED, second)
     assert (again.reason, again.generation) == (Reason.ALREADY_INJECTED, first.generation)
     assert inject(web(), ENABLED, second).generation == second.generation
-    assert named(inject(web(), ENABLED, second).pod, "logger")["image"] == "registry.example/logger:2"
+    assert named(inject(web(), ENABLED, second).object, "logger")["image"] == "registry.example/logger:2"
 
 
 def test_reinvocation_gives_a_container_that_came_later_its_part_only() -> None:
     current = snapshot("logger")
-    pod = stored(inject(web(), ENABLED, current).pod)
+    pod = stored(inject(web(), ENABLED, current).object)
     pod["spec"]["containers"].append({"name": "late", "image": "late:1"})
     result = inject(pod, ENABLED, current)
     assert result.reason is Reason.INJECTED
-    assert named(result.pod, "late")["env"] == [{"name": "LOG_DIR", "value": "/var/log/app"}]
+    assert named(result.object, "late")["env"] == [{"name": "LOG_DIR", "value": "/var/log/app"}]
     touched = {step["path"].split("/")[1] for step in result.patch}
     assert touched <= {"spec", "metadata"}
-    assert named(result.pod, "app") == named(pod, "app")
-    assert named(result.pod, "logger") == named(pod, "logger")
-    taken = uninject(result.pod, current.settings)
+    assert named(result.object, "app") == named(pod, "app")
+    assert named(result.object, "logger") == named(pod, "logger")
+    taken = uninject(result.object, current.settings)
     assert names(taken) == ["app", "late"]
     assert "env" not in named(taken, "late")
 
@@ -315,7 +315,7 @@ def test_reinvocation_gives_a_container_that_came_later_its_part_only() -> None:
 @pytest.mark.parametrize("part", ["logger", "env", "volumeMounts", "volumes"])
 def test_a_part_that_somebody_took_off_comes_back(part: str) -> None:
     current = snapshot("logger")
-    whole = inject(web(), ENABLED, current).pod
+    whole = inject(web(), ENABLED, current).object
     pod = stored(whole)
     if part == "logger":
         pod["spec"]["initContainers"] = []
@@ -325,10 +325,10 @@ def test_a_part_that_somebody_took_off_comes_back(part: str) -> None:
         del named(pod, "app")[part]
     result = inject(pod, ENABLED, current)
     assert result.reason is Reason.INJECTED
-    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.pod["spec"]["volumes"]
-    assert named(result.pod, "app")["env"] == named(whole, "app")["env"]
-    assert {"name": "logs", "mountPath": "/var/log/app"} in named(result.pod, "app")["volumeMounts"]
-    assert named(result.pod, "logger")["image"] == "registry.example/logger:1"
+    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.object["spec"]["volumes"]
+    assert named(result.object, "app")["env"] == named(whole, "app")["env"]
+    assert {"name": "logs", "mountPath": "/var/log/app"} in named(result.object, "app")["volumeMounts"]
+    assert named(result.object, "logger")["image"] == "registry.example/logger:1"
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_a_part_that_somebody_took_off_comes_back(part: str) -> None:
 )
 def test_what_others_rewrote_is_not_missing(field: str, value: Any) -> None:
     current = snapshot("logger")
-    pod = stored(inject(web(), ENABLED, current).pod)
+    pod = stored(inject(web(), ENABLED, current).object)
     named(pod, "logger")[field] = value
     result = inject(pod, ENABLED, current)
     assert (result.reason, result.patch) == (Reason.ALREADY_INJECTED, ())
@@ -386,15 +386,15 @@ def test_no_way_past_required(way: str, version: tuple[int, int]) -> None:
     assert guard(pod, REQUIRED, current).effect is Effect.REFUSE, "the guard alone would have seen it"
     result = inject(pod, REQUIRED, current)
     assert (result.reason, result.effect) == (Reason.INJECTED, Effect.INJECT), result.message
-    assert named(result.pod, "logger")["image"] == "registry.example/logger:1"
-    assert named(result.pod, "app") == {
+    assert named(result.object, "logger")["image"] == "registry.example/logger:1"
+    assert named(result.object, "app") == {
         **named(pod, "app"),
-        **{k: named(result.pod, "app")[k] for k in ("env", "volumeMounts")},
+        **{k: named(result.object, "app")[k] for k in ("env", "volumeMounts")},
     }
-    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.pod["spec"]["volumes"]
-    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.pod
-    assert guard(stored(result.pod), REQUIRED, current).effect is Effect.SKIP
-    assert inject(stored(result.pod), REQUIRED, current).reason is Reason.ALREADY_INJECTED
+    assert {"name": "logs", "emptyDir": {"sizeLimit": "100Mi"}} in result.object["spec"]["volumes"]
+    assert jsonpatch.JsonPatch(list(result.patch)).apply(copy.deepcopy(pod)) == result.object
+    assert guard(stored(result.object), REQUIRED, current).effect is Effect.SKIP
+    assert inject(stored(result.object), REQUIRED, current).reason is Reason.ALREADY_INJECTED
 
 
 _SLEEP = {"name": "logger", "image": "registry.example/logger:1", "command": ["sleep", "inf"]}
@@ -450,7 +450,7 @@ TAMPERED: dict[str, Callable[[Object], Any]] = {
 @pytest.mark.parametrize("what", TAMPERED)
 def test_the_guard_sees_what_was_changed_after_the_injection(what: str) -> None:
     current = snapshot("logger")
-    pod = json.loads(json.dumps(inject(web(), REQUIRED, current).pod))
+    pod = json.loads(json.dumps(inject(web(), REQUIRED, current).object))
     assert guard(pod, REQUIRED, current).reason is Reason.ALREADY_INJECTED
     TAMPERED[what](pod)
     result = guard(pod, REQUIRED, current)
@@ -491,10 +491,10 @@ def test_what_is_overridable_may_be_set_in_a_required_namespace() -> None:
     current = snapshot("logger")
     result = inject(web(None, own), REQUIRED, current)
     assert result.reason is Reason.INJECTED, result.message
-    assert named(result.pod, "logger")["resources"] == own["resources"]
-    assert "LOG_DIR" not in [v["name"] for v in named(result.pod, "logger")["env"]]
-    assert guard(result.pod, REQUIRED, current).reason is Reason.ALREADY_INJECTED
-    assert uninject(result.pod, current.settings) == web(None, own)
+    assert named(result.object, "logger")["resources"] == own["resources"]
+    assert "LOG_DIR" not in [v["name"] for v in named(result.object, "logger")["env"]]
+    assert guard(result.object, REQUIRED, current).reason is Reason.ALREADY_INJECTED
+    assert uninject(result.object, current.settings) == web(None, own)
 
 
 def test_nothing_depends_on_the_time_of_day_or_on_what_was_asked_before() -> None:
@@ -538,7 +538,7 @@ def test_a_pod_that_passes_a_policy_stays_as_it_is(namespace: Namespace) -> None
     current, pod = of_one(POLICY), web()
     result = inject(pod, namespace, current)
     assert (result.reason, result.effect, result.patch) == (Reason.NOTHING_TO_ADD, Effect.SKIP, ())
-    assert result.pod is pod
+    assert result.object is pod
     assert [name for name, _ in result.templates] == ["mine"]
     if namespace is REQUIRED:
         assert guard(pod, REQUIRED, current).reason is Reason.NOTHING_TO_ADD
@@ -579,7 +579,7 @@ def test_a_policy_leaves_no_foreign_mark(mark: str) -> None:
     current = of_one(POLICY)
     result = inject(web({STATUS: mark}), ENABLED, current)
     assert (result.reason, marked(result)) == (Reason.INJECTED, "injected")
-    assert inject(stored(result.pod), ENABLED, current).reason is Reason.ALREADY_INJECTED
+    assert inject(stored(result.object), ENABLED, current).reason is Reason.ALREADY_INJECTED
 
 
 @pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
@@ -592,20 +592,20 @@ def test_a_pod_of_which_one_field_is_replaced(namespace: Namespace) -> None:
     ]
     result = inject(pod, namespace, current)
     assert (result.reason, marked(result)) == (Reason.INJECTED, "injected")
-    spec = result.pod["spec"]
+    spec = result.object["spec"]
     assert {c["imagePullPolicy"] for c in spec["containers"] + spec["initContainers"]} == {"Always"}
-    receipt = read_receipt(result.pod, current.settings)
+    receipt = read_receipt(result.object, current.settings)
     assert receipt is not None
     assert sorted(receipt.replaced.values()) == ["IfNotPresent", "Never"]
-    again = inject(stored(result.pod), namespace, current)
+    again = inject(stored(result.object), namespace, current)
     assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
-    assert uninject(result.pod, current.settings) == pod
-    changed = copy.deepcopy(result.pod)
+    assert uninject(result.object, current.settings) == pod
+    changed = copy.deepcopy(result.object)
     changed["spec"]["initContainers"][0]["imagePullPolicy"] = "Never"  # by a later webhook
-    restored = inject(changed, namespace, current).pod["spec"]
+    restored = inject(changed, namespace, current).object["spec"]
     assert {c["imagePullPolicy"] for c in restored["containers"] + restored["initContainers"]} == {"Always"}
     if namespace is REQUIRED:
-        assert guard(stored(result.pod), REQUIRED, current).reason is Reason.ALREADY_INJECTED
+        assert guard(stored(result.object), REQUIRED, current).reason is Reason.ALREADY_INJECTED
         assert guard(changed, REQUIRED, current).reason is Reason.NOT_INJECTED
 
 
@@ -614,4 +614,4 @@ def test_a_pod_that_has_every_replaced_value_already_stays_as_it_is() -> None:
     for container in pod["spec"]["containers"]:
         container["imagePullPolicy"] = "Always"
     result = inject(pod, ENABLED, of_one(ALWAYS))
-    assert (result.reason, result.pod) == (Reason.NOTHING_TO_ADD, pod)
+    assert (result.reason, result.object) == (Reason.NOTHING_TO_ADD, pod)

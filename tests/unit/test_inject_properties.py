@@ -83,18 +83,18 @@ def test_inject_twice_is_once_and_uninject_undoes(
     first = inject(pod, namespace, current)
     assert pod == before, "a pod that is passed in is never changed"
     assume(first.effect is not Effect.SKIP or first.reason is Reason.HOST_NETWORK)
-    assert jsonpatch.JsonPatch(list(first.patch)).apply(copy.deepcopy(pod)) == first.pod
+    assert jsonpatch.JsonPatch(list(first.patch)).apply(copy.deepcopy(pod)) == first.object
     if first.reason is not Reason.INJECTED:
-        assert without_empty(uninject(first.pod, current.settings)) == without_empty(pod)
+        assert without_empty(uninject(first.object, current.settings)) == without_empty(pod)
         assert first.effect in (Effect.MARK, Effect.REFUSE, Effect.SKIP)
-        assert first.pod["spec"] == pod["spec"]
+        assert first.object["spec"] == pod["spec"]
         return
-    assert uninject(first.pod, current.settings) == pod
-    second = inject(first.pod, namespace, current)
+    assert uninject(first.object, current.settings) == pod
+    second = inject(first.object, namespace, current)
     assert (second.reason, second.patch) == (Reason.ALREADY_INJECTED, ())
-    assert second.pod == first.pod
+    assert second.object == first.object
     if required:
-        assert guard(first.pod, namespace, current).effect is Effect.SKIP
+        assert guard(first.object, namespace, current).effect is Effect.SKIP
 
 
 @pytest.mark.parametrize("way", [*WAYS, *REACHING])
@@ -104,7 +104,7 @@ def test_defaults_that_others_fill_in_are_not_missing(way: str, version: tuple[i
     templates, annotations = {**WAYS, **REACHING}[way]
     current = snapshot(*templates, version=version)
     first = inject(web(annotations), namespace, current)
-    handed_on = stored(first.pod)
+    handed_on = stored(first.object)
     again = inject(handed_on, namespace, current)
     assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
     assert guard(handed_on, REQUIRED, current).reason is Reason.ALREADY_INJECTED
@@ -161,13 +161,13 @@ def file_shape(name: str, text: str) -> Any:
 
 def added(pod: Object, injection: Injection) -> Any:
     """The structure of everything that an injection adds to a pod and puts beside it."""
-    spec, before = injection.pod["spec"], pod["spec"]
+    spec, before = injection.object["spec"], pod["spec"]
     own = {id(item) for field in (*CONTAINER_LISTS, "volumes") for item in before.get(field) or []}
     lists = {
         field: [shape(item) for item in spec.get(field) or [] if id(item) not in own]
         for field in (*CONTAINER_LISTS, "volumes")
     }
-    annotations = injection.pod["metadata"]["annotations"].keys() - pod["metadata"]["annotations"].keys()
+    annotations = injection.object["metadata"]["annotations"].keys() - pod["metadata"]["annotations"].keys()
     files = {
         (file.labels["sidecar.injector/generated"], name): file_shape(name, text)
         for file in injection.files
@@ -182,12 +182,12 @@ def check(pod: Object, namespace: Namespace, way: str, expected: Any, version: t
     current = snapshot(*WAYS[way][0], version=version)
     injection = inject(pod, namespace, current)
     if injection.effect is not Effect.INJECT:
-        assert injection.pod["spec"] is pod["spec"]
+        assert injection.object["spec"] is pod["spec"]
         assert injection.files == ()
         assert injection.reason is not Reason.INTERNAL_ERROR
         return injection.reason
     assert added(pod, injection) == expected
-    app = [c for c in injection.pod["spec"]["containers"] if c["name"] == pod["spec"]["containers"][0]["name"]]
+    app = [c for c in injection.object["spec"]["containers"] if c["name"] == pod["spec"]["containers"][0]["name"]]
     assert app[0] == pod["spec"]["containers"][0]
     return injection.reason
 
@@ -263,7 +263,7 @@ def check_parameter(
     """Numbers and choices may change the structure, as the template's author wants: only text may not."""
     injection = inject(pod, namespace, snapshot(*{**WAYS, **FREE}[way][0]))
     if injection.effect is not Effect.INJECT:
-        assert injection.pod["spec"] is pod["spec"]
+        assert injection.object["spec"] is pod["spec"]
         return injection.reason
     # What was accepted is a value of the parameter's type: the same structure as for another one of its kind.
     value_read = injection.applied[0].parameters.values[key.split("/")[1].replace("-", "_")]
@@ -392,5 +392,5 @@ def test_settings_can_be_no_more_hostile_than_annotations(way: str) -> None:
     current = snapshot(*WAYS[way][0])
     plain = inject(pod, ENABLED, current)
     renamed = inject(pod, ENABLED, snapshot(*WAYS[way][0], prefix="mesh.example"))
-    assert plain.pod["spec"].keys() == renamed.pod["spec"].keys()
-    assert uninject(renamed.pod, Settings(prefix="mesh.example")) == pod
+    assert plain.object["spec"].keys() == renamed.object["spec"].keys()
+    assert uninject(renamed.object, Settings(prefix="mesh.example")) == pod

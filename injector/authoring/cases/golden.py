@@ -40,9 +40,9 @@ def output_of(checked: Checked, outcome: Outcome) -> str:
     if injection.warnings:
         output["warnings"] = list(injection.warnings)
     if outcome.asked is None:
-        output["pod"] = _without_receipt(injection.pod, outcome.snapshot.settings)
+        output["pod"] = _without_receipt(injection.object, outcome.snapshot.settings)
     else:
-        output["object"] = injection.pod
+        output["object"] = injection.object
     head = f"# The whole output of the case “{checked.case.name}” of {Path(checked.document.name).name},\n"
     texts = [file for owner in outcome.config_files.values() for file in sorted(owner.items())]
     files = "".join(["files:\n", *(_config_file(name, text) for name, text in texts)]) if texts else ""

@@ -106,7 +106,7 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
     checked = result.checked
     for applied in outcome.injection.applied:
         texts = outcome.config_files.get(applied.template.name, {})
-        verdicts = ways.programs.check(applied, texts, outcome.injection.pod)
+        verdicts = ways.programs.check(applied, texts, outcome.injection.object)
         result.validated += verdicts.checked
         if not ways.require_programs:
             result.missing += tuple(verdicts.missing)
@@ -164,12 +164,12 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
     yield from _warnings(checked, injection.warnings)
     if expect.pod is not None:
-        for difference in differences(expect.pod, injection.pod, pod=True):
+        for difference in differences(expect.pod, injection.object, pod=True):
             steps = ("expect", "pod", *difference.steps)
             yield checked.problem("pod", str(difference), *steps, key=difference.key)
     if expect.object is not None:
         pod = outcome.asked is not None and outcome.asked.is_pod
-        for difference in differences(expect.object, injection.pod, pod=pod):
+        for difference in differences(expect.object, injection.object, pod=pod):
             steps = ("expect", "object", *difference.steps)
             yield checked.problem("object", str(difference), *steps, key=difference.key)
     yield from file_problems(checked, outcome.config_files, template)

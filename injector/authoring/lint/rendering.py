@@ -162,7 +162,7 @@ class _Renders:
             context = _context(sample, template, task)
             overlay = RenderedSource(template, context)
             files = {file: RenderedSource(template, context, file) for file in template.files}
-            after = injection.pod if injection.effect is Effect.INJECT else make(sample.pod, task).pod
+            after = injection.object if injection.effect is Effect.INJECT else make(sample.pod, task).pod
         except RenderError as error:
             if edge.invented:
                 return None

@@ -128,7 +128,7 @@ spec: {template: {spec: {containers: [{name: web, image: "web:1", resources: {li
 def injected(suite: Callable[..., Suite]) -> str:
     """A pod as an injection leaves it, with its receipt, as a manifest."""
     read = suite("cases:\n- name: a\n  pod: {spec: {containers: [{name: web}]}}\n  expect: {decision: injected}\n")
-    pod = Bench(read.folder, read.path).run(read.cases[0]).injection.pod
+    pod = Bench(read.folder, read.path).run(read.cases[0]).injection.object
     return dump({"apiVersion": "v1", "kind": "Pod", **pod})
 
 

@@ -31,7 +31,7 @@ def pod(name="web", **metadata):
 
 
 def test_current_and_outdated():
-    made = inject(pod(), SHOP, snapshot()).pod
+    made = inject(pod(), SHOP, snapshot()).object
     row = Fleet(snapshot()).row(made, SHOP)
     assert (row.state, list(row.templates), row.workload.name) == (State.CURRENT, ["logger"], "web")
     later = Fleet(snapshot("logger:2")).row(made, SHOP)

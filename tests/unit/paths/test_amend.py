@@ -50,7 +50,7 @@ def asked(
 def amended(snap: Snapshot, request: ObjectRequest, namespace: Namespace | None = None) -> Injection:
     found = amend(request, namespace or Namespace("shop"), snap.settings.paths[PATH], snap)
     if found.patch:
-        assert jsonpatch.apply_patch(request.object, list(found.patch)) == found.pod
+        assert jsonpatch.apply_patch(request.object, list(found.patch)) == found.object
     return found
 
 
@@ -58,8 +58,8 @@ def test_an_object_is_completed_and_then_lacks_nothing() -> None:
     snap = snapshot({"claim": CLAIM})
     first = amended(snap, asked({"spec": {"accessModes": ["ReadWriteOnce"]}}, "persistentvolumeclaims"))
     assert (first.reason, first.effect) == (Reason.AMENDED, Effect.INJECT)
-    assert first.pod == {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}}
-    again = amended(snap, asked(first.pod, "persistentvolumeclaims"))
+    assert first.object == {"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}}
+    again = amended(snap, asked(first.object, "persistentvolumeclaims"))
     assert (again.reason, again.effect, again.patch) == (Reason.NOTHING_TO_ADD, Effect.SKIP, ())
 
 
@@ -74,12 +74,12 @@ def test_what_the_author_wrote_stays_and_is_told_without_its_value() -> None:
 def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> None:
     claim = {"metadata": {"annotations": {"claim.sidecar.injector/class": "own"}}, "spec": {}}
     snap = snapshot({"claim": CLAIM})
-    assert amended(snap, asked(claim, "persistentvolumeclaims")).pod["spec"] == {"storageClassName": "own"}
+    assert amended(snap, asked(claim, "persistentvolumeclaims")).object["spec"] == {"storageClassName": "own"}
     namespace = Namespace("shop", annotations={"claim.sidecar.injector/class": "theirs"})
     bare = asked({"spec": {}}, "persistentvolumeclaims")
-    assert amended(snap, bare, namespace).pod["spec"] == {"storageClassName": "theirs"}
+    assert amended(snap, bare, namespace).object["spec"] == {"storageClassName": "theirs"}
     snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
-    assert amended(snap, bare).pod["spec"] == {"storageClassName": "ours"}
+    assert amended(snap, bare).object["spec"] == {"storageClassName": "ours"}
     claim = {"metadata": {"annotations": {"claim.sidecar.injector/clas": "own"}}, "spec": {}}
     [warning] = amended(snap, asked(claim, "persistentvolumeclaims")).warnings
     assert warning == "object annotation claim.sidecar.injector/clas: no such parameter; did you mean class?"
@@ -116,8 +116,8 @@ def test_maps_are_filled_in_and_lists_are_whole(
 ) -> None:
     template = {"template.yaml": "for: {resources: [widgets]}\n", "overlay.yaml.j2": overlay + "\n"}
     found = amended(snapshot({"widget": template}), asked(obj, "widgets"))
-    assert found.pod == (obj if after is None else after)
-    assert (found.pod is obj) is (after is None)
+    assert found.object == (obj if after is None else after)
+    assert (found.object is obj) is (after is None)
 
 
 def test_a_policy_sees_the_review() -> None:
@@ -299,11 +299,11 @@ def test_what_the_others_complete_stays_where_one_fails() -> None:
     snap = snapshot({"broken": BROKEN, "label": LABEL})
     found = amended(snap, asked({"spec": {}}, "services"))
     assert (found.reason, found.effect) == (Reason.TEMPLATE_FAILED, Effect.INJECT)
-    assert found.pod == {"spec": {}, "metadata": {"labels": {"seen": "yes-it-is"}}}
+    assert found.object == {"spec": {}, "metadata": {"labels": {"seen": "yes-it-is"}}}
     [warning] = found.warnings
     assert warning.startswith("left out: template-failed: broken/overlay.yaml.j2:1:")
     assert [name for name, _ in found.templates] == ["label"]
-    again = amended(snap, asked(found.pod, "services"))
+    again = amended(snap, asked(found.object, "services"))
     assert (again.reason, again.effect, again.patch) == (Reason.TEMPLATE_FAILED, Effect.SKIP, ())
     assert again.warnings[0].startswith("let through as it is: template-failed: ")
     refused = amended(
@@ -386,9 +386,9 @@ def test_pods_are_merged_as_pods_and_every_container_is_meant() -> None:
         },
     }
     found = amended(snapshot({"always": template}), asked(pod, "pods/ephemeralcontainers", "UPDATE", pod))
-    lists = [found.pod["spec"][field] for field in ("containers", "initContainers", "ephemeralContainers")]
+    lists = [found.object["spec"][field] for field in ("containers", "initContainers", "ephemeralContainers")]
     assert [c["imagePullPolicy"] for containers in lists for c in containers] == ["Always"] * 3
-    assert "annotations" not in found.pod["metadata"]
+    assert "annotations" not in found.object["metadata"]
 
 
 def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
@@ -397,7 +397,7 @@ def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
 
     snap = snapshot({"one": template("spec: {a: 1}\n"), "two": template("spec: {b: {{ object.spec.a + 1 }}}\n")})
     found = amended(snap, asked({"spec": {}}, "widgets"))
-    assert found.pod == {"spec": {"a": 1, "b": 2}}
+    assert found.object == {"spec": {"a": 1, "b": 2}}
     assert [name for name, _ in found.templates] == ["one", "two"]
 
 
@@ -429,7 +429,7 @@ def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:
     found = inject(
         {"spec": {"containers": [{"name": "web", "image": "a"}]}}, Namespace("shop", {"injection": "enabled"}), snap
     )
-    assert found.pod["metadata"]["annotations"]["u"] == "5"
+    assert found.object["metadata"]["annotations"]["u"] == "5"
 
 
 def test_a_selector_never_picks_a_template_for_a_path() -> None:
@@ -443,7 +443,7 @@ def test_parameters_that_somebody_types_go_before_all_others() -> None:
     snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
     asked_for = asked({"spec": {}}, "persistentvolumeclaims")
     found = amend(asked_for, Namespace("shop"), snap.settings.paths[PATH], snap, {"claim": {"class": "typed"}})
-    assert found.pod["spec"] == {"storageClassName": "typed"}
+    assert found.object["spec"] == {"storageClassName": "typed"}
 
 
 def test_a_template_that_fails_says_where_and_for_which_values() -> None:

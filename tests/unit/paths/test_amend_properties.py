@@ -71,7 +71,7 @@ def test_once_is_enough_and_the_rest_stays(
     assert json.dumps(obj) == before
     assert first.reason in (Reason.AMENDED, Reason.NOTHING_TO_ADD, Reason.CONFLICT), first.message
     applied = jsonpatch.apply_patch(obj, json.loads(json.dumps(first.patch)))
-    assert json.dumps(applied, sort_keys=True) == json.dumps(first.pod, sort_keys=True)
+    assert json.dumps(applied, sort_keys=True) == json.dumps(first.object, sort_keys=True)
     assert (first.effect is Effect.INJECT) is bool(first.patch)
     for key in obj.keys() - overlay.keys():
         assert json.dumps(applied[key]) == json.dumps(obj[key])

@@ -56,71 +56,71 @@ def sidecar(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_without_the_other_snapshot_and_without_seals_the_guard_refuses() -> None:
-    injected = inject(pod(), SHOP, OLD).pod
+    injected = inject(pod(), SHOP, OLD).object
     assert guard(injected, SHOP, NEW).reason is Reason.NOT_INJECTED
 
 
 def test_a_pod_of_a_replica_with_another_snapshot_passes_in_both_directions() -> None:
     for mine, other in ((OLD, NEW), (NEW, OLD)):
-        injected = inject(pod(), SHOP, mine, seals=seals()).pod
+        injected = inject(pod(), SHOP, mine, seals=seals()).object
         seen = guard(injected, SHOP, other, seals=seals())
         assert (seen.reason, seen.effect) == (Reason.ALREADY_INJECTED, Effect.SKIP)
 
 
 def test_a_reinvocation_by_a_replica_with_another_snapshot_makes_it_that_one_s_whole() -> None:
-    injected = inject(pod(), SHOP, OLD, seals=seals()).pod
+    injected = inject(pod(), SHOP, OLD, seals=seals()).object
     again = inject(injected, SHOP, NEW, seals=seals())
-    assert sidecar(again.pod) == sidecar(inject(pod(), SHOP, NEW).pod)
-    assert read_receipt(again.pod, SETTINGS).generation == NEW.generation
-    assert guard(again.pod, SHOP, OLD, seals=seals()).allowed
-    assert inject(again.pod, SHOP, NEW, seals=seals()).patch == (), "and then nothing more"
+    assert sidecar(again.object) == sidecar(inject(pod(), SHOP, NEW).object)
+    assert read_receipt(again.object, SETTINGS).generation == NEW.generation
+    assert guard(again.object, SHOP, OLD, seals=seals()).allowed
+    assert inject(again.object, SHOP, NEW, seals=seals()).patch == (), "and then nothing more"
 
 
 ENABLED = Namespace("shop", labels={"injection": "enabled"})
 
 
 def test_in_an_enabled_namespace_a_reinvocation_by_another_replica_leaves_the_pod_as_it_is() -> None:
-    injected = inject(pod(), ENABLED, OLD, seals=seals()).pod
+    injected = inject(pod(), ENABLED, OLD, seals=seals()).object
     again = inject(injected, ENABLED, NEW, seals=seals())
     assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
 
 
 def test_an_old_sidecar_is_replaced_whole_and_not_mixed_with_the_new_one() -> None:
-    injected = inject(pod(), ENABLED, OLD).pod  # a manifest that was copied from a running pod
+    injected = inject(pod(), ENABLED, OLD).object  # a manifest that was copied from a running pod
     for known in (None, seals()):
         again = inject(injected, ENABLED, NEW, seals=known)
-        assert sidecar(again.pod) == sidecar(inject(pod(), ENABLED, NEW).pod)
+        assert sidecar(again.object) == sidecar(inject(pod(), ENABLED, NEW).object)
 
 
 def test_what_the_api_server_s_plugins_added_between_two_calls_stays() -> None:
-    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     mount = {"name": "kube-api-access-abcde", "mountPath": TOKEN_PATH, "readOnly": True}
     injected["spec"]["volumes"] = [{"name": "kube-api-access-abcde", "projected": {"sources": []}}]
     for container in (sidecar(injected), injected["spec"]["containers"][0]):
         container["volumeMounts"] = [mount]
         container["resources"] = {"limits": {"cpu": "1"}, "requests": {"cpu": "100m"}}
     again = inject(injected, SHOP, NEW, seals=seals())
-    made = sidecar(again.pod)
+    made = sidecar(again.object)
     assert (made["image"], made["volumeMounts"]) == ("registry.example/proxy:2", [mount])
     assert made["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "100m"}}
     for known in (OLD, NEW):
-        assert guard(again.pod, SHOP, known, seals=seals()).allowed
+        assert guard(again.object, SHOP, known, seals=seals()).allowed
 
 
 def test_without_seals_there_are_none() -> None:
-    assert read_receipt(inject(pod(), SHOP, OLD).pod, SETTINGS).seal == ""
-    assert read_receipt(inject(pod(), SHOP, OLD, seals=seals()).pod, SETTINGS).seal != ""
+    assert read_receipt(inject(pod(), SHOP, OLD).object, SETTINGS).seal == ""
+    assert read_receipt(inject(pod(), SHOP, OLD, seals=seals()).object, SETTINGS).seal != ""
 
 
 def test_a_pod_that_has_everything_is_sealed_anew_when_its_seal_does_not_hold() -> None:
     clock = Clock()
-    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).pod
+    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).object
     assert inject(injected, SHOP, OLD, seals=seals(clock=clock)).patch == ()
     later = Clock()
     later.now += 3 * PERIOD_SECONDS
     again = inject(injected, SHOP, OLD, seals=seals(clock=later))
     assert len(again.patch) == 1
-    assert guard(again.pod, SHOP, NEW, seals=seals(clock=later)).allowed
+    assert guard(again.object, SHOP, NEW, seals=seals(clock=later)).allowed
 
 
 def changed(injected: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -144,13 +144,13 @@ def changed(injected: dict[str, Any], **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_receipt_that_was_changed_is_nobody_s_word(fields: dict[str, Any]) -> None:
-    injected = changed(inject(pod(), SHOP, OLD, seals=seals()).pod, **fields)
+    injected = changed(inject(pod(), SHOP, OLD, seals=seals()).object, **fields)
     assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
 
 
 def test_a_seal_holds_for_its_namespace_its_key_and_some_minutes() -> None:
     clock = Clock()
-    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).pod
+    injected = inject(pod(), SHOP, OLD, seals=seals(clock=clock)).object
     other = Namespace("other", labels={"injection": "required"})
     assert not guard(injected, other, NEW, seals=seals(clock=clock)).allowed
     assert not guard(injected, SHOP, NEW, seals=seals(b"another", clock=clock)).allowed
@@ -163,7 +163,7 @@ def test_a_seal_holds_for_its_namespace_its_key_and_some_minutes() -> None:
 
 
 def test_what_was_taken_away_afterwards_is_missed_all_the_same() -> None:
-    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     for field in ("initContainers", "containers"):
         items = injected["spec"].get(field, [])
         injected["spec"][field] = [c for c in items if c["name"] != "proxy"]
@@ -183,13 +183,13 @@ def test_what_was_taken_away_afterwards_is_missed_all_the_same() -> None:
 )
 def test_a_seal_is_for_what_is_in_the_parts(field: str, value: Any) -> None:
     """Whoever may create pods sees a sealed receipt, of a dry run for instance."""
-    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     sidecar(injected)[field] = value
     assert guard(injected, SHOP, NEW, seals=seals()).reason is Reason.NOT_INJECTED
 
 
 def test_what_kubernetes_fills_in_breaks_no_seal() -> None:
-    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     sidecar(injected).update(
         imagePullPolicy="Always",
         terminationMessagePath="/dev/termination-log",
@@ -202,19 +202,19 @@ def test_what_kubernetes_fills_in_breaks_no_seal() -> None:
 
 def test_a_seal_is_no_way_around_a_denial() -> None:
     denying = snapshot("registry.example/proxy:2", denial="{{ deny('not here') }}")
-    injected = inject(pod(), SHOP, OLD, seals=seals()).pod
+    injected = inject(pod(), SHOP, OLD, seals=seals()).object
     assert guard(injected, SHOP, denying, seals=seals()).reason is Reason.DENIED
 
 
 def test_with_the_snapshot_known_the_pod_is_compared_and_no_seal_helps() -> None:
-    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     sidecar(injected)["env"] = []
     assert guard(injected, SHOP, OLD, seals=seals()).reason is Reason.NOT_INJECTED
 
 
 def test_without_a_key_there_are_no_seals() -> None:
     without = CertificateSeals()
-    receipt = read_receipt(inject(pod(), SHOP, OLD, seals=without).pod, SETTINGS)
+    receipt = read_receipt(inject(pod(), SHOP, OLD, seals=without).object, SETTINGS)
     assert receipt.seal == ""
     assert not without.verify("shop", "text", without.sign("shop", "text"))
 
@@ -242,7 +242,7 @@ def with_app(overlay: str) -> tuple[Snapshot, Snapshot]:
 )  # fmt: skip
 def test_what_kubernetes_writes_in_its_own_way_breaks_no_seal(overlay: str, filled: dict[str, Any]) -> None:
     before, after = with_app(overlay)
-    injected = copy.deepcopy(inject(pod(), SHOP, before, seals=seals()).pod)
+    injected = copy.deepcopy(inject(pod(), SHOP, before, seals=seals()).object)
     injected["spec"]["containers"][0].update(filled)
     assert guard(injected, SHOP, after, seals=seals()).allowed
 
@@ -251,7 +251,7 @@ def test_a_seal_is_for_what_was_put_in_the_place_of_the_pod_s_own() -> None:
     before, after = with_app("imagePullPolicy: !replace Always, livenessProbe: !replace {exec: {command: [ask]}}")
     own = pod()
     own["spec"]["containers"][0].update(imagePullPolicy="Never", livenessProbe={"httpGet": {"port": 80}})
-    injected = inject(own, SHOP, before, seals=seals()).pod
+    injected = inject(own, SHOP, before, seals=seals()).object
     assert guard(injected, SHOP, after, seals=seals()).allowed
     for field, value in (("imagePullPolicy", "Never"), ("livenessProbe", {"exec": {"command": ["true"]}})):
         changed = copy.deepcopy(injected)
@@ -270,5 +270,5 @@ def test_replicas_that_take_a_new_certificate_one_after_the_other(
     one: tuple[bytes, ...], other: tuple[bytes, ...]
 ) -> None:
     for mine, theirs in ((one, other), (other, one)):
-        injected = inject(pod(), SHOP, OLD, seals=seals(*mine)).pod
+        injected = inject(pod(), SHOP, OLD, seals=seals(*mine)).object
         assert guard(injected, SHOP, NEW, seals=seals(*theirs)).allowed
