@@ -14,9 +14,10 @@ from injector.templates.formats import FORMATS
 from injector.templates.patterns import LONGEST, found
 from injector.templates.spelling import hint, shortened
 
-_CHECKER = FormatChecker(formats=())
+#: The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python.
+CHECKER = FormatChecker(formats=())
 for _name, _format in FORMATS.items():
-    _CHECKER.checks(_name)(_format.allows)
+    CHECKER.checks(_name)(_format.allows)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -170,7 +171,7 @@ def check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] 
 
 def validator(schema: Mapping[str, Any]) -> Any:
     """What checks values against a schema: `iter_errors(value)` are jsonschema's errors, the cheap ones first."""
-    return _Validator(_ordered(schema), format_checker=_CHECKER, registry=Registry())
+    return _Validator(_ordered(schema), format_checker=CHECKER, registry=Registry())
 
 
 def _ordered(schema: Any) -> Any:

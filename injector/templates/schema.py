@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.templates.formats import FORMATS
-from injector.templates.keywords import check_keywords, keyword_values, patterns_in, validator
+from injector.templates.keywords import CHECKER, check_keywords, keyword_values, patterns_in, validator
 from injector.templates.patterns import LONGEST, compiled
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import SETTERS, UNSET, Parameter
@@ -39,7 +39,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(schema, format_checker=CHECKER)
     except SchemaError as error:
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     for path, values in keyword_values(schema, "enum"):
@@ -53,7 +53,8 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         try:
             compiled(pattern)
         except ValueError as error:
-            raise ValueError(path, f"the pattern {shortened(pattern)} {error}", "limit") from None
+            why, *rule = error.args
+            raise ValueError(path, f"the pattern {shortened(pattern)} {why}", *rule) from None
     check = validator(schema)
     required = declaration.get("required") is True
     default = declaration.get("default", UNSET)
@@ -92,8 +93,6 @@ def _setters(value: Any) -> tuple[str, ...]:
 
 def _schema_words(error: SchemaError) -> str:
     key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
-    if error.validator == "format" and error.validator_value == "regex":
-        return f"{key}: {shortened(error.instance)} is no regular expression"
     if error.validator == "type" and isinstance(error.validator_value, str):
         article = "an" if error.validator_value[0] in "aio" else "a"
         return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"

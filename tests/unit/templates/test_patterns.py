@@ -8,6 +8,7 @@ import time
 import pytest
 
 from injector.templates.patterns import LONGEST, compiled, found
+from injector.templates.schema import make_parameter
 
 SLOW = [
     r"^(a+)+$",
@@ -58,17 +59,33 @@ def test_that_others_would_be_slow() -> None:
         ("^(?!-)a", "look-ahead"),
         ("a(?<!-)$", "look-behind"),
         (r"^(a)\1$", "a reference to a group"),
-        ("[", "missing ]"),
-        ("(", "missing )"),
-        ("(a{1,100}b){1,10}" * 10_000, "too large"),
+        (r"(\pL{100}){10}" * 100, "too large"),
+        ("a" * 4097, "more than 4096"),
         ("a{2000}", "repetition"),
+        ("a{,99999999999999999999}", "repetition"),
+        ("a{1,99999999999999999999}", "repetition"),
         ("\ud800", "surrogate"),
     ],
 )
 def test_what_there_is_not_is_said(pattern: str, why: str) -> None:
     with pytest.raises(ValueError, match="is not available: ") as caught:
         compiled(pattern)
+    assert why in caught.value.args[0]
+    assert caught.value.args[1] == "limit"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"), [("[", "missing ]"), ("(", "missing )"), ("*", "no argument"), ("[b-a]", "range: b-a")]
+)
+def test_what_is_none_at_all_is_said(pattern: str, why: str) -> None:
+    with pytest.raises(ValueError, match="is no regular expression: ") as caught:
+        compiled(pattern)
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", ["a" * 4096, "a{1000}", r"^\{12345\}$"])
+def test_up_to_there_they_are(pattern: str) -> None:
+    assert compiled(pattern)
 
 
 def test_half_a_surrogate_pair_is_no_character() -> None:
@@ -103,3 +120,10 @@ def test_half_a_surrogate_pair_is_no_character() -> None:
 )
 def test_the_dialect_is_that_of_json_schema(pattern: str, text: str, fits: bool) -> None:
     assert found(pattern, text) is fits
+
+
+def test_python_s_own_dialect_has_no_say() -> None:
+    letters = make_parameter("p", {"type": "string", "pattern": r"^\p{L}+$", "default": "é"})
+    assert letters.schema["pattern"] == r"^\p{L}+$"
+    with pytest.raises(ValueError, match="is not allowed"):
+        make_parameter("p", {"type": "string", "pattern": r"^\p{L}+$", "default": "1"})
