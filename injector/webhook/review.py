@@ -14,6 +14,7 @@ import msgspec
 
 from injector.errors import DENIED_CODE, ReviewError
 from injector.pods.context import Object, Request
+from injector.webhook.status import reason_of
 
 #: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
 WARNING_LENGTH = 120
@@ -164,7 +165,11 @@ def answer_tail(verdict: Verdict) -> bytes:
     """The part of an answer that is the same for every review that gets this verdict; follows `answer_head`."""
     response: dict[str, Any] = {"allowed": verdict.allowed}
     if not verdict.allowed:
-        response["status"] = {"code": verdict.code, "reason": "Forbidden", "message": verdict.message}
+        response["status"] = {
+            "code": verdict.code,
+            "reason": reason_of(verdict.code),
+            "message": verdict.message,
+        }
     if verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(verdict.patch).decode()

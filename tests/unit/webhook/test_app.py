@@ -96,7 +96,7 @@ def test_a_denial_is_answered_with_the_code_of_its_template(loop: Loop, tmp_path
     for _ in range(2):  # also from the cache
         response = ask_once(app.port, to_bytes(review(pod()))).json["response"]
         assert not response["allowed"]
-        assert response["status"]["code"] == 402
+        assert (response["status"]["code"], response["status"]["reason"]) == (402, "Forbidden")
         assert response["status"]["message"] == "denied: pay first (proxy/overlay.yaml.j2:1)"
     app.stop()
 

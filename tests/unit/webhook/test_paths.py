@@ -72,7 +72,7 @@ def test_a_policy_refuses_and_allows(app: Served, version: str) -> None:
     response = refused["response"]
     assert response["allowed"] is False
     assert "bob may not have infra-dns (705ab4f5-6393-11e8-b7cc-42010a800002)" in response["status"]["message"]
-    assert response["status"]["code"] == 409
+    assert (response["status"]["code"], response["status"]["reason"]) == (409, "Conflict")
     for fine in (project("shop", version), project("infra-dns", version, "admins")):
         response = ask(app, fine, "/validate-project").json["response"]
         assert response["allowed"] is True
