@@ -1,4 +1,7 @@
-"""What the schema of a pod does not say: names that cannot stand beside each other, mounts without their volume."""
+"""What the schema of a pod does not say.
+
+Names that cannot stand beside each other, mounts without their volume, images that are none, requests above limits.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from typing import Any
 
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.teller import Teller
+from injector.pods.constraints.parts import mapping
 from injector.pods.context import Object
+from injector.pods.quantity import parse_quantity
+from injector.templates.formats import FORMATS
 from injector.templates.spelling import nearest, shortened
 
 #: Kubernetes docs, "Object Names and IDs": a container's and a volume's name is a DNS label.
@@ -26,7 +32,28 @@ def check_names(fields: Object, told: Teller) -> None:
                 told.tell(steps, f"there is an init container {name} already; rename one of the two")
             elif kind != "volumes":
                 taken[name] = steps
+            if kind != "volumes":
+                _check_container(item, (kind, number), told)
     _check_mounts(fields, told)
+
+
+def _check_container(container: Object, steps: Steps, told: Teller) -> None:
+    """An image that kubelet can read, which the holes of a chart are not, and requests within the limits."""
+    image, form = container.get("image"), FORMATS["image"]
+    if not image:
+        told.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")
+    elif not form.allows(image):
+        told.tell((*steps, "image"), f"image {shortened(image, 80)} is no image reference", help=f"write {form.words}")
+    resources = mapping(container.get("resources"))
+    limits = mapping(resources.get("limits"))
+    for name, request in mapping(resources.get("requests")).items():
+        try:
+            above = name in limits and parse_quantity(request) > parse_quantity(limits[name])
+        except ValueError:  # no quantity; a pod with it is refused, and told why
+            continue
+        if above:
+            message = f"the request of {shortened(name)[1:-1]} is {request}, and its limit is {limits[name]}"
+            told.tell((*steps, "resources", "requests", name), f"{message}; raise the limit, or request less")
 
 
 def _check_mounts(fields: Object, told: Teller) -> None:

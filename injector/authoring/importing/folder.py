@@ -94,7 +94,8 @@ def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
     """The case: the usual Deployment, with the volumes that the config leaves to its pods."""
     pod: Object = {**SAMPLE, "spec": {"template": {**SAMPLE["spec"]["template"]}}}
     app = SAMPLE["spec"]["template"]["spec"]["containers"][0]
-    spec = {"containers": [{**app, "name": _free_name(sidecar)}]}
+    port = {"containerPort": _free_port(sidecar)}
+    spec = {"containers": [{**app, "name": _free_name(sidecar), "ports": [port]}]}
     if brought := _brought(sidecar):
         spec["volumes"] = [{"name": name, "emptyDir": {}} for name in brought]
     pod["spec"]["template"]["spec"] = spec
@@ -114,6 +115,13 @@ def _free_name(sidecar: Sidecar) -> str:
     """A name for the app's container that none of the config's has."""
     taken = {c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())}
     return next(name for name in ("web", *(f"web-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+
+def _free_port(sidecar: Sidecar) -> int:
+    """A port for the app that none of the config's containers has: all of a pod share theirs."""
+    containers = [c for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
+    taken = {port.get("containerPort") for container in containers for port in container.get("ports", ())}
+    return next(port for port in range(8080, 8081 + len(taken)) if port not in taken)
 
 
 def _brought(sidecar: Sidecar) -> list[str]:

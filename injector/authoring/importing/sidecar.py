@@ -33,8 +33,7 @@ from injector.templates.spelling import hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd2]")
-#: Kubernetes docs, "Object Names and IDs": a container's and a volume's name is a DNS label.
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_QUOTES = "put it in quotes: without them YAML reads numbers, and y, n, yes, no, on and off as true and false"
 _KINDS = {list: "a list", dict: "a mapping", str: "a string", bool: "true or false"}
 _WANTED: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
@@ -170,7 +169,7 @@ def _checked(fields: Object, told: Teller) -> Object:
     kept = copy.deepcopy(fields)
     for error, steps in _errors(fields):
         if not error.field:
-            told.tell(steps, error.message)
+            told.tell(steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else "")
             continue
         told.warn(steps, f"{error.message}; Kubernetes drops it, so it is left out")
         owner: Any = kept
@@ -182,6 +181,14 @@ def _checked(fields: Object, told: Teller) -> Object:
             if not isinstance(value, str):
                 told.tell((name, key), f"{name}[{key}] is {shortened(value)}; it has to be a string: put it in quotes")
     return kept
+
+
+def _is_unquoted(error: SchemaError, fields: Object, steps: Steps) -> bool:
+    """Whether a text is wanted where YAML, left without quotes, reads a number or a boolean."""
+    value: Any = fields
+    for step in steps:
+        value = value[step]
+    return isinstance(value, (bool, int, float)) and error.message.endswith("has to be a string")
 
 
 def _errors(fields: Object) -> Iterator[tuple[SchemaError, Steps]]:

@@ -137,6 +137,13 @@ def test_the_second_form_reaches_every_container(tmp_path: Path) -> None:
     assert (spec["serviceAccountName"], spec["hostNetwork"], spec["hostPID"]) == ("builder", True, True)
 
 
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_a_sidecar_may_have_the_port_of_the_usual_app(tmp_path: Path, kind: str) -> None:
+    ports = [{"containerPort": 8080}, {"containerPort": 8081}, {"containerPort": 8082, "protocol": "UDP"}]
+    imported(tmp_path, json.dumps({kind: [{"name": "a", "image": "a:1", "ports": ports}]}), "--name", "it")
+    assert pod_of(tmp_path, "it", DEPLOYMENT)[kind][-1] == {"name": "a", "image": "a:1", "ports": ports}
+
+
 @pytest.mark.parametrize(("given", "kept"), [("default", "builder"), ('""', "builder"), ("its-own", "its-own")])
 def test_a_service_account_is_set_where_the_pod_has_none_of_its_own(tmp_path: Path, given: str, kept: str) -> None:
     imported(tmp_path, NAMED)
@@ -192,6 +199,21 @@ def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
             "standard input:6:12: error: value is 8080; it has to be a string",
         ),
         ("env: [{name: X, value: true}]", "standard input:1:24: error: value is true; it has to be a string"),
+        ("containers: [{name: n, image: a}]", "= put it in quotes: without them YAML reads numbers, and y, n, yes"),
+        (
+            "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
+            'standard input:1:31: error: image "{{ .Spec.Image }}" is no image reference [import]',
+        ),
+        ("containers: [{name: a, image: '[[ .Image ]]'}]", 'error: image "[[ .Image ]]" is no image reference'),
+        ("initContainers: [{name: a, command: [b]}]", 'standard input:1:18: error: container "a" has no image'),
+        (
+            "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
+            "standard input:1:65: error: the request of memory is 1Gi, and its limit is 64Mi; raise the limit",
+        ),
+        (
+            "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
+            "'9mb' is no quantity, such as",
+        ),
         ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
         ("containers: &a\n- *a\n", "standard input:1:"),
         ("containers: !mine []", "standard input:1:13: error: not YAML: unknown tag !mine"),
