@@ -164,7 +164,7 @@ class Api:
         connection: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
         for fresh in (False, True):
             if connection is None or fresh:
-                connection = http.client.HTTPSConnection(self._host, self._port, timeout=30, context=self._tls)
+                connection = http.client.HTTPSConnection(self._host, self._port, timeout=60, context=self._tls)
                 self._local.connection = connection
             reused = connection.sock is not None
             try:

@@ -32,7 +32,7 @@ class ApiServerAlone(ControlPlane):
 
     def start_api_server_again(self) -> None:
         """Start it as it was, and wait until it answers. In the main thread: the kernel ends it with its thread."""
-        self._again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=90)
+        self._again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=180)
 
     def restart_etcd(self) -> None:
         """End etcd in the middle of whatever it does, and start it again with what it has on disk."""
@@ -155,7 +155,7 @@ def rule(verbs: str, resources: str) -> Object:
     return {"apiGroups": [""], "resources": resources.split(), "verbs": verbs.split()}
 
 
-async def until(check: Any, what: str = "", seconds: float = 20) -> None:
+async def until(check: Any, what: str = "", seconds: float = 60) -> None:
     """Wait in the event loop until `check()` is true."""
     try:
         async with asyncio.timeout(seconds):

@@ -21,6 +21,7 @@ from tests.cluster.objects import (
     webhook_configuration,
 )
 from tests.cluster.processes import Process
+from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
 
 _numbers = itertools.count(1)
@@ -69,6 +70,12 @@ def namespace(control_plane: ControlPlane) -> Iterator[NamespaceFactory]:
     for name in created:
         if control_plane.api.exists("Namespace", name):
             control_plane.api.delete("Namespace", name)
+
+
+@pytest.fixture
+def room(control_plane: ControlPlane) -> None:
+    """An installation of the injector meets nothing that other tests have left."""
+    make_room(control_plane)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ class ControlPlane:
         self._spawn("kube-apiserver", components.api_server(self.server, etcd, files))
         etcd_process, process = self._processes["etcd"], self._processes["kube-apiserver"]
         etcd_process.wait_until_ready(lambda: urlopen(f"{etcd}/health", timeout=2).status == 200)
-        process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=90)
+        process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=180)
 
     def _start_controllers(self) -> None:
         files = {
@@ -101,7 +101,7 @@ class ControlPlane:
             "cert-dir": self.folder / "controllers",
         }
         process = self._spawn("kube-controller-manager", components.controller_manager(free_port(), files))
-        process.wait_until_ready(lambda: self.api.exists("ServiceAccount", "default", "default"), timeout=90)
+        process.wait_until_ready(lambda: self.api.exists("ServiceAccount", "default", "default"), timeout=180)
 
     def _start_kwok(self) -> None:
         self.api.create(components.node(NODE))
@@ -181,7 +181,7 @@ class ControlPlane:
             input=stdin,
             text=True,
             capture_output=True,
-            timeout=60,
+            timeout=180,
             check=False,
             env={**os.environ, "HOME": str(self.folder)},
         )

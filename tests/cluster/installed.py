@@ -17,7 +17,9 @@ from injector.settings import Settings
 from tests.cluster.api import Object
 from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import NODE, ControlPlane
+from tests.cluster.objects import CONFIGURATIONS, remove_configurations, wait_until_in_force
 from tests.cluster.processes import Process, eventually, free_port
+from tests.cluster.room import make_room
 from tests.cluster.server import INJECTOR, PROJECT
 
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
@@ -52,6 +54,7 @@ class Installed:
 
     def install(self) -> None:
         """Everything, and a process that answers."""
+        make_room(self.control_plane)
         self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
         self.control_plane.wait_for_default_account(self.namespace)
         for obj in self.objects():
@@ -65,7 +68,7 @@ class Installed:
                 self.api.get("Deployment", self.at.name, self.namespace)["status"].get("readyReplicas") == 2
                 and self.ready_endpoints() == 2
             ),
-            timeout=60,
+            timeout=120,
         )
 
     def ready_endpoints(self) -> int:
@@ -74,9 +77,7 @@ class Installed:
 
     def remove(self) -> None:
         self.stop()
-        for obj in self.webhooks():
-            if self.api.exists(obj["kind"], obj["metadata"]["name"]):
-                self.api.delete(obj["kind"], obj["metadata"]["name"])
+        remove_configurations(self.control_plane, self.at.name)
         for kind in ("ClusterRoleBinding", "ClusterRole"):
             self.api.delete(kind, self.at.name)
         self.api.delete("Namespace", self.namespace)
@@ -105,7 +106,7 @@ class Installed:
         log = self.folder / f"server-{next(self._starts)}.log"
         self.process = Process(command, log, {"KUBECONFIG": str(kubeconfig)}, PROJECT)
         url = f"http://{address}:{self.metrics_port}/readyz"
-        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 60)
+        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 120)
 
     def stop(self) -> None:
         if self.process is not None:
@@ -136,10 +137,16 @@ class Installed:
         """One of the configurations or roles as it was."""
         for obj in (*self.webhooks(), *self._roles()):
             if obj["kind"] == kind:
-                namespace = obj["metadata"].get("namespace")
-                if self.api.exists(kind, self.at.name, namespace):
-                    self.api.delete(kind, self.at.name, namespace)
-                self.api.create(obj)
+                self.put(obj)
+
+    def put(self, obj: Object) -> None:
+        """Put an object in the place of the one of its kind; a webhook configuration is in force afterwards."""
+        kind, namespace = obj["kind"], obj["metadata"].get("namespace")
+        if self.api.exists(kind, self.at.name, namespace):
+            self.api.delete(kind, self.at.name, namespace)
+        self.api.create(obj)
+        if kind in CONFIGURATIONS:
+            wait_until_in_force(self.control_plane, kind)
 
     def objects(self) -> list[Object]:
         """All but the webhooks."""

@@ -10,6 +10,7 @@ from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.processes import eventually
 
 IMAGE = "registry.example/app:1"
+CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 ANY_PODS_CREATION = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 
 
@@ -143,13 +144,36 @@ def wait_until_not_called(control_plane: ControlPlane, webhook_name: str, namesp
     eventually(f"the API server no longer calls {webhook_name}", not_called)
 
 
+def wait_until_in_force(control_plane: ControlPlane, kind: str) -> None:
+    """Wait until all changes so far to webhook configurations of this kind count.
+
+    The API server sees them in their order: when it calls a webhook that was configured after them, they count too.
+    """
+    name = "beacon.in-force.internal"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
+    nobody = {"url": "https://127.0.0.1:1/"}
+    entry = webhook(name, nobody, "default", rules=rules, failurePolicy="Ignore", sideEffects="None")
+    configuration = webhook_configuration("in-force-beacon", entry, validating=kind.startswith("Validating"))
+    control_plane.api.create(configuration)
+    wait_until_called(control_plane, name, "default", config_map("probe", {}))
+    control_plane.api.delete(kind, "in-force-beacon")
+
+
+def remove_configurations(control_plane: ControlPlane, name: str) -> None:
+    """Delete the webhook configurations of this name, where there are any, and wait until nobody is called any more."""
+    for kind in CONFIGURATIONS:
+        if control_plane.api.exists(kind, name):
+            control_plane.api.delete(kind, name)
+            wait_until_in_force(control_plane, kind)
+
+
 def _probe(api: Api, namespace: str, probe: Object) -> bool:
     with contextlib.suppress(ApiError):  # a refusal is counted too
         api.create(probe, namespace, dry_run=True)
     return True
 
 
-def wait_until_available(api: Api, name: str, namespace: str, timeout: float = 30) -> list[Object]:
+def wait_until_available(api: Api, name: str, namespace: str, timeout: float = 90) -> list[Object]:
     """Wait until all of a Deployment's pods run, and return them."""
 
     def available() -> bool:

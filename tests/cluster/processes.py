@@ -29,7 +29,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 def eventually(
     what: str,
     check: Callable[[], T | None],
-    timeout: float = 20,
+    timeout: float = 60,
     every: float = 0.02,
     unless: type[Exception] | None = None,
 ) -> T:
@@ -98,7 +98,7 @@ class Process:
         """All that it has said so far."""
         return self.log_file.read_text(errors="replace")
 
-    def wait_until_ready(self, ready: Callable[[], object], timeout: float = 30) -> None:
+    def wait_until_ready(self, ready: Callable[[], object], timeout: float = 90) -> None:
         """Wait for `ready()`; raise ProcessError as soon as the process ends, or after the timeout."""
 
         def check() -> bool:
@@ -111,7 +111,7 @@ class Process:
         except TimeoutError as error:
             raise ProcessError(f"{error}; its log ends:\n{self.log[-3000:]}") from None
 
-    def stop(self, signal_number: int = signal.SIGTERM, timeout: float = 30) -> int:
+    def stop(self, signal_number: int = signal.SIGTERM, timeout: float = 60) -> int:
         """Send the signal, wait for the end, and return the exit code; kill it after the timeout."""
         if self.popen.poll() is None:
             self.popen.send_signal(signal_number)

@@ -75,20 +75,20 @@ class InjectorServer:
         self.key_file.write_bytes(pair.key)
         self.certificate_file.write_bytes(pair.certificate)
 
-    def start(self, wait: bool = True, timeout: float = 30) -> Process:
+    def start(self, wait: bool = True, timeout: float = 90) -> Process:
         """Start it and, unless `wait` is false, wait until it says that it is ready."""
         self.process = Process(self.command, self.folder / "server.log", self.env, PROJECT)
         if wait:
             self.wait_until_ready(timeout)
         return self.process
 
-    def wait_until_ready(self, timeout: float = 60) -> None:
+    def wait_until_ready(self, timeout: float = 90) -> None:
         """Wait for one that was started without waiting."""
         if self.process is None:
             raise RuntimeError("the server was not started")
         self.process.wait_until_ready(lambda: self.status("/readyz") == 200, timeout)
 
-    def stop(self, timeout: float = 30) -> int:
+    def stop(self, timeout: float = 60) -> int:
         """Stop it as Kubernetes does, with SIGTERM, and return its exit code."""
         if self.process is None:
             raise RuntimeError("the server was not started")

@@ -17,17 +17,12 @@ from urllib.request import urlopen
 
 from tests.cluster.api import Object
 from tests.cluster.controlplane import NODE, ControlPlane
+from tests.cluster.objects import remove_configurations
 from tests.cluster.processes import Process, eventually, free_port
 from tests.cluster.server import INJECTOR, PROJECT
 from tests.deploy.helm import CHART, NAME, ROOT, Helm
 
-_OF_THE_CLUSTER = (
-    "mutatingwebhookconfiguration",
-    "validatingwebhookconfiguration",
-    "clusterrole",
-    "clusterrolebinding",
-    "priorityclass",
-)
+_OF_THE_CLUSTER = ("clusterrole", "clusterrolebinding", "priorityclass")
 _STRICT = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
@@ -84,7 +79,7 @@ class Shipped:
         if self.how == "kubectl":
             webhooks = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
             self.control_plane.kubectl("delete", webhooks, NAME)
-            words = ("delete", "--ignore-not-found", "--timeout=50s", "-f", "-")
+            words = ("delete", "--ignore-not-found", "--timeout=150s", "-f", "-")
             self.control_plane.kubectl(*words, stdin=self._manifest())
         else:
             self._helm("uninstall", NAME)
@@ -139,7 +134,7 @@ class Shipped:
         command = [sys.executable, "-m", "injector", *container["args"], *ports]
         process = self.process = Process(command, self._folder / "server.log", env, PROJECT)
         ready = f"http://{address}:{self._metrics_port}{container['readinessProbe']['httpGet']['path']}"
-        process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 60)
+        process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 120)
 
     def _given(self) -> tuple[str | Path, ...]:
         file = self._folder / "values.json"
@@ -156,7 +151,8 @@ class Shipped:
 
 def clear(control_plane: ControlPlane) -> None:
     """Take away what an installation in the default namespace leaves, the webhooks first, and wait until it is gone."""
+    remove_configurations(control_plane, NAME)
     for kind in _OF_THE_CLUSTER:
         control_plane.kubectl("delete", kind, NAME, "--ignore-not-found")
     control_plane.kubectl("delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
+    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 120)

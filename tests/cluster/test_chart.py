@@ -212,13 +212,10 @@ def test_whatever_is_rendered_is_accepted_without_a_warning(
     assert len(done.stdout.splitlines()) == len(known)
 
 
-def test_the_manifest_for_kubectl_is_accepted_and_applied_twice_changes_nothing(control_plane: ControlPlane) -> None:
+def test_the_manifest_for_kubectl_is_accepted_and_applied_twice_changes_nothing(
+    control_plane: ControlPlane, room: None
+) -> None:
     text = (ROOT / "deploy" / "install.yaml").read_text()
-
-    def namespace_is_free() -> bool:
-        return not control_plane.api.exists("Namespace", NAME)
-
-    eventually("nobody has the namespace", namespace_is_free, 60)
     limited = list(yaml.safe_load_all(text))
     for found in limited:
         for entry in found.get("webhooks", ()):

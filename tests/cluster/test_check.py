@@ -28,6 +28,7 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.installed import OURS, Installed
 from tests.cluster.objects import config_map, webhook, webhook_configuration
 from tests.cluster.processes import eventually
+from tests.cluster.room import unlabel_namespaces
 from tests.cluster.server import INJECTOR, PROJECT
 
 READS_WEBHOOKS: Object = {
@@ -40,20 +41,11 @@ READS_WEBHOOKS: Object = {
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     made = Installed(control_plane, tmp_path_factory.mktemp("installed"))
-    unlabel_namespaces(control_plane)
     try:
         made.install()
         yield made
     finally:
         made.remove()
-
-
-def unlabel_namespaces(control_plane: ControlPlane) -> None:
-    """Namespaces that other tests have left have no say: `check` reads all there are."""
-    for space in control_plane.api.list("Namespace"):
-        said = dict.fromkeys(("injection", "pod-security.kubernetes.io/enforce"))
-        if said.keys() & space["metadata"]["labels"].keys():
-            control_plane.api.patch("Namespace", space["metadata"]["name"], {"metadata": {"labels": said}})
 
 
 def checked(control_plane: ControlPlane, *args: str) -> tuple[int, list[dict[str, Any]]]:
@@ -153,8 +145,7 @@ def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Insta
     change, words = BROKEN[what]
     configuration = installed.webhooks()[0]
     configuration["webhooks"][0] |= change
-    installed.api.delete(configuration["kind"], installed.at.name)
-    installed.api.create(configuration)
+    installed.put(configuration)
     try:
         found = failing(control_plane)
         first = configuration["webhooks"][0]["name"]
@@ -213,8 +204,7 @@ def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
     for configuration in limited:
         for entry in configuration["webhooks"]:
             entry["namespaceSelector"]["matchLabels"] = {"team": "shop"}
-        installed.api.delete(configuration["kind"], installed.at.name)
-        installed.api.create(configuration)
+        installed.put(configuration)
 
     def told() -> bool:
         _, lines = checked(control_plane)
@@ -248,8 +238,7 @@ def test_an_authority_that_is_another(
     configuration = installed.webhooks()[0]
     for entry in configuration["webhooks"]:
         entry["clientConfig"]["caBundle"] = stranger
-    installed.api.delete(configuration["kind"], installed.at.name)
-    installed.api.create(configuration)
+    installed.put(configuration)
     try:
         found = failing(control_plane)
         names = ", ".join(entry["name"] for entry in configuration["webhooks"])

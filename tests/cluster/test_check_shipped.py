@@ -29,7 +29,7 @@ def checked(control_plane: ControlPlane, *args: str) -> dict[str, list[dict[str,
 
 
 @pytest.fixture
-def before(control_plane: ControlPlane) -> list[dict[str, Any]]:
+def before(control_plane: ControlPlane, room: None) -> list[dict[str, Any]]:
     """What is said before the installation."""
     return checked(control_plane, "--pre")["before-installation"]
 
@@ -41,7 +41,7 @@ def shipped(control_plane: ControlPlane, before: list[dict[str, Any]]) -> Iterat
     try:
         yield checked(control_plane)
     finally:
-        control_plane.kubectl("delete", "--ignore-not-found", "--timeout=50s", "-f", str(MANIFEST))
+        control_plane.kubectl("delete", "--ignore-not-found", "--timeout=150s", "-f", str(MANIFEST))
 
 
 def test_the_cluster_takes_it_and_its_parts_are_as_they_should_be(
@@ -63,11 +63,11 @@ def test_an_injector_with_built_in_certificates_is_well(
     control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
 ) -> None:
     """From an installation without any certificate to all good: what `--wait` is for."""
-    for value in ("enabled", "required"):
-        namespace(labels={"injection": value})
     installed = Installed(control_plane, tmp_path, source="builtin")
     try:
         installed.install()
+        for value in ("enabled", "required"):
+            namespace(labels={"injection": value})
         lines = [line for found in checked(control_plane, "--wait", "60").values() for line in found]
         assert [line for line in lines if line["result"] != "good"] == []
         trusted = "every caBundle trusts the certificate in secret sidecar-injector-certificates"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.unit.pods.constraint_cases import CASES, Case
 
 
 @pytest.fixture(scope="module")
-def shop(control_plane: ControlPlane) -> Callable[[Case], str]:
+def shop(control_plane: ControlPlane) -> Iterator[Callable[[Case], str]]:
     """The name of a namespace as the case wants it; cases that want the same share one."""
     made: dict[str, str] = {}
 
@@ -35,7 +35,9 @@ def shop(control_plane: ControlPlane) -> Callable[[Case], str]:
             made[wanted] = name
         return made[wanted]
 
-    return namespace
+    yield namespace
+    for name in made.values():
+        control_plane.api.delete("Namespace", name)
 
 
 def _wait_until_quotas_hold(control_plane: ControlPlane, name: str) -> None:

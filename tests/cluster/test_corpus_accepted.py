@@ -10,12 +10,12 @@ import pytest
 
 from injector.pods.workloads import pod_template
 from tests.cluster.api import ApiError, Object
+from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.corpus.commands import objects, place, run, templates_loaded_once
 from tests.corpus.manifests import MANIFESTS, VARIANTS, VERSIONS, Manifest
 
-_numbers = itertools.count(1)
 #: What a manifest says about the namespace that its objects are for.
 _OF_NAMESPACES = ("LimitRange", "ResourceQuota")
 
@@ -50,16 +50,17 @@ def templates_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def common(control_plane: ControlPlane) -> str:
+def common(control_plane: ControlPlane) -> Iterator[str]:
     """The namespace of manifests that say nothing about theirs."""
-    return make_namespace(control_plane, {}, [])
-
-
-def make_namespace(control_plane: ControlPlane, labels: dict[str, str], rules: list[Object]) -> str:
-    """A namespace with labels, limit ranges and quotas."""
-    name = f"corpus-{next(_numbers)}"
-    control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    name = "corpus"
+    control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     control_plane.wait_for_default_account(name)
+    yield name
+    control_plane.api.delete("Namespace", name)
+
+
+def ruled(control_plane: ControlPlane, name: str, rules: list[Object]) -> str:
+    """The namespace, with these limit ranges and quotas."""
     for rule in rules:
         control_plane.api.create(at(rule, name), name)
         if rule["kind"] == "ResourceQuota":
@@ -107,15 +108,19 @@ def refusal(control_plane: ControlPlane, obj: Object, namespace: str, validation
 
 @pytest.mark.parametrize("name", CASES)
 def test_accepted_with_its_sidecar_as_without(
-    name: str, control_plane: ControlPlane, common: str, tmp_path_factory: pytest.TempPathFactory
+    name: str,
+    control_plane: ControlPlane,
+    common: str,
+    namespace: NamespaceFactory,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     manifest = CASES[name]
     before = [obj for value in objects(manifest.data) for obj in flat(value)]
     labels = next((o["metadata"].get("labels") or {} for o in before if o.get("kind") == "Namespace"), {})
     rules = [obj for obj in before if obj.get("kind") in _OF_NAMESPACES]
-    namespace = make_namespace(control_plane, labels, rules) if labels or rules else common
+    where = ruled(control_plane, namespace(labels), rules) if labels or rules else common
     with_pods = [obj for obj in before if obj.get("kind") not in _OF_NAMESPACES and pod_template(obj) is not None]
-    said = {mode: [refusal(control_plane, o, namespace, mode) for o in with_pods] for mode in ("Ignore", "Strict")}
+    said = {mode: [refusal(control_plane, o, where, mode) for o in with_pods] for mode in ("Ignore", "Strict")}
     assert (name in NOT_ACCEPTED) == all(said["Ignore"]), said["Ignore"]
     if name in NOT_ACCEPTED:
         assert any(NOT_ACCEPTED[name] in str(text) for text in said["Ignore"])
@@ -132,7 +137,7 @@ def test_accepted_with_its_sidecar_as_without(
         for mode, texts in said.items():
             for text, obj in zip(texts, injected, strict=True):
                 if text is None:
-                    assert refusal(control_plane, obj, namespace, mode) is None, (variant, sidecars, mode)
+                    assert refusal(control_plane, obj, where, mode) is None, (variant, sidecars, mode)
         for obj in after:
             if obj.get("kind") == "ConfigMap" and obj.get("immutable"):
-                assert refusal(control_plane, obj, namespace, "Strict") is None
+                assert refusal(control_plane, obj, where, "Strict") is None

@@ -14,9 +14,9 @@ from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod, service
 from tests.cluster.processes import eventually
+from tests.cluster.room import make_room
 from tests.cluster.shipped import Shipped
 from tests.cluster.test_path_entries import claim
-from tests.deploy.helm import NAME
 
 CLASSES = "deny-load-balancer.sidecar.injector/allowed-classes"
 SETTINGS: dict[str, Any] = {
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
+    make_room(control_plane)
     folder = tmp_path_factory.mktemp("shipped")
     made = Shipped(control_plane, "helm-3", folder, {"settings": SETTINGS})
     made.prepare()

@@ -77,7 +77,7 @@ class Terminal:
         """Standard output of a command that has to succeed."""
         words = ["bash", "-c", f"set -o pipefail; {command}"]
         done = subprocess.run(
-            words, cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=150, check=False
+            words, cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         # lines of the API server's; a Helm that has waited long enough logs of its own watches
@@ -94,9 +94,8 @@ def installed(control_plane: ControlPlane) -> list[str]:
 
 
 @pytest.fixture
-def free(control_plane: ControlPlane) -> Iterator[None]:
+def free(control_plane: ControlPlane, room: None) -> Iterator[None]:
     """The namespace is nobody's before, and again after."""
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
     yield
     clear(control_plane)
 
@@ -135,4 +134,4 @@ def test_with_kubectl(control_plane: ControlPlane, tmp_path: Path) -> None:
     terminal.type(delete_webhooks)
     assert not set(CONFIGURATIONS) & set(installed(control_plane))
     terminal.type(delete)
-    eventually("it is gone", lambda: not installed(control_plane), 60)
+    eventually("it is gone", lambda: not installed(control_plane), 120)

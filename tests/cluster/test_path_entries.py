@@ -51,8 +51,9 @@ REFUSED = f'admission webhook "{ENTRY}" denied the request: denied: {WHY} (no-lo
 
 
 @pytest.fixture(params=["helm-3", "helm-4"])
-def shipped(control_plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shipped]:
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 60)
+def shipped(
+    control_plane: ControlPlane, room: None, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Shipped]:
     made = Shipped(control_plane, request.param, tmp_path, VALUES)
     made.prepare()
     with ExitStack() as undo:

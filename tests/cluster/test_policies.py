@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.api import ApiError, Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import deployment, webhook, webhook_configuration
+from tests.cluster.objects import deployment, remove_configurations, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
@@ -88,7 +88,7 @@ def server(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
         control_plane.api.create(one)
     yield made
     for one in configurations:
-        control_plane.api.delete(one["kind"], one["metadata"]["name"])
+        remove_configurations(control_plane, one["metadata"]["name"])
     made.stop()
 
 

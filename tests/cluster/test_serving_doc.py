@@ -31,6 +31,7 @@ from tests.cluster.objects import (
     wait_until_not_called,
 )
 from tests.cluster.processes import Process, eventually, free_port
+from tests.cluster.room import make_room
 from tests.cluster.server import INJECTOR, PROJECT
 
 NAME = "sidecar-injector"
@@ -113,7 +114,7 @@ class Installation:
         log = self.folder / f"server-{next(self._starts)}.log"
         self.process = Process([*INJECTOR, *container["args"], *arguments], log, env, PROJECT)
         url = f"http://{address}:{self.metrics_port}{container['readinessProbe']['httpGet']['path']}"
-        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 60)
+        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 120)
 
     def stop(self) -> None:
         """At once: nobody waits for the answers that draining is for."""
@@ -148,6 +149,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    make_room(control_plane)
     made = Installation(control_plane, tmp_path_factory.mktemp("installed"))
     probes = {"enabled": "enabled", "required": "required", "opted-in": "", "guard": "required"}
     spaces = {label: f"serving-probe-{label or 'none'}" for label in set(probes.values())}

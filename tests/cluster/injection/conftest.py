@@ -22,15 +22,20 @@ from tests.cluster.injection.installation import (
     service_account,
 )
 from tests.cluster.objects import pod, wait_until_called, wait_until_not_called
+from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
 HOME = "injector-home"
+_PROBES = {LABELLED: "enabled", ASKED: "", GUARD: "required"}
 
 
 @pytest.fixture(scope="package")
 def injector(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InjectorServer]:
     """The injector in force for every namespace with its label, as long as the tests of this folder run."""
     api = control_plane.api
+    spaces = {name: f"probe-{label or 'nothing'}" for name, label in _PROBES.items()}
+    for name in (HOME, *spaces.values()):  # modules of another folder may have come between those of this one
+        eventually(f"namespace {name} is nobody's", lambda name=name: not api.exists("Namespace", name), 120)  # type: ignore[misc]
     _namespace(control_plane, HOME)
     server = InjectorServer(
         control_plane,
@@ -42,16 +47,15 @@ def injector(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     gallery.write(server.templates_dir, **gallery.ALL)
     process = server.start()
     made = [api.create(configuration) for configuration in configurations(server)]
-    probes = {LABELLED: "enabled", ASKED: "", GUARD: "required"}
-    for name, label in probes.items():
-        _namespace(control_plane, f"probe-{label or 'nothing'}", {"injection": label} if label else {})
-        wait_until_called(control_plane, name, f"probe-{label or 'nothing'}", _probe())
+    for name, label in _PROBES.items():
+        _namespace(control_plane, spaces[name], {"injection": label} if label else {})
+        wait_until_called(control_plane, name, spaces[name], _probe())
     yield server
     for configuration in made:
         api.delete(configuration["kind"], configuration["metadata"]["name"])
-    for name, label in probes.items():
-        wait_until_not_called(control_plane, name, f"probe-{label or 'nothing'}", _probe())
-        api.delete("Namespace", f"probe-{label or 'nothing'}")
+    for name, space in spaces.items():
+        wait_until_not_called(control_plane, name, space, _probe())
+        api.delete("Namespace", space)
     process.stop()
     remove_rights(control_plane, HOME)
     api.delete("Namespace", HOME)

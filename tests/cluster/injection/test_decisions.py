@@ -144,13 +144,15 @@ def test_kube_system_never(control_plane: ControlPlane, everything: Everything, 
     api, ns = control_plane.api, "kube-system"
     control_plane.wait_for_default_account(ns)
     everything(ns)
-    for label in ("enabled", "required"):
-        api.patch("Namespace", ns, {"metadata": {"labels": {"injection": label}}})
-        made = api.create(pod(f"dns-{label}", annotations={INJECT: "yes"}), ns)
-        assert names(made, "initContainers") == []
-        assert log.reason(ns, f"dns-{label}") == "namespace-ignored"
-        api.delete("Pod", f"dns-{label}", ns)
-    api.patch("Namespace", ns, {"metadata": {"labels": {"injection": None}}})
+    try:
+        for label in ("enabled", "required"):
+            api.patch("Namespace", ns, {"metadata": {"labels": {"injection": label}}})
+            made = api.create(pod(f"dns-{label}", annotations={INJECT: "yes"}), ns)
+            assert names(made, "initContainers") == []
+            assert log.reason(ns, f"dns-{label}") == "namespace-ignored"
+            api.delete("Pod", f"dns-{label}", ns)
+    finally:
+        api.patch("Namespace", ns, {"metadata": {"labels": {"injection": None}}})
 
 
 def test_its_own_namespace_never(control_plane: ControlPlane, everything: Everything, log: Log) -> None:

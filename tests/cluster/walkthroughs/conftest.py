@@ -35,7 +35,7 @@ def port_443() -> None:
 
 
 @pytest.fixture
-def opened(control_plane: ControlPlane, tmp_path: Path, port_443: None) -> Iterator[Open]:
+def opened(control_plane: ControlPlane, room: None, tmp_path: Path, port_443: None) -> Iterator[Open]:
     """Opens a page's terminal, once in a test; afterwards the cluster is as it was."""
     before = contents(control_plane)
     kubelets: list[Kubelet] = []

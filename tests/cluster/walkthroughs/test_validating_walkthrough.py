@@ -58,6 +58,8 @@ def openshift(control_plane: ControlPlane) -> Iterator[None]:
     finally:
         for obj in reversed(made):
             control_plane.api.delete(str(obj["kind"]), obj["metadata"]["name"])  # type: ignore[index]
+        definition = DEFINITION["metadata"]["name"]  # type: ignore[index]
+        eventually("nobody knows", lambda: not control_plane.api.exists("CustomResourceDefinition", definition))
 
 
 def test_from_the_first_command_to_the_last(control_plane: ControlPlane, openshift: None, opened: Open) -> None:

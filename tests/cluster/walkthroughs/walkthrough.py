@@ -10,13 +10,12 @@ from pathlib import Path
 from tests import parts
 from tests.authoring.pages import Block, Typist
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import config_map, wait_until_called, webhook, webhook_configuration
+from tests.cluster.objects import CONFIGURATIONS, wait_until_in_force
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT
 from tests.cluster.walkthroughs.kubelet import Kubelet
 
 PAGES = PROJECT / "docs" / "coming-from"
-CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 #: What a page may leave in a cluster, besides namespaces.
 _OF_THE_CLUSTER = (*CONFIGURATIONS, "ClusterRoleBinding", "ClusterRole", "CertificateSigningRequest", "PriorityClass")
 _OF_A_NAMESPACE = ("Deployment", "Pod", "Service", "Secret", "ConfigMap", "RoleBinding", "Role", "ServiceAccount")
@@ -80,21 +79,6 @@ class Walkthrough(Typist):
             wait_until_in_force(self.control_plane, kind)
 
 
-def wait_until_in_force(control_plane: ControlPlane, kind: str) -> None:
-    """Wait until all changes so far to configurations of this kind count.
-
-    The API server sees them in their order: when it calls a webhook that was configured after them, they count too.
-    """
-    name = "beacon.walkthrough.internal"
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
-    nobody = {"url": "https://127.0.0.1:1/"}
-    entry = webhook(name, nobody, "default", rules=rules, failurePolicy="Ignore", sideEffects="None")
-    configuration = webhook_configuration("walkthrough-beacon", entry, validating=kind.startswith("Validating"))
-    control_plane.api.create(configuration)
-    wait_until_called(control_plane, name, "default", config_map("probe", {}))
-    control_plane.api.delete(kind, "walkthrough-beacon")
-
-
 def contents(control_plane: ControlPlane) -> set[tuple[str, str, str]]:
     """What is in the cluster: kind, namespace and name."""
     api = control_plane.api
@@ -118,7 +102,7 @@ def clear(control_plane: ControlPlane, before: set[tuple[str, str, str]]) -> Non
         if kind in CONFIGURATIONS:
             wait_until_in_force(control_plane, kind)
     for kind, namespace, name in made:
-        eventually(f"{kind} {name} is gone", lambda: not api.exists(kind, name, namespace or None), 60)  # noqa: B023
+        eventually(f"{kind} {name} is gone", lambda: not api.exists(kind, name, namespace or None), 120)  # noqa: B023
 
 
 def folder_of(page: str, folder: Path) -> Path:
