@@ -42,10 +42,18 @@ def test_it_works_at_once(tmp_path: Path, resource: str, group: str, version: st
     assert settings.paths["/validate/mine"].templates == ("mine",)
 
 
-@pytest.mark.parametrize("resource", ["Service", "gateways", "pods/exec.example.com", "a.b_c", ""])
+def test_one_for_pods_works_at_once(tmp_path: Path) -> None:
+    assert injector("new", "mine", "--for", "pods", "--dir", tmp_path).code == 0
+    assert injector("lint", "--strict", tmp_path / "mine").code == 0
+    assert injector("test", tmp_path / "mine", "--fail-under", "100").code == 0
+    assert injector("docs", tmp_path / "mine", "--check", tmp_path / "mine" / "README.md").code == 0
+
+
+@pytest.mark.parametrize("resource", ["Service", "gateways", "pods/exec", "pods/exec.example.com", "a.b_c", ""])
 def test_what_is_no_resource_is_told(tmp_path: Path, resource: str) -> None:
     done = injector("new", "mine", "--for", resource, "--dir", tmp_path)
     assert done.code == 2 and "in the plural and with its group" in done.err
+    assert ("is added to resources in template.yaml" in " ".join(done.err.split())) == ("/" in resource)
     assert not (tmp_path / "mine").exists()
 
 

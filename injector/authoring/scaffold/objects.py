@@ -41,6 +41,9 @@ _KNOWN = {
     for name in (resource_of({"apiVersion": f"{group}/{version}".lstrip("/"), "kind": kind}).name,)
 }  # fmt: skip
 
+#: What a pod needs, to be one.
+_POD = ' spec: {containers: [{name: web, image: "web:1"}]},'
+
 
 def target(text: str) -> Target:
     """What somebody means by `services`, `gateways.example.com` or `gateways.v1beta1.example.com`, as kubectl has it.
@@ -55,7 +58,9 @@ def target(text: str) -> Target:
     if not versions.fullmatch(version):
         version, group = "v1", rest
     if "/" in name or not names.fullmatch(name) or not group or not groups.fullmatch(group):
-        raise ValueError("write it in the plural and with its group, such as services, or gateways.example.com")
+        words = "write it in the plural and with its group, such as services, or gateways.example.com"
+        below = "; what is below a resource, as pods/exec, is added to resources in template.yaml"
+        raise ValueError(words + (below if "/" in text else ""))
     known = _KNOWN.get(name)
     resource = Resource(group, version, name)
     kind = known.kind if known is not None and known.resource.group == group else sample_object(resource)["kind"]
@@ -71,5 +76,5 @@ def retargeted(files: Mapping[str, str], to: Target) -> dict[str, str]:
         f"apiGroups: [{group or chr(34) * 2}], apiVersions: [{version}], resources: [{name}]",
         made["template.yaml"],
     )
-    written = f"apiVersion: {f'{group}/{version}'.lstrip('/')}, kind: {to.kind},"
+    written = f"apiVersion: {f'{group}/{version}'.lstrip('/')}, kind: {to.kind},{_POD if to == _KNOWN['pods'] else ''}"
     return {path: text.replace("apiVersion: v1, kind: Service,", written) for path, text in made.items()}
