@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Three at a time: most of the long tests wait for a cluster.
-PYTEST_ARGS ?= -n 3 --dist loadfile -m "not soak"
+# Three at a time, as most of the long tests wait for a cluster; in the order of the folders, so that these do not come last.
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder -m "not soak"
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
