@@ -122,9 +122,8 @@ def _in_object(source: Source, steps: Steps, value: Any, found: Found) -> None:
         found.problems.append(source.problem((*steps, "data", key), message))
     others = dict(texts)
     for key in texts:
-        config = _in_key(source, (*steps, "data", key), key, name, found)
-        if config is not None:
-            found.configs.append(config)
+        if configs := _in_key(source, (*steps, "data", key), key, name, found):
+            found.configs += configs
             del others[key]
     if len(others) == len(texts):
         found.files.append(ConfigFiles(name, others, source, steps, bool(value.get("binaryData"))))
@@ -137,16 +136,18 @@ def _stem(key: str) -> str:
     return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
 
 
-def _in_key(source: Source, steps: Steps, key: str, config_map: str, found: Found) -> Config | None:
-    """The config that a ConfigMap's key holds. One that does not parse, and looks like one, is a problem."""
+def _in_key(source: Source, steps: Steps, key: str, config_map: str, found: Found) -> list[Config]:
+    """The config that a ConfigMap's key holds, or a list of them. What does not parse, and looks so, is a problem."""
     label = f"ConfigMap {config_map}, key {key}"
     try:
         inner = source.within(steps, label)
     except ImportProblems as error:
         if _LIKELY.search(_text_at(source, steps)):
             found.problems += error.problems
-        return None
-    return Config(inner, (), inner.value, _stem(key), config_map) if is_config(inner.value) else None
+        return []
+    if isinstance(inner.value, list) and all(map(is_config, inner.value)):
+        return [Config(inner, (i,), item, _stem(key), config_map) for i, item in enumerate(inner.value)]
+    return [Config(inner, (), inner.value, _stem(key), config_map)] if is_config(inner.value) else []
 
 
 def _text_at(source: Source, steps: Steps) -> str:

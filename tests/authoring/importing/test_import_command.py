@@ -168,6 +168,15 @@ def test_config_maps_in_a_stream_or_a_list(tmp_path: Path, form: str) -> None:
     assert 'name: "{{ files.configmap }}"' in overlay
 
 
+def test_a_key_may_hold_a_list_of_configs(tmp_path: Path) -> None:
+    configs = "- name: one\n  env: [{name: A, value: a}]\n- name: two:v2\n  containers: [{name: b, image: b}]\n  x: 1\n"
+    told = imported(tmp_path, config_map("sidecars", sidecars_yaml=configs, numbers="[1, 2]\n", nothing="[]\n"))
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["one", "two-v2"]
+    assert "standard input:10:7: warning: there is no field x in a sidecar config" in told
+    assert "the key numbers is no sidecar config" in told
+    assert "the key nothing is no sidecar config" in told
+
+
 def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
     for number, (text, name, settings) in enumerate(
         [
