@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import socket
 import threading
 import time
@@ -27,7 +28,7 @@ from tests.dataplane.app import (
 )
 from tests.dataplane.network import Namespace
 
-TIMEOUT = 10.0
+TIMEOUT = 30.0
 Found = TypeVar("Found")
 
 
@@ -44,13 +45,25 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-def eventually(look: Callable[[], Found | None], seconds: float = 15) -> Found:
+def eventually(look: Callable[[], Found | None], seconds: float = 60) -> Found:
     """What `look` finds, once it finds something: programs write their logs a little later than their answers."""
     end = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < end, "it has not come"
         time.sleep(0.02)
     return found
+
+
+def quickest(attempt: Callable[[], None], enough: float) -> float:
+    """How long it takes at best: what always waits is slow each time, a busy machine is not. `enough` ends it."""
+    best = math.inf
+    for _ in range(10):
+        start = time.monotonic()
+        attempt()
+        best = min(best, time.monotonic() - start)
+        if best < enough:
+            break
+    return best
 
 
 def call(

@@ -39,7 +39,9 @@ _CONTAINER = Path(__file__).with_name("container.py")
 _PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "prometheus-nginx-exporter", "sdk-server")
 #: What an image starts by itself, by the image's name, where a container's spec has no command.
 _ENTRYPOINTS = {"agones-sdk": "sdk-server"}
-_LIMIT = 30.0
+_LIMIT = 90.0
+#: Seconds that a probe waits at least: how fast this machine is, is not the pod's matter.
+_PATIENCE = 10
 
 
 class PodFailed(AssertionError):
@@ -76,7 +78,7 @@ class RunningPod:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for name in reversed(self._processes):
-            self.stop(name)
+            self.stop(name, seconds=5)
 
     # ------------------------------------------------------------------------------------------------ life
 
@@ -115,7 +117,7 @@ class RunningPod:
                 raise PodFailed(f"container {name} does not start: {self.errors(name)}")
             time.sleep(0.02)
 
-    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM, seconds: float = 5) -> int:
+    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM, seconds: float = 30) -> int:
         """Ends a container, by SIGKILL if it takes longer than `seconds`; what it returned."""
         process = self._processes[name]
         if process.poll() is None:
@@ -124,7 +126,7 @@ class RunningPod:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
-        return process.wait(5)
+        return process.wait(30)
 
     def launch(self, container: Object) -> subprocess.Popen[bytes]:
         """Starts one container."""
@@ -166,7 +168,7 @@ class RunningPod:
     def probe(self, name: str, which: str) -> bool:
         """Whether a probe of a container succeeds (httpGet or tcpSocket), asked from outside as kubelet does."""
         probe = self.container(name)[which]
-        seconds = probe.get("timeoutSeconds", 1)
+        seconds = max(probe.get("timeoutSeconds", 1), _PATIENCE)
         with self.network.outside.entered():
             try:
                 if "tcpSocket" in probe:

@@ -77,7 +77,7 @@ def test_the_app_finds_it_by_its_environment(run: Run) -> None:
         "base = 'http://localhost:' + os.environ['AGONES_SDK_HTTP_PORT']\n"
         "def ask(path):\n"
         "    headers = {'Content-Type': 'application/json'}\n"
-        "    urllib.request.urlopen(urllib.request.Request(base + path, b'{}', headers), timeout=5).read()\n"
+        "    urllib.request.urlopen(urllib.request.Request(base + path, b'{}', headers), timeout=30).read()\n"
         "def end(number, frame):\n"
         "    ask('/shutdown')\n"
         "    raise SystemExit\n"

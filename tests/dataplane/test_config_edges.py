@@ -56,7 +56,7 @@ def test_oauth2_proxy(tmp_path: Path) -> None:
     authority = str(next(Path("/etc/ssl/certs").glob("*.pem")))
     for way, text in files(name, base, file):
         path.write_text(text.replace("/etc/oauth2-proxy-ca/ca.crt", authority))
-        done = subprocess.run(line, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (way, done.stdout, done.stderr)
 
 
@@ -68,7 +68,7 @@ def test_fluent_bit(tmp_path: Path) -> None:
     variants = list(files(name, base, file))
     for way, text in variants:
         path.write_text(text)
-        done = subprocess.run(line, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (way, done.stdout, done.stderr)
     for start in range(0, len(variants), 16):
         check_start(line[0], variants[start : start + 16], tmp_path / str(start))
@@ -88,7 +88,7 @@ def check_start(program: str, variants: list[tuple[dict[str, Any], str]], folder
             said = stack.enter_context((here / "said").open("w"))
             words = [program, "--quiet", "-c", str(here / "fluent-bit.yaml")]
             process = subprocess.Popen(words, stdout=said, stderr=said, env=ENVIRONMENT)
-            stack.callback(process.wait, 5)
+            stack.callback(process.wait, 30)
             stack.callback(process.kill)
             running.append((way, process, here / "said"))
         time.sleep(0.5)

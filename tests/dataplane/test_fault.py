@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.dataplane.app import SERVING
-from tests.dataplane.calls import call, check_health, connect, eventually, greeter, service
+from tests.dataplane.calls import call, check_health, connect, eventually, greeter, quickest, service
 from tests.dataplane.conftest import Run
 from tests.dataplane.envoy import Statistics
 from tests.dataplane.gallery import GREETING_PORT, GRPC_PORT, HTTP_PORT, PYTHON
@@ -22,7 +22,7 @@ from tests.dataplane.pod_runner import RunningPod
 from tests.parts import require
 
 INBOUND, PROXY, ADMIN, STATUS = 16006, 16001, 16000, 16021
-REQUESTS, DELAY = 400, 1.5
+REQUESTS, DELAY = 400, 3.0
 #: Envoy's timers count from when its loop last woke up, so they may be early by some milliseconds.
 LATE = DELAY - 0.2
 #: Nothing but aborts, and of every request.
@@ -130,10 +130,12 @@ def test_requests_with_a_header(run: Run) -> None:
 
 def test_answers_come_slowly(run: Run) -> None:
     with run("fault", {**NEVER, "response-kibibytes-per-second": 32, "access-log": "none"}) as pod:
-        start = time.monotonic()
-        answer = call(pod.network.outside, pod.network.pod.ipv4, INBOUND, f"/size/{64 * 1024}")
-        assert 1.5 < time.monotonic() - start < 6
-        assert answer.body == b"x" * 64 * 1024
+
+        def read() -> None:
+            answer = call(pod.network.outside, pod.network.pod.ipv4, INBOUND, f"/size/{64 * 1024}")
+            assert answer.body == b"x" * 64 * 1024
+
+        assert 1.5 < quickest(read, 6) < 6
         pod.stop("fault")
         assert pod.output("fault") == ""
 
@@ -175,7 +177,7 @@ def by_environment(pod: RunningPod, url: str) -> int:
     variables = [f"{item['name']}={item['value']}" for item in pod.container("app")["env"]]
     program = (
         "import sys, urllib.error, urllib.request\n"
-        "try: print(urllib.request.urlopen(sys.argv[1], timeout=9).status)\n"
+        "try: print(urllib.request.urlopen(sys.argv[1], timeout=30).status)\n"
         "except urllib.error.HTTPError as error: print(error.code)\n"
     )
     return int(pod.network.pod.run("env", *variables, PYTHON, "-c", program, url))

@@ -20,7 +20,7 @@ from tests.dataplane.pod_runner import RunningPod
 from tests.dataplane.shutdown import shut_down
 from tests.parts import require
 
-REQUESTS, SECONDS, DELAY = 200, 1, 4
+REQUESTS, SECONDS, DELAY = 200, 1, 6
 #: Template, parameters, and the port at which callers reach the app.
 WAYS: dict[str, tuple[str, dict[str, Any], int]] = {
     "envoy by redirect": ("envoy", {}, HTTP_PORT),
@@ -42,12 +42,12 @@ def way(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any], int]:
 
 
 @contextmanager
-def under_way(pod: RunningPod, port: int) -> Iterator[Callable[[], Counter[int | str]]]:
+def under_way(pod: RunningPod, port: int, seconds: float = SECONDS) -> Iterator[Callable[[], Counter[int | str]]]:
     """Requests that the app has and has not answered yet; what became of them, once they are over."""
 
     def ask(_: int) -> int | str:
         try:
-            return call(pod.network.outside, pod.network.pod.ipv4, port, f"/hold/{SECONDS}").status
+            return call(pod.network.outside, pod.network.pod.ipv4, port, f"/hold/{seconds}").status
         except (OSError, http.client.HTTPException) as error:
             return type(error).__name__
 
@@ -90,11 +90,11 @@ def test_what_the_app_still_sends_leaves_by_envoy(run: Run) -> None:
         with (
             run("envoy", parameters, native=native) as pod,
             service(pod.network.outside, 80),
-            under_way(pod, HTTP_PORT) as answers,
+            under_way(pod, HTTP_PORT, DELAY / 2) as answers,
             ThreadPoolExecutor(1) as pool,
         ):
             ending = pool.submit(shut_down, pod)
-            time.sleep(SECONDS / 2)  # the app was told to end, and has not yet
+            time.sleep(0.5)  # the app was told to end, and has not yet
             assert call(pod.network.pod, pod.network.outside.ipv4, 80).status == 200
             assert answers() == {200: REQUESTS}
             ending.result()

@@ -2,7 +2,7 @@
 
 python writer.py FILE [SECONDS]
 
-It appends `line 0`, `line 1` and so on, one each SECONDS (0.02), readable for itself alone. Every 100 lines it renames
+It appends `line 0`, `line 1` and so on, one each SECONDS (0.04), readable for itself alone. Every 100 lines it renames
 the file to FILE.1 and begins it anew, as loggers do. Told to stop, it appends `the last line` and ends.
 """
 
@@ -29,7 +29,7 @@ def append(file: Path, line: str) -> None:
 def main() -> None:
     """Write until ended."""
     file = Path(sys.argv[1])
-    pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
+    pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.04
     os.umask(0o077)
 
     def end(number: int, frame: FrameType | None) -> None:
