@@ -156,6 +156,8 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
         ("{apiGroups: [apps, ''], apiVersions: [v1beta1, v1], resources: [deployments, pods/exec]}", []),
         ("{apiGroups: [autoscaling], apiVersions: [v2], resources: [horizontalpodautoscalers]}", []),
         ("{apiGroups: ['', example.com], resources: [widgets]}", []),
+        ("{apiGroups: [core], resources: [services]}", ["core is no API group"]),
+        ("{apiGroups: [v1, apps, example.com], resources: [services]}", ["v1 is no API group"]),
         (
             "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}",
             ["no webhook is asked about the resources of admissionregistration.k8s.io"],

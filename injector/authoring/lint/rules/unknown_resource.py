@@ -57,7 +57,10 @@ _ADMISSION = "admissionregistration.k8s.io"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """A finding for each resource that is in none of the groups and versions; none where a group is not known here."""
+    """A finding for each group that cannot be, else for each resource that is in none of the groups and versions.
+
+    None where a group is not known here.
+    """
     covered = subject.template.applies_to
     if covered.api_groups == (_ADMISSION,):
         yield Finding(
@@ -66,6 +69,13 @@ def check(subject: Subject) -> Iterator[Finding]:
             "say by RBAC who may write them",
         )
         return
+    for position, group in enumerate(covered.api_groups):
+        if "." not in group and group not in _GROUPS:
+            yield Finding(
+                f"{group} is no API group",
+                subject.manifest(("for", "apiGroups", position)),
+                'write "" for the core group; others are apps, autoscaling, batch, policy, and those with a dot',
+            )
     if not _GROUPS.keys() >= set(covered.api_groups):
         return
     for position, resource in enumerate(covered.resources):
