@@ -55,7 +55,7 @@ def user_hints(admission: Admission) -> list[str]:
         if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
             continue
         templates = admission.snapshot.catalog.found(answer.at.templates)
-        programs = [template.program for template in templates]
+        programs = [t.program for t in templates if t.applies_to.covers(admission.asked.request)]
         if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
             return ["who asks is not known here; --user NAME and --group NAME say it"]
     return []

@@ -127,7 +127,7 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     assert "service/web: skipped: template-failed: let through as it is: " in let.err
 
 
-@pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False)])
+@pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False), ("which,maker", False)])
 def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint):
     done = at("inject", f"/x=validating:Fail:{template}", "-", stdin=SERVICE)
     assert "service/web: refused: denied: " in done.err
