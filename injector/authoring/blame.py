@@ -14,6 +14,7 @@ from injector.making import Task, containers_of, context_of
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.delivery import config_map
 from injector.pods.merge_keys import CONTAINER_LISTS, step_of
+from injector.pods.one_of import has_key
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, plain
 from injector.pods.shape import string_map
 from injector.reasons import Reason
@@ -25,9 +26,11 @@ from injector.templates.trace import Trace, trace
 
 #: Refusals that a template brings about.
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
-#: A field of a pod as refusals spell it: spec.containers[web].env[PORT].value
-_PATH = re.compile(r"\bspec(?:\.\w+|\[[^\]]+\])+")
+#: A field of a pod as refusals spell it: spec.containers[web].env[PORT].value, metadata.labels[app]
+_PATH = re.compile(r"\b(?:spec|metadata)(?:\.\w+|\[[^\]]+\])+")
 _STEP = re.compile(r"\.(\w+)|\[([^\]]+)\]")
+#: What a merge says of a list with an item that it cannot tell from the others.
+_NAMELESS = "an element of the overlay has no "
 #: A part that is called by its name alone.
 _PART = re.compile(r'\b(container|volume) "?([\w.-]+)"?')
 
@@ -52,7 +55,7 @@ def blamed_place(
         traced = _overlay(template, pod, task)
     except InjectionError:
         return None
-    path = _path(traced.value, injection.message)
+    path = path_named(traced.value, injection.message)
     return traced.place(path) if path else None
 
 
@@ -68,12 +71,15 @@ def _overlay(template: Template, pod: Object, task: Task) -> Trace:
     return trace(template, context, OVERLAY)
 
 
-def _path(overlay: Any, message: str) -> tuple[str | int, ...]:
-    """How far a field that a message names leads within the overlay: beyond `spec` and the list, or else nowhere."""
+def path_named(overlay: Any, message: str) -> tuple[str | int, ...]:
+    """How far a field that a message names leads within an overlay: beyond `spec` and the list, or else nowhere."""
     for found in _PATH.finditer(message):
+        root = found[0].partition(".")[0]
         steps = [field or element for field, element in _STEP.findall(found[0])]
-        lists = CONTAINER_LISTS if steps[0] in CONTAINER_LISTS else (steps[0],)
-        path = max((_descend(overlay, ["spec", list_, *steps[1:]]) for list_ in lists), key=len)
+        lists = CONTAINER_LISTS if root == "spec" and steps[0] in CONTAINER_LISTS else (steps[0],)
+        path = max((_descend(overlay, [root, list_, *steps[1:]]) for list_ in lists), key=len)
+        if _NAMELESS in message:
+            path = _nameless(overlay, path)
         if len(path) > 2:
             return path
     for kind, name in _PART.findall(message):
@@ -82,6 +88,18 @@ def _path(overlay: Any, message: str) -> tuple[str | int, ...]:
             if len(path) > 2:
                 return path
     return ()
+
+
+def _nameless(overlay: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The first item without what it is merged by, of the list that a path leads to; else the path."""
+    value = overlay
+    for step in path:
+        value = bare_value(value)[step]
+    items = plain(value)
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if not has_key(item, str(path[-1])):
+            return (*path, index)
+    return path
 
 
 def _descend(value: Any, steps: list[str]) -> tuple[str | int, ...]:

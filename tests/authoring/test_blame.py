@@ -29,6 +29,11 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
             "5:33",
             "spec.initContainers[side].resources.requests.cpu: '1 core' is no quantity, such as 250m, 2 or 128Mi",
         ),
+        (
+            'metadata:\n  annotations:\n    prometheus.io/scrape: "true"\n    prometheus.io/port: {{ 9121 }}\n' + HEAD,
+            "4:25",
+            "metadata.annotations[prometheus.io/port] is 9121, which is no string; put it in quotes",
+        ),
     ],
 )
 def test_a_refusal_is_told_at_the_authors_line(tmp_path: Path, overlay: str, place: str, message: str) -> None:
@@ -44,3 +49,16 @@ def test_a_refusal_is_told_at_the_authors_line(tmp_path: Path, overlay: str, pla
     assert rendered.err.rstrip().endswith("^")
     tested = injector("test", folder)
     assert (tested.code, f"\n{line}{message} [invalid-pod]\n" in tested.out) == (1, True)
+    linted = injector("lint", folder, "--only", "renders", "--only", "schema", "--only", "mount-without-volume")
+    told = [words for words in linted.out.splitlines() if ": error: " in words]
+    assert [words.partition(": error: ")[0].split(":")[1] for words in told] == [place.partition(":")[0]]
+
+
+def test_an_item_without_a_name_is_told_at_its_line(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "template.yaml").write_text("description: x\n")
+    (folder / "overlay.yaml.j2").write_text(f"{HEAD}  - image: other:1\n")
+    rendered = injector("render", folder)
+    assert (rendered.code, rendered.out) == (1, "")
+    assert rendered.err.startswith(f"{folder}/overlay.yaml.j2:5:5: error: template-failed: spec.containers: ")

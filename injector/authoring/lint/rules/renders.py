@@ -37,6 +37,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.blame import path_named
 from injector.authoring.lint.kubernetes import SchemasMissingError, schema_errors
 from injector.authoring.lint.rules._names import APPS
 from injector.authoring.lint.rules._slips import run_together, slips
@@ -149,7 +150,9 @@ def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
 
 
 def _place(rendering: Rendering, message: str) -> Place:
-    """The place of the part that a message is about."""
+    """The place of the field that a message names, or else of the part that it is about."""
+    if named := path_named(rendering.overlay.value, message):
+        return rendering.overlay.place(named)
     name = _part(message)
     for path, value in [*rendering.containers(), *rendering.volumes()]:
         if value.get("name") == name:
