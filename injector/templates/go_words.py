@@ -27,6 +27,10 @@ _WORDS = {
     "or": "`a or b`",
     "eq": "`a == b`",
     "ne": "`a != b`",
+    "lt": "`a < b`",
+    "le": "`a <= b`",
+    "gt": "`a > b`",
+    "ge": "`a >= b`",
     "tpl": "{{ params.x }}",
     "/*": "{# ... #}",
     ".": "{{ params.x }}",
@@ -36,6 +40,8 @@ _WORDS = {
 _OBJECTS = dict.fromkeys(("Values", "Release", "Chart", "Capabilities", "Files", "Template"), "{{ params.x }}")
 _HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
 _TAG = re.compile(r"\{%-?\s*[.$]")
+_COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
+_OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
 _END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 
 
@@ -58,6 +64,23 @@ def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:
     """What to say about a `{{ end }}` behind a block that Jinja finds open, and its offset, or None."""
     found = _END.search(text, after)
     return None if found is None else (_said(f"{{% end{block} %}}"), found.start())
+
+
+def opening(message: str, text: str, before: int) -> tuple[str, int] | None:
+    """What to say of the nearest `{{ if ... }}` in front of an `{% endif %}` that closes nothing, and its offset.
+
+    None where there is none, or where the parser's message is about another tag.
+    """
+    if "unknown tag 'end" not in message or "needs to be closed" in message:
+        return None
+    found = max(_OPENING.finditer(text, 0, before), key=lambda one: one.start(), default=None)
+    return None if found is None else (_said(_WORDS[found[1]]), found.start())
+
+
+def compared(condition: str) -> str | None:
+    """What to say about a condition that calls a comparison, as in `eq a b`, or None."""
+    found = _COMPARED.match(condition)
+    return None if found is None else _said(_WORDS[found[1]])
 
 
 def _said(words: str) -> str:

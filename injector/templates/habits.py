@@ -13,6 +13,12 @@ REFUSED = {
     "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
     "Pow": "** is not available",
 }
+#: Names of values elsewhere, with how they are written here.
+VALUES = {
+    **dict.fromkeys(("null", "nil"), "write none"),
+    **dict.fromkeys(("yes", "on"), "write true"),
+    **dict.fromkeys(("no", "off"), "write false"),
+}
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
 #: Filters that are not available, with what is said about them; `{name}` stands for the filter's name.
 HABITS = {
@@ -22,6 +28,7 @@ HABITS = {
     **dict.fromkeys(
         ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
     ),
+    **dict.fromkeys(("nil", "null"), "write `none`"),
     **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
     **dict.fromkeys(
         QUOTING.keys() - EMBEDDED.keys(),

@@ -19,6 +19,8 @@ _FOREIGN = {
     "template": '{% include "_file.j2" %}',
     "foreach": "{% for ... in ... %}",
     "assign": "{% set name = ... %}",
+    "do": "{{ name(...) }}",
+    **{name: f'{{{{ {name}("...") }}}}' for name in ("warn", "fail", "deny")},
 }
 _TOKENS = {
     "end of print statement": "}}",
@@ -35,10 +37,10 @@ _CHARACTERS = {
     "!": "write `not`",
     "$": "names have no $ here",
     "`": "strings stand in \" or '",
-    "}": "a hole ends with }}",
+    **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings stand in plain \" or '"),
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
-_CHARACTER = re.compile(r"unexpected '([?&!$`}])'\Z")
+_CHARACTER = re.compile(r"unexpected '([?&!$`}\u201c\u201d\u2018\u2019])'\Z")
 _BRACKET = re.compile(r"unexpected '[\])}]', expected '([\])}])'\Z")
 _EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
 
@@ -61,7 +63,7 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     if message.startswith("Missing end of raw"):
         return "{% raw %} begins here and does not end; {% endraw %} is missing", offset
     if message.startswith("Encountered unknown tag"):
-        return _unknown_tag(message, text), offset
+        return go_words.opening(message, text, offset) or (_unknown_tag(message, text), offset)
     if message.startswith("Unexpected end of"):
         return "the file ends within this tag", offset
     found = _EXPECTED.search(message.rstrip("."))
@@ -76,6 +78,11 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
         return "a name is missing behind the dot", offset
     found = _CHARACTER.match(message)
     if found:
+        if found[1] == "}":
+            return (
+                f"{message}; {'a tag ends with %}' if text.startswith('{%', begin) else 'a hole ends with }}'}",
+                offset,
+            )
         return f"{message}; {_CHARACTERS[found[1]]}", offset
     for token, shown in _TOKENS.items():
         message = message.replace(f"'{token}'", shown)
@@ -101,11 +108,15 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
         return "|| is not available; write `or`", offset
     if closing in ("}}", "%}") and (got == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
         return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
+    tag = _TAG.match(text, begin) if begin >= 0 else None
+    if got == "=" and tag and tag[1] == "for":
+        return "a loop is written {% for item in list %}", offset
     if got == "=":
         return "one = sets a value; write == to compare", offset
-    tag = _TAG.match(text, begin) if begin >= 0 else None
     if closing == "%}" and tag and tag[1] == "else" and got == "if":
         return "write {% elif ... %}", begin
+    if tag and tag[1] in ("if", "elif") and (go := go_words.compared(tag[2])):
+        return go, begin
     if closing in ("}}", "%}"):
         return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
     return f"{closing} is expected here, not {shown}", offset

@@ -14,6 +14,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.errors import Place, TemplateError
 from injector.templates import go_words, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
+from injector.templates.habits import VALUES
 from injector.templates.limits import limited
 from injector.templates.memo import Memo
 from injector.templates.places import begin_with_first, expression_at, normal, place_at, word_at
@@ -202,6 +203,8 @@ class Program:
             dashed = parameter.replace("_", "-")
             if f"-{name}" in dashed and f"params.{dashed}" in text:
                 return f"params.{dashed} is read as a subtraction; write params.{parameter}", "name"
+        if name in VALUES:
+            return f"{name} is not defined; {VALUES[name]}", "name"
         return f"{name[:60]} is not defined{hint(name, known)}", "name"
 
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:

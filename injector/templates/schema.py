@@ -13,10 +13,12 @@ from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from injector.templates.formats import FORMATS
 from injector.templates.keywords import CHECKER, check_keywords, keyword_values, patterns_in, validator
 from injector.templates.patterns import LONGEST, compiled
-from injector.templates.spelling import hint, shortened
+from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.template import SETTERS, UNSET, Parameter
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
+#: Types as other languages call them, where the spelling does not tell.
+_MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
 _LONGEST = 128 * 1024
 #: How many values a list or an object may hold that is read from a string, those within others included.
 _MOST = 2000
@@ -27,8 +29,11 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args,
     and the kind of mistake where it is none of the parameter's own.
     """
-    if declaration.get("type") not in TYPES:
-        raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}")
+    if (kind := declaration.get("type")) not in TYPES:
+        meant = _MEANT.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
+        raise ValueError(
+            ("type",), f"type must be one of {', '.join(TYPES)}{f'; did you mean {meant}?' if meant else ''}"
+        )
     required = declaration.get("required")
     if required is not None and not isinstance(required, bool | list):
         raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")

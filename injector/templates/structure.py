@@ -206,7 +206,7 @@ class _Builder(Builder):
     def __init__(self, replace: bool) -> None:
         super().__init__(NODES)
         self.used: Counter[int] = Counter()
-        self._replace = replace
+        self.tags = ("!replace",) if replace else ()
 
     def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
         if OPEN not in node.value:
@@ -227,7 +227,7 @@ class _Builder(Builder):
         return super().key(node)
 
     def tagged(self, node: Node, built: Any) -> Any:
-        if node.tag != "!replace" or not self._replace:
+        if node.tag not in self.tags:
             return super().tagged(node, built)
         if isinstance(built, Plan):
             return Replacing(built, node.start_mark.index)

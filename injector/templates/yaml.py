@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
+from injector.templates.spelling import nearest
+
 Node = yaml.Node
 YAMLError = yaml.YAMLError
 
@@ -127,6 +129,9 @@ def key_text(value: Any) -> str:
 class Builder:
     """Makes values of nodes. What a scalar, a tag, a mapping and a list become, a subclass may say in its own way."""
 
+    #: The tags of its own that it knows.
+    tags: tuple[str, ...] = ()
+
     def __init__(self, limit: int) -> None:
         self._left = limit
         self._depth = 0
@@ -168,7 +173,8 @@ class Builder:
 
     def tagged(self, node: Node, built: Any) -> Any:
         """The value of a node with a tag of its own."""
-        raise _error(node, f"unknown tag {node.tag}")
+        near = nearest(node.tag, self.tags)
+        raise _error(node, f"unknown tag {node.tag}{f'; did you mean {near}?' if near else ''}")
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         """The value of a mapping from its keys and values."""

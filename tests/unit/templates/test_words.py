@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from injector.errors import TemplateError
 from injector.templates.render import RenderError
 from tests.unit.templates.build import overlay
 
@@ -58,3 +59,10 @@ def test_a_macro_that_is_not_defined_on_this_way() -> None:
     with pytest.raises(RenderError) as caught:
         overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
     assert caught.value.message == "_m.j2 defines no m on this way through it"
+
+
+@pytest.mark.parametrize("quote", "\u201c\u2019")
+def test_a_typesetters_quotes_are_none(quote: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        overlay(f"a: 1\nb: {{{{ native | default({quote}x) }}}}\n")
+    assert "strings stand in plain \" or '" in str(caught.value)
