@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,8 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         known |= _templates_in(parent)
     if template in known:
         return known[template]
+    if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
+        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
 
 
