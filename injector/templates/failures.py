@@ -144,7 +144,8 @@ def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | N
     if words.other is not None:
         file, offset = tagged.source(words.other) or (job.root.source, None)
         message = message.replace("{line}", str(program.place(file, offset).line))
-    return message, None if words.offset is None else tagged.source(words.offset)
+    at = None if words.offset is None else tagged.source(words.offset)
+    return message + (program.dash_before(*at) if at else ""), at
 
 
 def _words(error: Exception) -> str:

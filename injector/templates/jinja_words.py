@@ -45,6 +45,25 @@ _BRACKET = re.compile(r"unexpected '[\])}]', expected '([\])}])'\Z")
 _EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
 
 
+_DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
+#: How many lines above a mistake of YAML a dash may have made it.
+_DASH_LINES = 3
+
+
+def dash_before(text: str, offset: int) -> str:
+    """What to add to a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks and
+    line ends away from what YAML reads. Empty where there is none.
+    """
+    end = text.find("\n", offset)
+    found = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
+    line = text.count("\n", 0, offset) + 1
+    if not found or (at := text.count("\n", 0, found[-1].start()) + 1) < line - _DASH_LINES:
+        return ""
+    dash = found[-1][0]
+    side = "before" if dash.startswith("{") else "behind"
+    return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it"
+
+
 def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     """What is wrong with a file and where, of the parser's message and the offset where it gave up."""
     line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]

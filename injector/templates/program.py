@@ -114,6 +114,10 @@ class Program:
         text = self._sources[file]
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
+    def dash_before(self, file: str, offset: int | None) -> str:
+        """What to add to a mistake of YAML there, see `jinja_words.dash_before`."""
+        return "" if offset is None else jinja_words.dash_before(self._sources.get(file, ""), offset)
+
     def expression(self, file: str, offset: int | None) -> str:
         """The text of the expression that begins at an offset of a file."""
         return "" if offset is None else expression_at(self._sources.get(file, ""), offset)
