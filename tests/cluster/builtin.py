@@ -214,7 +214,7 @@ class BuiltinInstallation:
             kubeconfig=kubeconfig,
         )
         self.servers.append(server)
-        server.start(wait=wait, timeout=90)
+        server.start(wait=wait, timeout=180)
         if behind and wait:
             self.put_behind(*self.balancer.servers, server)
         return server
@@ -261,7 +261,7 @@ def repairs(server: InjectorServer) -> float:
     return server.metric("injector_bundle_writes_total", why="repaired")
 
 
-def wait_in_order(installation: BuiltinInstallation, timeout: float = 40) -> Held:
+def wait_in_order(installation: BuiltinInstallation, timeout: float = 120) -> Held:
     """Wait until Secret and entries agree and nothing is under way."""
     eventually("the certificates are in order", installation.in_order, timeout)
     return installation.held()

@@ -34,4 +34,4 @@ def settled(control_plane: ControlPlane) -> set[str]:
         looks.append(everything(control_plane))
         return looks[-1] if len(looks) > 2 and looks[-1] == looks[-2] == looks[-3] else None
 
-    return eventually("nothing comes or goes any more", look, 60, every=1)
+    return eventually("nothing comes or goes any more", look, 180, every=1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,18 +15,29 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from tests.cluster.components import WORKER
+
 T = TypeVar("T")
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+_PORTS_OF_A_WORKER = 2000
+_FIRST_PORT = 20000 + WORKER % 6 * _PORTS_OF_A_WORKER
+# two runs on one machine begin at different ones
+_PORTS = itertools.count(random.randrange(_PORTS_OF_A_WORKER))
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as listener:
-        listener.bind((host, 0))
-        port: int = listener.getsockname()[1]
-        return port
+def free_port() -> int:
+    """A port that nobody listens on at this moment, and that nobody is given before it is used.
+
+    Who connects is given one from 32768 on by the system, and other workers that test at the same time have others.
+    """
+    for _ in range(_PORTS_OF_A_WORKER):
+        port = _FIRST_PORT + next(_PORTS) % _PORTS_OF_A_WORKER
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("", port))
+            return port
+    raise AssertionError(f"no port is free from {_FIRST_PORT} on")
 
 
 def eventually(

@@ -107,7 +107,7 @@ class Shipped:
 
     def check(self) -> dict[str, str]:
         """What `injector check --wait` says, and is not good: check and text."""
-        words = ["check", "--wait", "60", "--output", "json", "--kubeconfig", str(self.control_plane.kubeconfig)]
+        words = ["check", "--wait", "150", "--output", "json", "--kubeconfig", str(self.control_plane.kubeconfig)]
         done = subprocess.run([*INJECTOR, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
         assert done.stdout, done.stderr
         lines = [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]

@@ -18,7 +18,7 @@ RATE = 250.0
 _WORKERS = 8
 #: Different pods: what is the same but for its name costs the server one injection.
 _KINDS = 40
-_LONGEST = 120.0
+_LONGEST = 300.0
 #: Pods that are deleted by one call.
 _PIECE = 200
 _numbers = itertools.count(1)

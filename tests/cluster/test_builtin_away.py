@@ -52,7 +52,7 @@ def test_it_recovers_alone_and_asks_less_and_less(control_plane: ControlPlane, t
             # three watches, the Lease: each at most every two seconds on the average once it waits longer
             assert asked < 60
             await relay.mend()
-            await until(lambda: metrics.leader.cell().value == 1, "it leads again", 30)
+            await until(lambda: metrics.leader.cell().value == 1, "it leads again")
             await until_right()
             await certificates.stop()
 

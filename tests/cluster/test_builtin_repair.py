@@ -35,7 +35,7 @@ def test_a_bundle_that_somebody_overwrites_is_right_again_after_one_write(instal
     for times, overwritten in enumerate((stranger, stranger + pem_of(held.bundle)), 1):
         before = installation.generation(kind)
         installation.set_bundle(kind, overwritten)
-        eventually("it is right again", installation.bundles_fit, 10)
+        eventually("it is right again", installation.bundles_fit)
         assert settles(lambda: installation.generation(kind), 2)
         assert installation.generation(kind) == before + 2, "theirs, and one of ours"
         assert sum(repairs(server) for server in installation.servers) == times
@@ -53,7 +53,7 @@ def test_two_that_lead_at_once_put_a_bundle_right_with_one_write(install: Instal
     for times in range(1, 3):
         before = installation.generation(KINDS[0])
         installation.set_bundle(KINDS[0], stranger)
-        eventually("it is right again", installation.bundles_fit, 10)
+        eventually("it is right again", installation.bundles_fit)
         assert settles(lambda: installation.generation(KINDS[0]), 2)
         assert installation.generation(KINDS[0]) == before + 2, "somebody's, and one of the two's"
         assert sum(repairs(server) for server in servers) == times
@@ -68,7 +68,7 @@ def test_a_configuration_that_is_deleted_and_made_again(install: Install) -> Non
         installation.api.delete(kind, installation.name)
     time.sleep(1)
     installation.configure()
-    eventually("its entries have the bundle", installation.bundles_fit, 10)
+    eventually("its entries have the bundle", installation.bundles_fit)
     eventually("pods are injected", lambda: installation.api.create(pod("first"), installation.shop))
     assert installation.held().data == before.data
     assert "bundle-overwritten" not in server.log
@@ -90,7 +90,7 @@ def test_who_overwrites_again_and_again_is_named_and_given_way_to(install: Insta
     assert "overwritten again and again by flux" in server.log
     assert 'injector_bundle_fights_total{manager="flux"}' in server.metrics()
     assert 3 <= repairs(server) <= 7  # at once, at once, then after 1, 2, 4, 8 seconds
-    eventually("the last word is ours", installation.bundles_fit, 30)
+    eventually("the last word is ours", installation.bundles_fit)
 
 
 def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
@@ -101,17 +101,17 @@ def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
     first = wait_in_order(installation)
     with new_pods(installation) as seen, Prober(installation) as prober:
         installation.api.delete("Secret", SECRET, installation.name)
-        eventually("there is another authority", lambda: another(installation, first), 30)
+        eventually("there is another authority", lambda: another(installation, first))
         second = wait_in_order(installation)
         assert first.authority and first.authority.certificate in second.old
         installation.store({})
-        eventually("there is another authority", lambda: another(installation, second), 30)
+        eventually("there is another authority", lambda: another(installation, second))
         third = wait_in_order(installation)
         assert set(second.bundle) < set(third.bundle)
         # the way of docs/certificates.md to take old authorities out
         patch = [{"op": "remove", "path": "/data/ca-old.crt"}]
         installation.api.patch("Secret", SECRET, patch, installation.name, patch_type="json")
-        eventually("they are out", lambda: not installation.held().old and installation.bundles_fit(), 10)
+        eventually("they are out", lambda: not installation.held().old and installation.bundles_fit())
         time.sleep(1)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert len(prober.served) == 3
@@ -126,7 +126,7 @@ def test_an_authority_of_one_s_own(install: Install) -> None:
     mine = Authority("mine")
     with new_pods(installation) as seen, Prober(installation) as prober:
         installation.store({**first.data, "ca-next.crt": mine.certificate, "ca-next.key": mine.key})
-        eventually("it is used", lambda: another(installation, first) and installation.in_order(), 30)
+        eventually("it is used", lambda: another(installation, first) and installation.in_order())
         time.sleep(1)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     held = installation.held()
@@ -156,13 +156,13 @@ def test_a_damaged_secret_is_told_and_mended(install: Install, damage: dict[str,
     with new_pods(installation) as seen, Prober(installation) as prober:
         installation.store({k: v for k, v in {**first.data, **damage}.items() if v})
         eventually("it is told", lambda: "certificate-secret-damaged" in server.log)
-        eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order(), 30)
+        eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order())
         time.sleep(1)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
 
 
 def test_what_an_uninstallation_deletes_does_not_come_back(install: Install) -> None:
-    installation = install()
+    installation = install(leaseSeconds=60)  # a Lease that is gone is made again when its time is over
     installation.configure()
     servers = [installation.server() for _ in range(2)]
     wait_in_order(installation)
@@ -170,7 +170,7 @@ def test_what_an_uninstallation_deletes_does_not_come_back(install: Install) -> 
         installation.api.delete(kind, installation.name)
     installation.api.delete("Secret", SECRET, installation.name)
     installation.api.delete("Lease", "sidecar-injector", installation.name)
-    time.sleep(1)  # until the pods are told
+    time.sleep(3)  # until the pods are told
     for server in servers:
         assert server.stop() == 0
     for kind, name in (("Secret", SECRET), ("Lease", "sidecar-injector")):

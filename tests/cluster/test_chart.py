@@ -111,13 +111,17 @@ def deletion(release: Release, kind: str, since: str) -> int:
     groups = {"Deployment": "/apis/apps/v1", "Service": "/api/v1", "Secret": "/api/v1"}
     group = groups.get(kind, "/apis/admissionregistration.k8s.io/v1")
     where = f"{group}/namespaces/{release.name}" if kind in groups else group
-    lines = release.control_plane.api.text(f"{where}/{kind.lower()}s?watch=1&resourceVersion={since}&timeoutSeconds=1")
-    events = [json.loads(line) for line in lines.splitlines()]
-    return max(
-        int(event["object"]["metadata"]["resourceVersion"])
-        for event in events
-        if event["type"] == "DELETED" and event["object"]["metadata"]["name"].startswith(release.name)
-    )
+    url = f"{where}/{kind.lower()}s?watch=1&resourceVersion={since}&timeoutSeconds=1"
+
+    def deletions() -> list[int]:
+        events = [json.loads(line) for line in release.control_plane.api.text(url).splitlines()]
+        return [
+            int(event["object"]["metadata"]["resourceVersion"])
+            for event in events
+            if event["type"] == "DELETED" and event["object"]["metadata"]["name"].startswith(release.name)
+        ]
+
+    return max(eventually(f"the deletion of {kind} is told", deletions))
 
 
 def fill(release: Release) -> dict[str, Any]:

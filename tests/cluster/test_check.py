@@ -444,11 +444,11 @@ def test_what_one_may_not_look_at_is_said(control_plane: ControlPlane, installed
 def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]) -> None:
     installed.stop()
     assert checked(control_plane, "--wait", "0.1")[0] == 1
-    command = [*INJECTOR, "check", "--kubeconfig", str(control_plane.kubeconfig), "--wait", "60"]
+    command = [*INJECTOR, "check", "--kubeconfig", str(control_plane.kubeconfig), "--wait", "150"]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr and " failed; " in waiting.stderr.readline()
         installed.start()
-        out, _ = waiting.communicate(timeout=90)
+        out, _ = waiting.communicate(timeout=180)
     assert waiting.returncode == 0, out
 
 

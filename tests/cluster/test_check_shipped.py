@@ -68,7 +68,7 @@ def test_an_injector_with_built_in_certificates_is_well(
         installed.install()
         for value in ("enabled", "required"):
             namespace(labels={"injection": value})
-        lines = [line for found in checked(control_plane, "--wait", "60").values() for line in found]
+        lines = [line for found in checked(control_plane, "--wait", "150").values() for line in found]
         assert [line for line in lines if line["result"] != "good"] == []
         trusted = "every caBundle trusts the certificate in secret sidecar-injector-certificates"
         assert trusted in [line["text"] for line in lines]

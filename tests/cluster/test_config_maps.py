@@ -79,12 +79,12 @@ def test_what_was_deleted_is_created_again_after_a_while(
     file = generated(namespace())
 
     async def talk(client: Client) -> None:
-        maps = ConfigMaps(client, seconds=0.5)
+        maps = ConfigMaps(client, seconds=3)
         await maps.ensure([file], 5)
         await asyncio.to_thread(control_plane.api.delete, "ConfigMap", file.name, file.namespace)
         await maps.ensure([file], 5)
         assert not control_plane.api.exists("ConfigMap", file.name, file.namespace)
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(3.1)
         await maps.ensure([file], 5)
         assert control_plane.api.exists("ConfigMap", file.name, file.namespace)
 

@@ -78,14 +78,14 @@ def test_a_person_approves_and_the_command_waits(
 ) -> None:
     own = namespace()
     folder = tmp_path / "certs"
-    command = [*INJECTOR, *words(control_plane, own, "--out", str(folder), "--wait", "60")]
+    command = [*INJECTOR, *words(control_plane, own, "--out", str(folder), "--wait", "90")]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr
         line = waiting.stderr.readline()
         told = re.fullmatch(r"to approve it: kubectl (certificate approve \S+)\n", line)
         assert told, line
         control_plane.kubectl(*told[1].split())
-        waiting.communicate(timeout=60)
+        waiting.communicate(timeout=120)
     assert waiting.returncode == 0
     assert sorted(file.name for file in folder.iterdir()) == ["ca.crt", "server.crt", "server.key"]
     assert (folder / "server.key").stat().st_mode & 0o777 == 0o600

@@ -75,7 +75,7 @@ def test_a_fleet(
 
         # what it prints is done, and the list says so
         generation = "the server has the new template"
-        eventually(generation, lambda: "logger:2" in str(api.create(pod("try"), shop, dry_run=True)), timeout=30)
+        eventually(generation, lambda: "logger:2" in str(api.create(pod("try"), shop, dry_run=True)))
         for name in ("web", "early"):
             words = next(line for line in (*first["restart"], *second["restart"]) if f"/{name} " in line).split(" && ")
             control_plane.kubectl(*words[0].split()[1:])

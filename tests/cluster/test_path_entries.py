@@ -137,7 +137,7 @@ def test_from_the_values_to_a_policy_and_back_to_nothing(
     for name in ("open", "its-own", "later"):
         api.delete("PersistentVolumeClaim", name, shop)
     api.delete("Service", "web", shop)
-    eventually("nothing is left", lambda: not everything(control_plane) - before, 60, every=0.5)
+    eventually("nothing is left", lambda: not everything(control_plane) - before, 120, every=0.5)
     assert shipped.process and shipped.process.stop() == 0
     assert everything(control_plane) - before == set()
 

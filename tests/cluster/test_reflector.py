@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_list_in_pages_then_watch(control_plane: ControlPlane, namespace: Namesp
                 client, path(ns), data_of, on_change=lambda key, kept: changes.append((key, kept)), timing=timing
             )
             reflector.start()
-            await asyncio.wait_for(reflector.synced.wait(), 10)
+            await asyncio.wait_for(reflector.synced.wait(), 60)
             assert {f"{ns}/map-{number}" for number in range(25)} <= set(reflector.items)
             await asyncio.to_thread(api.create, config_map("late", {"a": "1"}), ns)
             await until(lambda: reflector.items.get(f"{ns}/late") == {"a": "1"})
@@ -61,9 +62,10 @@ def test_list_in_pages_then_watch(control_plane: ControlPlane, namespace: Namesp
             await asyncio.to_thread(api.delete, "ConfigMap", "late", ns)
             await until(lambda: f"{ns}/late" not in reflector.items)
             assert [kept for key, kept in changes if key == f"{ns}/late"] == [{"a": "1"}, None]
-            before = client.requests
+            before, began = client.requests, time.monotonic()
             await asyncio.sleep(4.5)  # watches of 1 to 2 s end and begin again, and nothing is listed
-            assert 2 <= client.requests - before <= 5
+            await until(lambda: client.requests - before >= 2)
+            assert client.requests - before <= 1 + time.monotonic() - began
             assert reflector.last_error is None
             await reflector.stop()
 
@@ -117,7 +119,7 @@ def test_api_server_away_for_a_while_is_not_hammered(alone: ApiServerAlone) -> N
             await asyncio.sleep(4)
             assert 1 <= client.requests - before <= 6
             alone.start_api_server_again()
-            await until(lambda: reflector.last_error is None, seconds=40)
+            await until(lambda: reflector.last_error is None, seconds=120)
             await reflector.stop()
 
     asyncio.run(main())
@@ -137,7 +139,7 @@ def test_a_frozen_connection_is_given_up(
             await until(reflector.synced.is_set)
             relay.freeze()
             await asyncio.to_thread(control_plane.api.create, config_map("unseen", {}), ns)
-            await until(lambda: reflector.last_error is not None, seconds=6)
+            await until(lambda: reflector.last_error is not None, seconds=30)
             relay.cut()
             await relay.mend()
             await until(lambda: f"{ns}/unseen" in reflector.items)
@@ -153,14 +155,15 @@ def test_forbidden_until_it_is_granted(control_plane: ControlPlane, namespace: N
 
     async def main() -> None:
         async with await Client.connect(kubeconfig) as client:
-            reflector = Reflector(client, path(ns), data_of, timing=QUICK)
+            reflector, began = Reflector(client, path(ns), data_of, timing=QUICK), time.monotonic()
             reflector.start()
             await until(lambda: reflector.last_error is not None)
             await asyncio.sleep(1.5)
+            asked, seconds = client.requests, time.monotonic() - began
             assert (reflector.last_error.status, reflector.last_error.reason) == (403, "Forbidden")
             assert "cannot list resource" in reflector.last_error.message
             assert not reflector.synced.is_set()
-            assert client.requests <= 9
+            assert asked <= 6 + seconds / QUICK.longest_pause
             grant = {"rules": [rule("list watch", "configmaps")]}
             await asyncio.to_thread(control_plane.api.patch, "ClusterRole", Path(kubeconfig).stem, grant)
             # The right to list may be in force a moment before the right to watch is.

@@ -60,7 +60,7 @@ def test_from_nothing_to_sidecars_and_back_to_nothing(
     for name in ("one", "two", "three"):
         api.delete("Pod", name, vault)
     api.delete("Deployment", "web", shop)
-    eventually("only what was there is there", lambda: is_there(control_plane, before), 60, every=0.5)
+    eventually("only what was there is there", lambda: is_there(control_plane, before), 120, every=0.5)
     assert shipped.process and shipped.process.stop() == 0
     assert is_there(control_plane, before)
 

@@ -17,7 +17,7 @@ from tests.cluster.processes import eventually, free_port
 from tests.cluster.server import InjectorServer
 from tests.cluster.stream import Seen, Stream
 
-SETTINGS = {"templates": ["proxy"], "server": {"drainSeconds": 3.0}}
+SETTINGS = {"templates": ["proxy"], "server": {"drainSeconds": 6.0}}
 NAME = "streamed"
 
 _MANIFEST = """
@@ -227,7 +227,7 @@ def test_settings_that_are_reloaded(
     def reload(level: str) -> Callable[[], object]:
         def change() -> None:
             swaps = server.log.count("snapshot-swapped")
-            text = f"{{templates: [proxy], parameters: {{proxy: {{level: {level}}}}}, server: {{drainSeconds: 3.0}}}}"
+            text = f"{{templates: [proxy], parameters: {{proxy: {{level: {level}}}}}, server: {{drainSeconds: 6.0}}}}"
             server.settings_file.write_text(text)
             eventually("they are in use", lambda: server.log.count("snapshot-swapped") > swaps)
 
