@@ -77,9 +77,14 @@ class VerdictError(InjectionError):
 def deny(why: Any, code: Any = DENIED_CODE) -> NoReturn:
     """Refuse the pod, in every namespace; `code` is the HTTP status that whoever creates it gets."""
     code = operand(code)
+    check_code(code)
+    raise VerdictError(Reason.DENIED, _sentence(why), code=code)
+
+
+def check_code(code: Any) -> None:
+    """Raises FaultError for what is no code of `deny()`."""
     if type(code) is not int or code not in _CODES:
         raise FaultError(f"deny(): the code is an HTTP status from {_CODES[0]} to {_CODES[-1]}, not {shortened(code)}")
-    raise VerdictError(Reason.DENIED, _sentence(why), code=code)
 
 
 def fail(why: Any) -> NoReturn:

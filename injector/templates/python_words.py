@@ -33,6 +33,10 @@ _WORDS = (
     (r"(?:macro )?'?(\w+)'?(?:\(\))? takes .* positional arguments?.*", "{0}: these are too many arguments"),
     (r"macro '(\w+)' takes not more than .*", "{0}: these are too many arguments"),
     (r"(?:macro )?'?(\w+)'?(?:\(\))? (?:takes no|got an unexpected) keyword argument '(\w+)'", "{0}: no argument {1}"),
+    # of a function's signature
+    (r"missing a required argument: '(\w+)'", "the argument {0} is missing"),
+    (r"too many positional arguments", "these are too many arguments"),
+    (r"got an unexpected keyword argument '(\w+)'", "no argument {0}"),
     (r"unhashable type: '(\w+)'", "{0} cannot be a key or one of a set"),
     (r"argument of type '(\w+)' is not iterable", "{0} has no items among which to look"),
     (r"type (\w+) doesn't define __\w+__ method", "a number is needed here, and this is {0}"),

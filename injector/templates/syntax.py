@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
+from injector.templates.calls import never_works
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.habits import HABITS, REFUSED
@@ -154,8 +155,12 @@ class _Checker(NodeTransformer):
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
-        if isinstance(target, nodes.Name) and target.name == "warn":
-            self.facts.warns = node.lineno
+        if isinstance(target, nodes.Name) and target.name in FUNCTIONS:
+            wrong = never_works(target.name, node)
+            if wrong:
+                raise ForbiddenError(wrong, first_offset(node), rule="value")
+            if target.name == "warn":
+                self.facts.warns = node.lineno
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
             if name not in METHODS and chain(target.node) == ("params",):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from injector.errors import InjectionError
+from injector.errors import InjectionError, TemplateError
 from injector.pods.overlay import Replace
 from injector.reasons import Reason
 from injector.templates.render import RenderError, render_overlay
@@ -179,7 +179,9 @@ def test_verdicts() -> None:
     assert (caught.value.reason, caught.value.code) == (Reason.DENIED, 402)
     for code in ("200", "399", "600", "'402'", "true", "402.0", "none"):
         with pytest.raises(RenderError, match="HTTP status from 400 to 599"):
-            overlay(f"{{{{ deny('no', code={code}) }}}}")
+            overlay(f"{{% set code = {code} %}}{{{{ deny('no', code=code) }}}}")
+        with pytest.raises(TemplateError, match="HTTP status from 400 to 599"):
+            template(f"{{% if false %}}{{{{ deny('no', code={code}) }}}}{{% endif %}}")
     with pytest.raises(InjectionError) as caught:
         overlay("{{ fail('nothing to serve') }}")
     assert caught.value.reason is Reason.NOT_SERVED

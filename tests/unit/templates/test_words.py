@@ -12,9 +12,7 @@ from tests.unit.templates.build import overlay
 EXPRESSIONS = {
     "5 | length": "a number has no length",
     "range('a')": "a whole number is needed here, and this is a string",
-    "warn()": "warn(): the argument what is missing",
     "'a,b' | split(',', 1, 2)": "split: these are too many arguments",
-    "deny('x', cod=3)": "deny: no argument cod",
     "'abc' | replace('a')": "replace(): the argument new is missing",
     "[1, 'a'] | sort": "a string and a number have no order",
     "1 < none": "a number and null have no order",
@@ -37,6 +35,23 @@ def test_expressions(expression: str) -> None:
         overlay(f"a: 1\nb: {{{{ {expression} }}}}\n")
     assert EXPRESSIONS[expression] in caught.value.message
     assert (caught.value.place.line, caught.value.place.column) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("warn()", "warn(): the argument what is missing"),
+        ("fail('a', 'b')", "fail(): these are too many arguments"),
+        ("deny('x', cod=3)", "deny(): no argument cod"),
+        ("deny('x', code=200)", "deny(): the code is an HTTP status from 400 to 599, not 200"),
+    ],
+)
+def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        overlay(f"a: 1\n{{% if native %}}\nb: {{{{ {call} }}}}\n{{% endif %}}\n")
+    assert words in caught.value.message
+    assert caught.value.place
+    assert (caught.value.place.line, caught.value.place.column) == (3, 7)
 
 
 @pytest.mark.parametrize(
