@@ -10,7 +10,7 @@ from typing import Any
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
-from injector.pods.overlay import Overlay, Replace, bare_value
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
@@ -111,6 +111,22 @@ def check_overlay(overlay: Overlay) -> None:
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
             _need_one(bare_value(item), ("spec", field, position), dict)
+    for lists in (_CONTAINER_LISTS, ("volumes",)):
+        _named_once(bare, lists)
+
+
+def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
+    """Refuse two of one name, of which merging would make one."""
+    places: dict[str, str] = {}
+    for field in lists:
+        for position, item in enumerate(spec.get(field) or []):
+            name, here = name_of(item), f"spec.{field}[{position}]"
+            if name is None or name == EVERY_CONTAINER:
+                continue
+            if name in places:
+                words = f"{here} is named {name[:63]}, as {places[name]} is; a name stands once"
+                raise OverlayError(words, ("spec", field, position))
+            places[name] = here
 
 
 def check_object_overlay(overlay: Overlay) -> None:

@@ -36,6 +36,15 @@ MISSHAPEN: list[tuple[Mapping[str, Any], str]] = [
     ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext is a string; it has to be a mapping"),
     ({"containers": []}, "containers stands outside of `spec:`"),
     ({"spec": {"template": {"spec": {}}}}, "spec.template is a workload's"),
+    ({"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}, "spec.containers[1] is named a, as spec.containers[0]"),
+    (
+        {"spec": {"initContainers": [{"name": "a"}], "containers": [Replace({"name": "a"})]}},
+        "spec.containers[0] is named a, as spec.initContainers[0]",
+    ),
+    (
+        {"spec": {"volumes": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}},
+        "spec.volumes[2] is named a, as spec.volumes[0]",
+    ),
 ]
 
 
