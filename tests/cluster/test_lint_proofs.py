@@ -498,7 +498,7 @@ def _create_job(control_plane: ControlPlane, example: Example, name: str, ns: st
     manifest = job(name)
     template = manifest["spec"]["template"]
     made = inject_into_job(example, template, name)
-    template["metadata"]["annotations"], template["spec"] = made.pod["metadata"]["annotations"], made.pod["spec"]
+    template["metadata"]["annotations"], template["spec"] = made.object["metadata"]["annotations"], made.object["spec"]
     control_plane.api.create(manifest, ns)
     return made.warnings
 
