@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+#: Seconds between two looks at what takes its time.
+_SELDOM = 0.2
 _PORTS_OF_A_WORKER = 2000
 _FIRST_PORT = 20000 + WORKER % 6 * _PORTS_OF_A_WORKER
 # two runs on one machine begin at different ones
@@ -49,6 +51,7 @@ def eventually(
 ) -> T:
     """Call `check` until what it returns is true, and return that.
 
+    Soon after the start it is called often, and more and more seldom later: others need the machine too.
     An exception counts as "not yet", except those of `unless` and what can only be a mistake in
     `check`. After `timeout` seconds a TimeoutError says what was waited for and the last answer.
     """
@@ -67,6 +70,7 @@ def eventually(
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {timeout:g} s; the last answer was {last!r}")
         time.sleep(every)
+        every = max(every, min(every * 1.5, _SELDOM))
 
 
 class ProcessError(Exception):

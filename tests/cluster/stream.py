@@ -13,7 +13,7 @@ from tests.cluster.api import Api, Object
 from tests.cluster.objects import pod
 
 #: Creations a second, at most: what else runs on the machine needs some of it too.
-RATE = 250.0
+RATE = 80.0
 #: Who creates them at the same time.
 _WORKERS = 8
 #: Different pods: what is the same but for its name costs the server one injection.

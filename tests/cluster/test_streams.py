@@ -169,6 +169,7 @@ def test_a_certificate_that_is_replaced(vault: str, start: Start, stream: Callab
     assert server.log.count("certificate-swapped") == 3
 
 
+@pytest.mark.soak
 def test_a_certificate_that_is_replaced_in_the_middle_of_an_upgrade(
     vault: str, start: Start, stream: Callable[..., Stream], behind_service: BehindService
 ) -> None:
