@@ -114,6 +114,7 @@ def test_certificates_and_authorities_are_replaced_under_load(install: Install) 
         assert "certificate-swapped" in server.log
 
 
+@pytest.mark.soak
 def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     """Each with a Lease of its own, as if the Lease did not work at all."""
     installation = install(**SHORT)
