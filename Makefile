@@ -18,6 +18,7 @@ $(STAMP): pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m injector.templates.tried
 	@touch $@
 
 setup: $(STAMP) ## Make .venv with the injector command in it

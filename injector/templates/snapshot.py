@@ -19,6 +19,7 @@ from injector.templates.parameters import only
 from injector.templates.schema import value_of
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
+from injector.templates.tried import untried
 
 
 class SnapshotError(InjectorError):
@@ -55,7 +56,8 @@ def build_snapshot(
     """A snapshot of settings and the sources of templates by name, and of where these came from, for people.
 
     Templates that the previous snapshot holds with the same content are taken over. With `trial` every other one is
-    first tried in a child process with limits. Raises SnapshotError with everything that is wrong.
+    first tried in a child process with limits, unless it passed when the injector was installed. Raises SnapshotError
+    with everything that is wrong.
     """
     errors: list[InjectorError] = []
     old = {t.name: t for t in previous.catalog} if previous is not None else {}
@@ -69,7 +71,7 @@ def build_snapshot(
             fresh[name] = files
     if trial and fresh:
         # before anything of it is compiled here
-        failed = trials.try_templates(fresh, origins)
+        failed = trials.try_templates(untried(fresh), origins)
         errors += [one for error in failed.values() for one in error.all]
         fresh = {name: files for name, files in fresh.items() if name not in failed}
     for name, files in fresh.items():
