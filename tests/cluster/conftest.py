@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,12 +13,7 @@ from tests import parts
 from tests.cluster.api import Object
 from tests.cluster.builtin import BuiltinInstallation, Install
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import (
-    pod,
-    wait_until_called,
-    wait_until_not_called,
-    webhook_configuration,
-)
+from tests.cluster.objects import wait_until_in_force, webhook_configuration
 from tests.cluster.processes import Process
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
@@ -36,11 +30,9 @@ class NamespaceFactory(Protocol):
 
 
 class ConfigureWebhooks(Protocol):
-    """`configure_webhooks(namespace, webhook(...), ...)` puts webhooks in force until the test's end."""
+    """`configure_webhooks(webhook(...), ...)` puts webhooks in force until the test's end."""
 
-    def __call__(
-        self, namespace: str, *webhooks: Object, validating: bool = False, probe: Object | None = None
-    ) -> Object: ...
+    def __call__(self, *webhooks: Object, validating: bool = False) -> Object: ...
 
 
 @pytest.fixture(scope="session")
@@ -79,30 +71,22 @@ def room(control_plane: ControlPlane) -> None:
 
 
 @pytest.fixture
-def configure_webhooks(control_plane: ControlPlane, namespace: NamespaceFactory) -> Iterator[ConfigureWebhooks]:
-    """Configures webhooks, waits until each is called for a pod like `probe`, and removes them after the test."""
-    with ExitStack() as undo:
+def configure_webhooks(control_plane: ControlPlane) -> Iterator[ConfigureWebhooks]:
+    """Configures webhooks, waits until they are in force, and removes them after the test."""
+    made: list[Object] = []
 
-        def configure(
-            namespace: str, *webhooks: Object, validating: bool = False, probe: Object | None = None
-        ) -> Object:
-            probe = probe or pod("probe")
-            configuration = webhook_configuration(f"test-{next(_numbers)}", *webhooks, validating=validating)
-            created = control_plane.api.create(configuration)
-            undo.callback(_remove, control_plane, configuration, namespace, probe)
-            for webhook in webhooks:
-                wait_until_called(control_plane, webhook["name"], namespace, probe)
-            return created
+    def configure(*webhooks: Object, validating: bool = False) -> Object:
+        configuration = webhook_configuration(f"test-{next(_numbers)}", *webhooks, validating=validating)
+        made.append(control_plane.api.create(configuration))
+        wait_until_in_force(control_plane, configuration["kind"])
+        return made[-1]
 
-        yield configure
-
-
-def _remove(control_plane: ControlPlane, configuration: Object, namespace: str, probe: Object) -> None:
-    kind, name = configuration["kind"], configuration["metadata"]["name"]
-    if control_plane.api.exists(kind, name):
-        control_plane.api.delete(kind, name)
-    for webhook in configuration["webhooks"]:
-        wait_until_not_called(control_plane, webhook["name"], namespace, probe)
+    yield configure
+    there = [one for one in made if control_plane.api.exists(one["kind"], one["metadata"]["name"])]
+    for one in there:
+        control_plane.api.delete(one["kind"], one["metadata"]["name"])
+    if made:
+        wait_until_in_force(control_plane, *{one["kind"] for one in made})
 
 
 @pytest.fixture

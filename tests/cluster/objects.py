@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 from typing import Any
 
 from tests.cluster.api import Api, ApiError, Object
@@ -10,6 +10,7 @@ from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.processes import eventually
 
 IMAGE = "registry.example/app:1"
+_numbers = itertools.count(1)
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 ANY_PODS_CREATION = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 
@@ -120,57 +121,39 @@ def webhook_configuration(name: str, *webhooks: Object, validating: bool = False
     }
 
 
-def wait_until_called(control_plane: ControlPlane, webhook_name: str, namespace: str, probe: Object) -> None:
-    """Wait until the API server calls a webhook that was just configured.
+def wait_until_in_force(control_plane: ControlPlane, *kinds: str) -> None:
+    """Wait until all changes so far to webhook configurations of these kinds (without any: of both) are in force.
 
-    A configuration has no status, and is in force only some milliseconds after its creation. So
-    pods like `probe` are created as a dry run until the API server has counted a call. Whether the
-    call succeeds is another matter.
+    A configuration has no status. The API server sees changes in their order, so another one is made, whose webhook
+    nobody answers: when a dry run is refused for it, those before it are in force too.
     """
-    before = control_plane.webhook_calls(webhook_name)
-    eventually(
-        f"the API server calls {webhook_name}",
-        lambda: _probe(control_plane.api, namespace, probe) and control_plane.webhook_calls(webhook_name) > before,
-    )
+    for kind in kinds or CONFIGURATIONS:
+        number = next(_numbers)
+        label, name = {"in-force-beacon": str(number)}, f"beacon-{number}.in-force.internal"
+        rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
+        entry = webhook(name, {"url": "https://127.0.0.1:1/"}, "default", rules=rules,
+                        objectSelector={"matchLabels": label})  # fmt: skip
+        configuration = webhook_configuration(name, entry, validating=kind.startswith("Validating"))
+        control_plane.api.create(configuration)
+        eventually(f"a {kind} is in force", lambda: _is_refused(control_plane.api, label, name))  # noqa: B023
+        control_plane.api.delete(kind, name)
 
 
-def wait_until_not_called(control_plane: ControlPlane, webhook_name: str, namespace: str, probe: Object) -> None:
-    """Wait until the API server has noticed that a webhook's configuration is gone."""
-
-    def not_called() -> bool:
-        before = control_plane.webhook_calls(webhook_name)
-        return _probe(control_plane.api, namespace, probe) and control_plane.webhook_calls(webhook_name) == before
-
-    eventually(f"the API server no longer calls {webhook_name}", not_called)
-
-
-def wait_until_in_force(control_plane: ControlPlane, kind: str) -> None:
-    """Wait until all changes so far to webhook configurations of this kind count.
-
-    The API server sees them in their order: when it calls a webhook that was configured after them, they count too.
-    """
-    name = "beacon.in-force.internal"
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}]
-    nobody = {"url": "https://127.0.0.1:1/"}
-    entry = webhook(name, nobody, "default", rules=rules, failurePolicy="Ignore", sideEffects="None")
-    configuration = webhook_configuration("in-force-beacon", entry, validating=kind.startswith("Validating"))
-    control_plane.api.create(configuration)
-    wait_until_called(control_plane, name, "default", config_map("probe", {}))
-    control_plane.api.delete(kind, "in-force-beacon")
+def _is_refused(api: Api, labels: dict[str, str], webhook_name: str) -> bool:
+    try:
+        api.create(config_map("probe", {}, labels), "default", dry_run=True)
+    except ApiError as error:
+        return webhook_name in error.message
+    return False
 
 
 def remove_configurations(control_plane: ControlPlane, name: str) -> None:
     """Delete the webhook configurations of this name, where there are any, and wait until nobody is called any more."""
-    for kind in CONFIGURATIONS:
-        if control_plane.api.exists(kind, name):
-            control_plane.api.delete(kind, name)
-            wait_until_in_force(control_plane, kind)
-
-
-def _probe(api: Api, namespace: str, probe: Object) -> bool:
-    with contextlib.suppress(ApiError):  # a refusal is counted too
-        api.create(probe, namespace, dry_run=True)
-    return True
+    there = [kind for kind in CONFIGURATIONS if control_plane.api.exists(kind, name)]
+    for kind in there:
+        control_plane.api.delete(kind, name)
+    if there:
+        wait_until_in_force(control_plane, *there)
 
 
 def wait_until_available(api: Api, name: str, namespace: str, timeout: float = 90) -> list[Object]:

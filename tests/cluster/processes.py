@@ -10,14 +10,18 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from tests import command
 from tests.cluster.components import WORKER
 
 T = TypeVar("T")
+
+INJECTOR = (sys.executable, "-m", "injector")
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -92,12 +96,18 @@ class Process:
         env: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> None:
-        self.name = Path(arguments[0]).name
+        words = [str(argument) for argument in arguments]
+        self.name = Path(words[0]).name
         self.log_file = log_file
-        with log_file.open("ab") as log:
+        self.popen: subprocess.Popen[bytes] | command.Running
+        with log_file.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            if words[:3] == [*INJECTOR]:  # without what it takes to import it
+                streams = (nothing.fileno(), log.fileno(), log.fileno())
+                self.popen = command.start(words[3:], streams, folder or Path.cwd(), {**os.environ, **(env or {})})
+                return
             self.popen = subprocess.Popen(
-                [str(argument) for argument in arguments],
-                stdin=subprocess.DEVNULL,
+                words,
+                stdin=nothing,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(env or {})},

@@ -21,7 +21,7 @@ def make_room(control_plane: ControlPlane) -> None:
     eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 120)
     for kind in CONFIGURATIONS:
         assert not control_plane.api.exists(kind, NAME), f"a test has left {kind} {NAME}"
-        wait_until_in_force(control_plane, kind)
+    wait_until_in_force(control_plane)
 
 
 def unlabel_namespaces(control_plane: ControlPlane) -> None:

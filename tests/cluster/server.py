@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.exposition import values_of
 from tests.cluster.objects import service
-from tests.cluster.processes import Process, free_port
+from tests.cluster.processes import INJECTOR, Process, free_port
 
-INJECTOR = (sys.executable, "-m", "injector")
 PROJECT = Path(__file__).resolve().parents[2]
 
 

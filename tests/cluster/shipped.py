@@ -8,13 +8,12 @@ may listen on.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests import command
 from tests.cluster.api import Object
 from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.objects import remove_configurations
@@ -108,9 +107,9 @@ class Shipped:
     def check(self) -> dict[str, str]:
         """What `injector check --wait` says, and is not good: check and text."""
         words = ["check", "--wait", "150", "--output", "json", "--kubeconfig", str(self.control_plane.kubeconfig)]
-        done = subprocess.run([*INJECTOR, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
-        assert done.stdout, done.stderr
-        lines = [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]
+        done = command.run(*words)
+        assert done.out, done.err
+        lines = [line for section in json.loads(done.out)["sections"] for line in section["checks"]]
         assert len(lines) > 20
         return {line["check"]: line["text"] for line in lines if line["result"] != "good"}
 
@@ -131,8 +130,8 @@ class Shipped:
         (self._folder / "settings.yaml").write_text(text)
         address = self.api.get("Service", NAME, NAME)["spec"]["clusterIP"]
         ports = [f"--address={address}", f"--port={self._port}", f"--metrics-port={self._metrics_port}"]
-        command = [sys.executable, "-m", "injector", *container["args"], *ports]
-        process = self.process = Process(command, self._folder / "server.log", env, PROJECT)
+        log = self._folder / "server.log"
+        process = self.process = Process([*INJECTOR, *container["args"], *ports], log, env, PROJECT)
         ready = f"http://{address}:{self._metrics_port}{container['readinessProbe']['httpGet']['path']}"
         process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 120)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections import Counter
@@ -21,6 +22,9 @@ _KINDS = 40
 _LONGEST = 300.0
 #: Pods that are deleted by one call.
 _PIECE = 200
+#: A line of the log for each so many pods: `make soak` shows it.
+_LINE = 250
+_log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
 
 
@@ -70,11 +74,12 @@ class Stream:
                 self.seen.refused.append(f"still no answer after {_LONGEST:g} s")
         self._delete()
 
-    def during(self, *steps: Callable[[], object], total: int = 2000) -> Seen:
+    def during(self, *steps: Callable[[], object], total: int) -> Seen:
         """Do each step in its turn, spread over the creation of at least `total` pods; return when all are there."""
         with self as seen:
             for number, step in enumerate(steps, 1):
                 self._wait_for(total * number / (len(steps) + 1))
+                _log.info("step %d of %d, after %d pods", number, len(steps), seen.created)
                 step()
             self._wait_for(total)
         return seen
@@ -110,6 +115,8 @@ class Stream:
         images = [c["image"] for c in _containers(created) if c["name"] == self._wanted]
         with self._lock:
             self.seen.created += 1
+            if self.seen.created % _LINE == 0:
+                _log.info("%d pods, %d refused", self.seen.created, len(self.seen.refused))
             self.seen.images.update(images)
             if not images or created["metadata"]["annotations"].get("sidecar.injector/status") != "injected":
                 self.seen.without.append(created["metadata"]["name"])

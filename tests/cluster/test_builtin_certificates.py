@@ -90,8 +90,15 @@ def not_ready(server: InjectorServer) -> str:
         return error.read().decode()
 
 
-def test_certificates_and_authorities_are_replaced_under_load(install: Install) -> None:
-    installation = install(**SHORT)
+@pytest.mark.parametrize(
+    ("authority_life", "signers", "certificates", "pods"),
+    [(30, 2, 3, 300), pytest.param(45, 3, 8, 2000, marks=pytest.mark.soak(minutes=8))],
+)
+def test_certificates_and_authorities_are_replaced_under_load(
+    install: Install, authority_life: int, signers: int, certificates: int, pods: int
+) -> None:
+    """For as long as it takes that so many authorities sign, so many certificates are served and so many pods come."""
+    installation = install(lifeSeconds=15, authorityLifeSeconds=authority_life)
     installation.configure()
     for _ in range(2):
         installation.server()
@@ -99,22 +106,24 @@ def test_certificates_and_authorities_are_replaced_under_load(install: Install) 
     authorities = set()
     with new_pods(installation, per_second=40) as seen, Prober(installation) as prober:
         end = time.monotonic() + 400
-        while time.monotonic() < end and (seen.created < 2000 or len(authorities) < 3 or len(prober.served) < 8):
+        while time.monotonic() < end and (
+            seen.created < pods or len(authorities) < signers or len(prober.served) < certificates
+        ):
             held = installation.held()
             authorities |= {held.authority.certificate} if held.authority else set()
             time.sleep(0.2)
     assert seen.wrong == []
     assert prober.wrong == []
     assert installation.failed_calls() == []
-    assert seen.created >= 2000
-    assert len(authorities) >= 3
-    assert len(prober.served) >= 8
+    assert seen.created >= pods
+    assert len(authorities) >= signers
+    assert len(prober.served) >= certificates
     for server in installation.servers:
         assert server.log.count('"listening"') == 1
         assert "certificate-swapped" in server.log
 
 
-@pytest.mark.soak
+@pytest.mark.soak(minutes=6)
 def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     """Each with a Lease of its own, as if the Lease did not work at all."""
     installation = install(**SHORT)

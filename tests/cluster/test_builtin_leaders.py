@@ -103,7 +103,7 @@ def installation(
     made.close()
 
 
-@pytest.mark.soak
+@pytest.mark.soak(minutes=4)
 @pytest.mark.parametrize("name", states(("x",)))
 def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: str) -> None:
     leader: InjectorServer | None = None
@@ -210,7 +210,14 @@ MIDDLES = {
 }
 
 
-@pytest.mark.parametrize("name", MIDDLES)
+#: One of each kind of wait: for a permission, for nothing, with the Secret lost. The others are `make soak`.
+_SHORT = ("in one bundle", "authority used", "Secret lost, in one bundle")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in _SHORT else pytest.param(name, marks=pytest.mark.soak(minutes=4)) for name in MIDDLES],
+)
 def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstallation, name: str) -> None:
     """Held there by what it may not do, and killed; the next one completes the step and all that follow."""
     middle = MIDDLES[name]
@@ -248,7 +255,7 @@ def whose(*authorities: Certificate) -> str:
 # ------------------------------------------------------------------------------------------------ at any moment
 
 
-@pytest.mark.soak
+@pytest.mark.soak(minutes=10)
 def test_leaders_are_killed_again_and_again(control_plane: ControlPlane, tmp_path: Path) -> None:
     """Right after a change that a leader made, or at any moment; whole rotations are completed meanwhile."""
     chance = random.Random(5)

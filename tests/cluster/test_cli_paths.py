@@ -135,7 +135,7 @@ def test_a_workload_s_pods_are_asked_about_as_a_real_cluster_does(
     (tmp_path / "seen" / "overlay.yaml.j2").write_text(SEEN)
     server = injector_server(settings=SEEN_SETTINGS, templates_dir=tmp_path)
     ns = namespace()
-    configure_webhooks(ns, webhook("seen.injector.example", server.client_config("/seen"), namespace=ns))
+    configure_webhooks(webhook("seen.injector.example", server.client_config("/seen"), namespace=ns))
     stateful = {**deployment("db"), "kind": "StatefulSet"}
     workloads = [deployment("web"), stateful, job("report")]
     for obj in workloads:

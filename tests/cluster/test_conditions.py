@@ -92,7 +92,7 @@ def test_no_pod_is_too_odd(
     control_plane: ControlPlane, namespace: NamespaceFactory, configure_webhooks: ConfigureWebhooks, name: str
 ) -> None:
     where = namespace()
-    configure_webhooks(where, entry(name, where), probe=pod("probe", annotations={KEY: "yes"}))
+    configure_webhooks(entry(name, where))
     for kind, (obj, expected) in PODS.items():
         said = said_of(control_plane, obj, where)
         assert ("failed calling webhook" in said) is (name in expected.split()), f"{kind}: {said}"
@@ -112,7 +112,7 @@ def test_no_workload_is_too_odd(
     owned = deployment("owned")
     owned["metadata"]["ownerReferences"] = [owner]
     advice = entry("advice", where)
-    configure_webhooks(where, advice, validating=True, probe=deployment("probe"))
+    configure_webhooks(advice, validating=True)
     assert said_of(control_plane, controlled, where) == ""
     assert "failed calling webhook" in said_of(control_plane, owned, where)
     found = eventually("its controller does not write between", lambda: replaced_by_itself(api, where), unless=ApiError)

@@ -125,7 +125,7 @@ def test_webhook_by_url(
     ns = namespace()
     server = injector_server(command=COMMAND)
     name = "url.injector.example"
-    configure_webhooks(ns, webhook(name, server.client_config(), ns))
+    configure_webhooks(webhook(name, server.client_config(), ns))
     before = control_plane.webhook_calls(name)
     control_plane.api.create(pod("one"), ns)
     assert control_plane.api.warnings == ['one "sidecar" was added', "and nothing else"]
@@ -151,7 +151,7 @@ def test_webhook_by_service_and_removal(
     ns = namespace()
     server = injector_server(command=COMMAND, names=[f"injector.{ns}.svc"])
     config = server.service_client_config("injector", ns, path="/refuse")
-    made = configure_webhooks(ns, webhook("service.injector.example", config, ns), validating=True)
+    made = configure_webhooks(webhook("service.injector.example", config, ns), validating=True)
     with pytest.raises(ApiError, match="no such pods, please") as refusal:
         control_plane.api.create(pod("one"), ns)
     assert refusal.value.code == 403

@@ -68,7 +68,7 @@ def test_signed_served_and_accepted(
     server.key_file.write_bytes(data["tls.key"])
     server.start()
     config = server.service_client_config("injector", own) | {"caBundle": bundle}
-    configure_webhooks(shop, webhook("signed.injector.example", config, namespace=shop))
+    configure_webhooks(webhook("signed.injector.example", config, namespace=shop))
     found = control_plane.api.create(pod("web"), shop)
     assert found["metadata"]["annotations"]["sidecar.injector/status"] == "injected"
 

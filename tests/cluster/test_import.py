@@ -44,8 +44,7 @@ def imported(
     server.start()
     made = entries(parse_settings(settings), Installation()).mutating
     [opted_in] = [entry for entry in made if entry["name"].startswith("opted-in.")]
-    asking = pod("probe", annotations={REQUEST: "web"})
-    configure_webhooks(namespace(), {**opted_in, "clientConfig": server.client_config()}, probe=asking)
+    configure_webhooks({**opted_in, "clientConfig": server.client_config()})
     return server
 
 

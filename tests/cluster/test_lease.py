@@ -133,13 +133,12 @@ def test_a_lease_that_is_deleted_is_made_again_when_its_time_is_over(control_pla
     asyncio.run(test())
 
 
-@pytest.mark.parametrize("clock", [datetime.timedelta(days=400), datetime.timedelta(days=-400)])
 def test_a_lease_that_somebody_takes_is_given_up_and_taken_back_when_it_is_not_renewed(
-    control_plane: ControlPlane, space: str, clock: datetime.timedelta
+    control_plane: ControlPlane, namespace: NamespaceFactory
 ) -> None:
     """Whatever the clock of that somebody says."""
 
-    async def test() -> None:
+    async def test(space: str, clock: datetime.timedelta) -> None:
         async with candidates(control_plane.kubeconfig, space, 2) as leases:
             await until(lambda: leading(leases), "somebody leads")
 
@@ -157,16 +156,23 @@ def test_a_lease_that_somebody_takes_is_given_up_and_taken_back_when_it_is_not_r
                 assert not leading(leases)
             await until(lambda: leading(leases), "it is taken back", TIMING.lasts * 3)
 
-    asyncio.run(test())
+    async def both() -> None:
+        far = datetime.timedelta(days=400)
+        await asyncio.gather(test(ahead, far), test(behind, -far))
+
+    ahead, behind = namespace(), namespace()
+    asyncio.run(both())
 
 
 def test_the_leader_ceases_before_another_begins_when_it_is_cut_off(
-    control_plane: ControlPlane, space: str, tmp_path: Path
+    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
 ) -> None:
-    async def test(freeze: bool) -> None:
+    async def test(space: str, freeze: bool) -> None:
+        folder = tmp_path / space
+        folder.mkdir()
         async with (
             Relay(control_plane) as relay,
-            candidates(relay.kubeconfig(tmp_path), space, 1) as [far],
+            candidates(relay.kubeconfig(folder), space, 1) as [far],
             not_started(control_plane, space) as near,
         ):
             await until(lambda: far.leading, "it leads")
@@ -184,8 +190,11 @@ def test_the_leader_ceases_before_another_begins_when_it_is_cut_off(
             await relay.mend()
             assert await watched([far, near], TIMING.lasts * 2) == {near.identity}
 
-    for freeze in (False, True):
-        asyncio.run(test(freeze))
+    async def both() -> None:
+        await asyncio.gather(test(cut, freeze=False), test(frozen, freeze=True))
+
+    cut, frozen = namespace(), namespace()
+    asyncio.run(both())
 
 
 @asynccontextmanager

@@ -46,7 +46,7 @@ def test_a_fleet(
     api.create(deployment("early", 2), shop)
     wait_until_available(api, "early", shop)
     api.create(pod("says-no", annotations={"sidecar.injector/inject": "no"}), shop)
-    configure_webhooks(shop, webhook("list.injector.example", server.client_config(), namespace=shop))
+    configure_webhooks(webhook("list.injector.example", server.client_config(), namespace=shop))
     # by this one, which calls nobody, the command finds the injector's namespace
     entry = webhook("found.injector.example", {"service": {"namespace": own, "name": "injector"}}, namespace="nowhere")
     found_by = webhook_configuration("listed", entry)
@@ -101,7 +101,7 @@ def test_what_failed_and_what_cannot_be_restarted(
     shop = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "nginx"})
     api.create(pod("bare"), shop)
     server = injector_server()
-    configure_webhooks(shop, webhook("failed.injector.example", server.client_config(), namespace=shop))
+    configure_webhooks(webhook("failed.injector.example", server.client_config(), namespace=shop))
     api.create(pod("wrong", annotations={"sidecar.injector/templates": "enovy"}), shop)
     found = listed(control_plane, "-n", shop, "--failed")
     [row] = found["pods"]

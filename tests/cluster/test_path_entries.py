@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from tests import command
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.contents import everything, settled
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import deployment, wait_until_available
 from tests.cluster.processes import eventually
-from tests.cluster.server import INJECTOR, PROJECT
 from tests.cluster.shipped import Shipped
 from tests.cluster.test_chart import Release
 from tests.deploy.helm import NAME, HelmError
@@ -75,14 +74,14 @@ def claim(name: str, **spec: Any) -> Object:
 def told(control_plane: ControlPlane) -> list[dict[str, Any]]:
     """The lines of `injector check`."""
     words = ["check", "--output", "json", "--kubeconfig", str(control_plane.kubeconfig)]
-    done = subprocess.run([*INJECTOR, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
-    return [line for section in json.loads(done.stdout)["sections"] for line in section["checks"]]
+    return [line for section in json.loads(command.run(*words).out)["sections"] for line in section["checks"]]
 
 
 def injector(control_plane: ControlPlane, *words: str) -> str:
     """What a command says beside its output."""
-    command = [*INJECTOR, *words, "--kubeconfig", str(control_plane.kubeconfig)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stderr
+    done = command.run(*words, "--kubeconfig", control_plane.kubeconfig)
+    assert done.code == 0, done.err
+    return done.err
 
 
 def entries(control_plane: ControlPlane) -> dict[str, Object]:
@@ -142,7 +141,9 @@ def test_from_the_values_to_a_policy_and_back_to_nothing(
     assert everything(control_plane) - before == set()
 
 
-@pytest.mark.parametrize("shipped", [pytest.param("helm-3", marks=pytest.mark.soak), "helm-4"], indirect=True)
+@pytest.mark.parametrize(
+    "shipped", [pytest.param("helm-3", marks=pytest.mark.soak(minutes=5)), "helm-4"], indirect=True
+)
 def test_paths_come_and_go_with_upgrades(
     control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
 ) -> None:

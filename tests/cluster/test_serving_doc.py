@@ -11,7 +11,6 @@ import base64
 import itertools
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,12 @@ from tests.cluster.objects import (
     deployment,
     pod,
     wait_until_available,
-    wait_until_called,
-    wait_until_not_called,
+    wait_until_in_force,
 )
 from tests.cluster.processes import Process, eventually, free_port
 from tests.cluster.room import make_room
 from tests.cluster.server import INJECTOR, PROJECT
+from tests.command import run
 
 NAME = "sidecar-injector"
 DOCUMENT = (PROJECT / "docs" / "serving.md").read_text()
@@ -54,6 +53,13 @@ def command(start: str) -> list[str]:
     return (start + found[1]).partition(" > ")[0].split()
 
 
+def injector(*words: str, cwd: Path = PROJECT) -> str:
+    """What a command prints."""
+    done = run(*words, cwd=cwd)
+    assert done.code == 0, done.err
+    return done.out
+
+
 class Installation:
     """What serving.md installs, with a process in place of the Deployment's pods."""
 
@@ -68,10 +74,7 @@ class Installation:
 
     def install(self) -> None:
         self.apply(block("access.yaml"))
-        secret = subprocess.run(
-            [*INJECTOR, *command("injector certs")[1:]], cwd=self.folder, capture_output=True, text=True, check=True,
-            env={"PYTHONPATH": str(PROJECT)},
-        ).stdout  # fmt: skip
+        secret = injector(*command("injector certs")[1:], cwd=self.folder)
         self.apply(secret)
         self.apply(block("server.yaml").replace("port: 443", f"port: {self.port}"))
         self.start(secret)
@@ -151,26 +154,13 @@ class Installation:
 def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     make_room(control_plane)
     made = Installation(control_plane, tmp_path_factory.mktemp("installed"))
-    probes = {"enabled": "enabled", "required": "required", "opted-in": "", "guard": "required"}
-    spaces = {label: f"serving-probe-{label or 'none'}" for label in set(probes.values())}
-    for label, name in spaces.items():
-        labels = {"injection": label} if label else {}
-        control_plane.api.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        )
-        control_plane.wait_for_default_account(name)
-    probe = pod("probe", annotations={"sidecar.injector/inject": "yes"})
     try:
         made.install()
-        for entry in ENTRIES:
-            wait_until_called(control_plane, f"{entry}.{NAME}.internal", spaces[probes[entry]], probe)
+        wait_until_in_force(control_plane)
         yield made
     finally:
         made.remove()
-        for entry in ENTRIES:
-            wait_until_not_called(control_plane, f"{entry}.{NAME}.internal", spaces[probes[entry]], probe)
-        for name in spaces.values():
-            control_plane.api.delete("Namespace", name)
+        wait_until_in_force(control_plane)
 
 
 def sidecar(found: Object) -> Any:
@@ -248,10 +238,7 @@ def test_explain_finds_settings_templates_and_webhooks(
     control_plane.api.create(deployment("web"), shop)
     words = [*command("injector explain")[1:], "--output", "json", "--kubeconfig", str(control_plane.kubeconfig)]
     words[words.index("shop")] = shop
-    done = subprocess.run(
-        [*INJECTOR, *words], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(PROJECT)}
-    )
-    [found] = json.loads(done.stdout)
+    [found] = json.loads(injector(*words))
     notes = " | ".join(found["notes"])
     assert found["reason"] == "injected"
     assert f"webhook enabled.{NAME}.internal: called if its matchConditions hold" in notes
@@ -302,7 +289,7 @@ def test_a_certificate_is_renewed_without_a_gap(
     vault = namespace(labels={"injection": "required"})
     words = [word.replace("certs", "certs2") if word == "certs" else word for word in command("injector certs")[2:]]
     words = ["certs", *words[: words.index("--print")]]
-    subprocess.run([*INJECTOR, *words], cwd=installation.folder, check=True, env={"PYTHONPATH": str(PROJECT)})
+    injector(*words, cwd=installation.folder)
     first, second = authority(installation, "certs"), authority(installation, "certs2")
     assert first != second
 

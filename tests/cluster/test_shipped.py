@@ -19,7 +19,7 @@ from tests.cluster.shipped import Shipped
 from tests.deploy.helm import NAME
 
 
-@pytest.fixture(params=[pytest.param("helm-3", marks=pytest.mark.soak), "helm-4", "kubectl"])
+@pytest.fixture(params=[pytest.param("helm-3", marks=pytest.mark.soak(minutes=8)), "helm-4", "kubectl"])
 def shipped(
     control_plane: ControlPlane, room: None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Shipped]:

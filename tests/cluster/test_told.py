@@ -61,7 +61,7 @@ def test_kubectl_apply_of_a_deployment_prints_what_its_pods_would_meet(
         "advice.told.example", server.client_config("/advise"), shop,
         rules=[WORKLOADS], failurePolicy="Ignore", sideEffects="None",
     )  # fmt: skip
-    configure_webhooks(shop, entry, validating=True, probe=deployment("probe"))
+    configure_webhooks(entry, validating=True)
     misspelt = deployment("web", annotations={"typed.sidecar.injector/prot": "80"})
     wanted = "Warning: pod annotation typed.sidecar.injector/prot: no such parameter; did you mean port"
     assert wanted in apply(control_plane, misspelt, shop, "--dry-run=server")
@@ -88,7 +88,7 @@ def test_kubectl_describe_shows_why_pods_have_no_sidecar(
 ) -> None:
     api = control_plane.api
     shop = namespace(labels={"injection": label})
-    configure_webhooks(shop, webhook(f"{label}.told.example", server.client_config(), shop))
+    configure_webhooks(webhook(f"{label}.told.example", server.client_config(), shop))
     dry = pod("dry", annotations={"typed.sidecar.injector/port": "http"})
     dry["metadata"]["ownerReferences"] = [
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "dry", "uid": "a-b", "controller": True}

@@ -39,7 +39,7 @@ def renewed(installation: BuiltinInstallation) -> None:
     time.sleep(1)
 
 
-@pytest.mark.soak
+@pytest.mark.soak(minutes=6)
 def test_an_upgrade_and_renewals_at_the_same_time(install: Install) -> None:
     installation = install(lifeSeconds=9)
     installation.configure()

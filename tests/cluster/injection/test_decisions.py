@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 
 import pytest
 
+from tests import command
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.injection.conftest import HOME
@@ -27,7 +27,7 @@ from tests.cluster.injection.installation import (
 )
 from tests.cluster.objects import deployment, pod, wait_until_available, webhook
 from tests.cluster.processes import eventually
-from tests.cluster.server import INJECTOR, PROJECT, InjectorServer
+from tests.cluster.server import InjectorServer
 
 Everything = Callable[..., None]
 NO = ("no", "NO", "False", "Off", "n", "DISABLED")
@@ -92,7 +92,7 @@ def test_opted_out_pods_cost_no_call_with_match_conditions(
     ns = namespace(labels={"injection": "enabled", ELSEWHERE: ""}, annotations={TEMPLATES: "proxy"})
     name, api = "spared.injector.example", control_plane.api
     unless = {"name": "says-no", "expression": f"!({says(['false', 'no', 'n', 'off', 'disabled'])})"}
-    configure_webhooks(ns, webhook(name, injector.client_config(), ns, matchConditions=[unless]))
+    configure_webhooks(webhook(name, injector.client_config(), ns, matchConditions=[unless]))
     before = control_plane.webhook_calls(name)
     for value in NO:
         api.create(pod("app", annotations={INJECT: value}), ns, dry_run=True)
@@ -125,7 +125,7 @@ def everything(
         entry = webhook(f"everything.in-{namespaces[0]}.test", injector.client_config())
         entry["namespaceSelector"] = {"matchExpressions": [these]}
         # a yes needs no second look at the namespace, so the probe leaves nothing behind
-        configure_webhooks(namespaces[0], entry, probe=pod("probe", annotations={INJECT: "yes"}))
+        configure_webhooks(entry)
 
     return call
 
@@ -199,11 +199,9 @@ def test_a_namespace_made_a_moment_ago(
 
 
 def _cli(*arguments: str, stdin: str) -> str:
-    done = subprocess.run(
-        [*INJECTOR, *arguments], input=stdin, capture_output=True, text=True, cwd=PROJECT, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    done = command.run(*arguments, stdin=stdin, timeout=60)
+    assert done.code == 0, done.err
+    return done.out
 
 
 @pytest.mark.parametrize("label", ["enabled", "required"])

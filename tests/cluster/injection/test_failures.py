@@ -151,7 +151,7 @@ def powerless(
         gallery.write(server.templates_dir, **gallery.ALL)
         server.start()
         ns = namespace(labels={"injection": label, ELSEWHERE: ""}, annotations=PROXY)
-        configure_webhooks(ns, webhook("powerless.injector.test", server.client_config(), ns))
+        configure_webhooks(webhook("powerless.injector.test", server.client_config(), ns))
         remove.append(home)
         return ns, server
 

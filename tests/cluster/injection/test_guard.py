@@ -37,7 +37,7 @@ def guarded(
 ) -> str:
     """A `required` namespace whose mutating webhook is missing: only the guard is registered."""
     ns = namespace(labels={"injection": "required", ELSEWHERE: ""}, annotations={TEMPLATES: "proxy,logger"})
-    configure_webhooks(ns, webhook("alone.guard.test", injector.client_config("/validate"), ns), validating=True)
+    configure_webhooks(webhook("alone.guard.test", injector.client_config("/validate"), ns), validating=True)
     return ns
 
 

@@ -33,7 +33,7 @@ def meddled(
 
     def create(label: str) -> str:
         ns = namespace(labels={"injection": label}, annotations={TEMPLATES: "proxy,logger"})
-        configure_webhooks(ns, webhook("another.webhook.test", other.client_config(), ns))
+        configure_webhooks(webhook("another.webhook.test", other.client_config(), ns))
         return ns
 
     return create
@@ -86,7 +86,7 @@ def test_a_second_call_that_finds_all_in_place_changes_nothing(
     control_plane: ControlPlane, enabled: str, configure_webhooks: ConfigureWebhooks, injector: InjectorServer
 ) -> None:
     """The same injector, registered twice by mistake."""
-    configure_webhooks(enabled, webhook("twice.injector.test", injector.client_config(), enabled))
+    configure_webhooks(webhook("twice.injector.test", injector.client_config(), enabled))
     made = control_plane.api.create(pod("app"), enabled)
     assert names(made, "initContainers") == ["proxy"]
     assert env(container(made, "app")) == {"PROXY": "127.0.0.1:15999"}

@@ -47,7 +47,7 @@ def own(
     gallery.write(server.templates_dir, **gallery.ALL)
     server.start()
     ns = namespace(labels={"injection": "enabled", ELSEWHERE: ""})
-    configure_webhooks(ns, webhook("own.injector.test", server.client_config(), ns))
+    configure_webhooks(webhook("own.injector.test", server.client_config(), ns))
     yield server, home, ns
     remove_rights(control_plane, home)
 
@@ -209,7 +209,7 @@ def test_drain(
     gallery.write(server.templates_dir, logger=gallery.LOGGER)
     process = server.start()
     ns = namespace(labels={"injection": "enabled", ELSEWHERE: ""})
-    configure_webhooks(ns, webhook("drained.injector.test", server.client_config(), ns))
+    configure_webhooks(webhook("drained.injector.test", server.client_config(), ns))
     api = control_plane.api
     done: list[bool] = []
     draining: list[bool] = []
