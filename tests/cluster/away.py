@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import itertools
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -17,6 +18,7 @@ from tests.cluster.api import Object
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import Process
 
+T = TypeVar("T")
 _numbers = itertools.count(1)
 
 
@@ -153,6 +155,14 @@ def user_with(control_plane: ControlPlane, *rules: Object) -> str:
 def rule(verbs: str, resources: str) -> Object:
     """An RBAC rule of the core API group: `rule("get list", "configmaps")`."""
     return {"apiGroups": [""], "resources": resources.split(), "verbs": verbs.split()}
+
+
+async def asked(ask: Callable[[], Awaitable[T]], good: Callable[[T], object], seconds: float = 60) -> T:
+    """Ask again and again until the answer is good, and return it."""
+    async with asyncio.timeout(seconds):
+        while not good(answer := await ask()):
+            await asyncio.sleep(0.1)
+    return answer
 
 
 async def until(check: Any, what: str = "", seconds: float = 60) -> None:

@@ -8,12 +8,19 @@ import threading
 import time
 
 from tests.cluster.builtin import BuiltinInstallation
-from tests.cluster.stream import Stream
+from tests.cluster.processes import eventually
+from tests.cluster.stream import Seen, Stream
 
 
 def new_pods(installation: BuiltinInstallation, per_second: float = 25) -> Stream:
     """Pods that come into the `required` namespace while the block lasts."""
     return Stream(installation.api, installation.shop, "logger", per_second)
+
+
+def goes_on(seen: Seen, prober: Prober) -> None:
+    """Wait until some more pods have come, and some more hands were shaken: with what is there by now."""
+    created, looks = seen.created, prober.looks
+    eventually("pods and probes go on", lambda: seen.created > created + 20 and prober.looks > looks + 10)
 
 
 class Prober:

@@ -25,7 +25,7 @@ from tests.cluster.builtin import (
     BuiltinInstallation,
     wait_in_order,
 )
-from tests.cluster.builtin_watch import Prober, new_pods
+from tests.cluster.builtin_watch import Prober, goes_on, new_pods
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
@@ -111,6 +111,7 @@ def test_the_next_leader_goes_on_from(installation: BuiltinInstallation, name: s
         put(installation, name)
         try:
             leader = complete(installation)
+            goes_on(seen, prober)
         finally:
             end_leaders(installation)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
@@ -140,7 +141,6 @@ def complete(installation: BuiltinInstallation) -> InjectorServer:
     leader = installation.server(wait=False, behind=False)
     eventually("it leads", lambda: leader in installation.leaders(), 60)
     eventually("it is done", lambda: done(installation), 60)
-    time.sleep(0.5)
     return leader
 
 
@@ -233,6 +233,7 @@ def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstall
             assert leader.process.popen.wait(10) == -signal.SIGKILL
             assert picture(installation) == middle.reached
             complete(installation)
+            goes_on(seen, prober)
         finally:
             end_leaders(installation)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])

@@ -17,7 +17,7 @@ from tests.cluster.builtin import (
     settles,
     wait_in_order,
 )
-from tests.cluster.builtin_watch import Prober, new_pods
+from tests.cluster.builtin_watch import Prober, goes_on, new_pods
 from tests.cluster.certificates import Authority
 from tests.cluster.objects import pod
 from tests.cluster.processes import eventually
@@ -112,7 +112,7 @@ def test_the_secret_is_deleted_or_emptied(install: Install) -> None:
         patch = [{"op": "remove", "path": "/data/ca-old.crt"}]
         installation.api.patch("Secret", SECRET, patch, installation.name, patch_type="json")
         eventually("they are out", lambda: not installation.held().old and installation.bundles_fit())
-        time.sleep(1)
+        goes_on(seen, prober)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert len(prober.served) == 3
 
@@ -127,7 +127,7 @@ def test_an_authority_of_one_s_own(install: Install) -> None:
     with new_pods(installation) as seen, Prober(installation) as prober:
         installation.store({**first.data, "ca-next.crt": mine.certificate, "ca-next.key": mine.key})
         eventually("it is used", lambda: another(installation, first) and installation.in_order())
-        time.sleep(1)
+        goes_on(seen, prober)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     held = installation.held()
     assert held.authority and held.authority.certificate_pem == mine.certificate
@@ -157,7 +157,7 @@ def test_a_damaged_secret_is_told_and_mended(install: Install, damage: dict[str,
         installation.store({k: v for k, v in {**first.data, **damage}.items() if v})
         eventually("it is told", lambda: "certificate-secret-damaged" in server.log)
         eventually("it is mended", lambda: installation.held().data != first.data and installation.in_order())
-        time.sleep(1)
+        goes_on(seen, prober)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from injector.errors import InjectionError
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
 from tests.cluster.api import Object
-from tests.cluster.away import Relay, rule, user_with
+from tests.cluster.away import Relay, asked, rule, user_with
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import config_map, deployment
@@ -84,9 +85,8 @@ def test_what_was_deleted_is_created_again_after_a_while(
         await asyncio.to_thread(control_plane.api.delete, "ConfigMap", file.name, file.namespace)
         await maps.ensure([file], 5)
         assert not control_plane.api.exists("ConfigMap", file.name, file.namespace)
-        await asyncio.sleep(3.1)
-        await maps.ensure([file], 5)
-        assert control_plane.api.exists("ConfigMap", file.name, file.namespace)
+        there = partial(control_plane.api.exists, "ConfigMap", file.name, file.namespace)
+        await asked(lambda: maps.ensure([file], 5), lambda _: there())
 
     run(control_plane.kubeconfig, talk)
 

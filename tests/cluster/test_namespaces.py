@@ -12,7 +12,7 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import Namespaces
 from injector.cluster.reflector import Timing
-from tests.cluster.away import Relay, rule, until, user_with
+from tests.cluster.away import Relay, asked, rule, until, user_with
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod
@@ -118,8 +118,8 @@ def test_fetch_asks_once_for_all_who_ask(control_plane: ControlPlane, namespace:
             assert await asyncio.gather(*(store.fetch("late") for _ in range(50))) == [None] * 50
             assert client.requests == 2
             namespace(name="late")
-            await asyncio.sleep(1.1)  # "there is none" is good for a second
-            assert (await store.fetch("late")).name == "late"
+            found = await asked(lambda: store.fetch("late"), bool)  # "there is none" is good for a second
+            assert found.name == "late"
 
     asyncio.run(main())
 
@@ -139,13 +139,19 @@ def test_fetch_gives_the_stores_own_object_when_nothing_is_newer(
             await store.stop()  # from here on the store is behind
             label = {"metadata": {"labels": {"injection": "required"}}}
             await asyncio.to_thread(control_plane.api.patch, "Namespace", ns, label)
-            await asyncio.sleep(5.1)
-            newer = await store.fetch(ns)
-            assert newer.labels["injection"] == "required"
+            # what was asked is good for five seconds
+            newer = await asked(lambda: store.fetch(ns), lambda one: one.labels.get("injection") == "required")
             assert newer is not store.get(ns)
             assert "injection" not in store.get(ns).labels
 
     asyncio.run(main())
+
+
+async def _fetched(store: Namespaces, name: str) -> object:
+    try:
+        return await store.fetch(name)
+    except ApiError:
+        return None
 
 
 def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> None:
@@ -169,8 +175,8 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
             await relay.mend()
             await until(lambda: store.last_error is None)
             assert store.get(ns) is known  # listed or watched anew, and the same
-            await asyncio.sleep(1.1)
-            assert await store.fetch(ns) is known
+            # that it failed is good for a second
+            await asked(lambda: _fetched(store, ns), lambda one: one is known)
             await store.stop()
 
     asyncio.run(main())

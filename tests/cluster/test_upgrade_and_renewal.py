@@ -5,15 +5,14 @@ Replicas know each other's receipts by keys that come from that certificate: the
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from cryptography import x509
 
 from tests.cluster.builtin import BuiltinInstallation, Install, wait_in_order
-from tests.cluster.builtin_watch import Prober, new_pods
+from tests.cluster.builtin_watch import Prober, goes_on, new_pods
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
+from tests.cluster.stream import Seen
 
 
 def upgraded(installation: BuiltinInstallation) -> InjectorServer:
@@ -32,11 +31,11 @@ def served(installation: BuiltinInstallation) -> x509.Certificate:
     return pair.certificate
 
 
-def renewed(installation: BuiltinInstallation) -> None:
-    """Wait for the next certificate, and for a while in which it is used."""
+def renewed(installation: BuiltinInstallation, seen: Seen, prober: Prober) -> None:
+    """Wait for the next certificate, and until it was used for a while."""
     before = served(installation)
     eventually("it is renewed", lambda: served(installation) != before, 40)
-    time.sleep(1)
+    goes_on(seen, prober)
 
 
 @pytest.mark.soak(minutes=6)
@@ -50,11 +49,11 @@ def test_an_upgrade_and_renewals_at_the_same_time(install: Install) -> None:
         while old:
             new.append(upgraded(installation))
             installation.put_behind(*old, *new)
-            renewed(installation)
+            renewed(installation, seen, prober)
             ended = old.pop(0)  # the leader among them: its follower goes on
             assert ended.stop() == 0
             installation.put_behind(*old, *new)
-            renewed(installation)
+            renewed(installation, seen, prober)
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
     assert min(seen.images[image] for image in ("l:1", "l:2")) > 100
     assert len(prober.served) > 4
