@@ -160,7 +160,7 @@ def rule(verbs: str, resources: str) -> Object:
 async def asked(ask: Callable[[], Awaitable[T]], good: Callable[[T], object], seconds: float = 60) -> T:
     """Ask again and again until the answer is good, and return it."""
     async with asyncio.timeout(seconds):
-        while not good(answer := await ask()):
+        while not good(answer := await ask()):  # noqa: ASYNC110 - many different things are asked
             await asyncio.sleep(0.1)
     return answer
 
