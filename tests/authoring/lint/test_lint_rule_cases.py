@@ -28,6 +28,12 @@ class Case(NamedTuple):
     lines: list[int]
     files: dict[str, str] = {}  # noqa: RUF012  nobody changes it
 
+    @property
+    def sources(self) -> dict[str, str]:
+        """The files that lie over those of the clean template."""
+        overlay = self.text if self.text.startswith(("spec", "metadata")) else _HEAD + self.text
+        return {**self.files, "overlay.yaml.j2": overlay}
+
 
 def _files(name: str, text: str, manifest: str = "") -> dict[str, str]:
     """A config file, declared and mounted nowhere: that is another rule's."""
@@ -492,7 +498,6 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.what}")
 def test_what_is_found(case: Case, tmp_path: Path) -> None:
-    overlay = case.text if case.text.startswith(("spec", "metadata")) else _HEAD + case.text
-    problems = found(write(tmp_path, {**case.files, "overlay.yaml.j2": overlay}))
+    problems = found(write(tmp_path, case.sources))
     assert [p for p in problems if p.rule == "template"] == []
     assert [p.place.line for p in problems if p.rule == case.rule] == case.lines

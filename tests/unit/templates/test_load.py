@@ -135,6 +135,7 @@ def test_mistakes_in_the_manifest(text: str, line: int, column: int, words: str)
     assert str(caught.value).startswith(f"sample/template.yaml:{line}:{column}: ")
 
 
+OVERLAYS_MANIFEST = "parameters: {app-port: {type: integer}}"
 #: The text of overlay.yaml.j2, the line of the mistake, words of the message.
 OVERLAYS = [
     ("\na: {{ params.app_prot }}", 2, "did you mean app_port?"),
@@ -166,9 +167,8 @@ OVERLAYS = [
 
 @pytest.mark.parametrize(("text", "line", "words"), OVERLAYS)
 def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
-    manifest_text = "parameters: {app-port: {type: integer}}"
     with pytest.raises(TemplateError) as caught:
-        load_template("sample", {"template.yaml": manifest_text, "overlay.yaml.j2": text})
+        load_template("sample", {"template.yaml": OVERLAYS_MANIFEST, "overlay.yaml.j2": text})
     place = caught.value.place
     assert words in str(caught.value)
     assert place is not None
