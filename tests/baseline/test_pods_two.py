@@ -1,0 +1,11 @@
+"""Generated pods with the other templates of the gallery; a file of its own as other processes run it then."""
+
+import pytest
+
+from tests.baseline.check import check
+from tests.baseline.parts import PARTS
+
+
+@pytest.mark.parametrize("part", [name for name in PARTS if name.startswith("pods/")][1::2])
+def test_pods(part: str) -> None:
+    check(part)
