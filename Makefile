@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder -m "not soak"
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint bench run parts manifests lock clean
+.PHONY: help setup demo test soak lint bench run parts manifests baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ soak: parts ## Run the long tests that `make test` leaves out: leaders killed at
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	tests/parts/build-helm
 	$(BIN)/python -m pytest -q tests/deploy/test_made.py --update
+
+baseline: $(STAMP) ## Record anew what tests/baseline compares with, and print what differs: for a commit of its own
+	$(BIN)/python -m tests.baseline --update
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
