@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Three at a time, as most of the long tests wait for a cluster; in the order of the folders, so that these do not come last.
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder -m "not soak"
+# What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
+WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
@@ -26,20 +28,17 @@ setup: $(STAMP) ## Make .venv with the injector command in it
 demo: $(STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
 	$(BIN)/injector demo
 
-parts: $(STAMP) ## Get the real programs that tests use: control plane, Helm, Envoy, nginx, iptables
-	tests/parts/get-programs
-	tests/parts/build-control-plane
-	tests/parts/build-helm
+parts: $(STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
+	$(WITH_PARTS)
 
-test: parts ## Run all tests against the real programs (the first time: up to 11 minutes to get them)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(STAMP) ## Run all tests against the real programs (the first time these are got or built meanwhile)
+	$(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
-soak: parts ## Run the long tests that `make test` leaves out: leaders killed at random, upgrades amid renewals
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -m soak
+soak: $(STAMP) ## Run the long tests that `make test` leaves out: leaders killed at random, upgrades amid renewals
+	$(WITH_PARTS) $(BIN)/python -m pytest -m soak
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
-	tests/parts/build-helm
-	$(BIN)/python -m pytest -q tests/deploy/test_made.py --update
+	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update
 
 baseline: $(STAMP) ## Record anew what tests/baseline compares with, and print what differs: for a commit of its own
 	$(BIN)/python -m tests.baseline --update

@@ -1,13 +1,22 @@
-"""Options of all tests."""
+"""Options of all tests, in which order they run, and what is told of the parts that they lacked."""
 
 from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 
+from tests import parts
+
 # Machines are busy: how long an example takes says nothing.
 settings.register_profile("here", deadline=None)
 settings.load_profile("here")
+
+#: The folders whose tests need parts come last, first those whose parts are there sooner.
+_ORDER = {"dataplane": 1, "deploy": 2, "cluster": 3}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -22,3 +31,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update", action="store_true", help="write what comes out as the new golden files; look at the diff"
     )
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.nodeid.split("/")[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """While the control plane is built, the tests run that can do without it."""
+    if "CLUSTER_LAST" in os.environ:
+        items.sort(key=lambda item: _ORDER.get(_folder(item), 0))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What many tests will need is got beside the first ones."""
+    folders = {_folder(item) for item in session.items}
+    if "dataplane" in folders:
+        parts.begin_to_get("nginx")
+    if "cluster" in folders:
+        parts.begin_to_get(parts.CONTROL_PLANE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A report says which part it lacked, across processes."""
+    report = yield
+    if call.excinfo and isinstance(call.excinfo.value, parts.Missing):
+        report.wanted = call.excinfo.value.wanted
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """The last words: what was not tested, and what it takes."""
+    yield
+    skipped = terminalreporter.stats.get("skipped", [])
+    wanted = Counter(report.wanted for report in skipped if hasattr(report, "wanted"))
+    if wanted:
+        told = "; ".join(f"{part} - {count} test{'s' * (count > 1)}" for part, count in wanted.most_common())
+        terminalreporter.write_line(f"not tested, for want of: {told}", yellow=True)

