@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Three at a time, as most of the long tests wait for a cluster; in the order of the folders, so that these do not come last.
-PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder -m "not soak"
+# Four at a time, as most of the long tests wait for a cluster; in the order of the folders, so that these do not come last.
+PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder -m "not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 STAMP  := $(VENV)/.ready
@@ -32,10 +32,12 @@ parts: $(STAMP) ## Get all the real programs that tests use, at once; the other 
 	$(WITH_PARTS)
 
 test: $(STAMP) ## Run all tests against the real programs (the first time these are got or built meanwhile)
+	$(BIN)/python -m injector.templates.tried
 	$(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
-soak: $(STAMP) ## Run the long tests that `make test` leaves out: leaders killed at random, upgrades amid renewals
-	$(WITH_PARTS) $(BIN)/python -m pytest -m soak
+soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
+	$(BIN)/python -m injector.templates.tried
+	$(WITH_PARTS) $(BIN)/python -m pytest -v -m soak -o log_cli=true -o log_cli_level=INFO
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update

@@ -19,14 +19,6 @@ settings.load_profile("here")
 _ORDER = {"dataplane": 1, "deploy": 2, "cluster": 3}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each test of `make soak` says how many minutes it may take."""
-    for item in items:
-        for mark in item.iter_markers("soak"):
-            item.add_marker(pytest.mark.timeout(60 * mark.kwargs["minutes"]))
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update", action="store_true", help="write what comes out as the new golden files; look at the diff"
@@ -38,7 +30,12 @@ def _folder(item: pytest.Item) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """While the control plane is built, the tests run that can do without it."""
+    """Each test of `make soak` says how long it may take. While the control plane is built, the tests run that can do
+    without it.
+    """
+    for item in items:
+        for mark in item.iter_markers("soak"):
+            item.add_marker(pytest.mark.timeout(60 * mark.kwargs["minutes"]))
     if "CLUSTER_LAST" in os.environ:
         items.sort(key=lambda item: _ORDER.get(_folder(item), 0))
 
