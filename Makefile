@@ -8,6 +8,9 @@ PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder -m "not soak"
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 STAMP  := $(VENV)/.ready
 
+# Without bytecode every process that the tests start would compile the program again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test soak lint bench run parts manifests baseline lock clean
 
