@@ -17,6 +17,7 @@ from tests.cluster.objects import wait_until_in_force, webhook_configuration
 from tests.cluster.processes import Process
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
+from tests.corpus.commands import templates_loaded_once
 
 _numbers = itertools.count(1)
 
@@ -33,6 +34,13 @@ class ConfigureWebhooks(Protocol):
     """`configure_webhooks(webhook(...), ...)` puts webhooks in force until the test's end."""
 
     def __call__(self, *webhooks: Object, validating: bool = False) -> Object: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def templates_once() -> Iterator[None]:
+    """Commands that run in this process load the gallery once."""
+    with templates_loaded_once():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,29 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from injector.cli import sources
 from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
 from injector.cli.main import cli
 from injector.errors import InjectorError
-from injector.templates.snapshot import build_snapshot
+from injector.templates import snapshot
+from injector.templates.load import load_template
+from injector.templates.template import Template
 from tests.corpus.manifests import FOLDER, Manifest
 
 
 @contextlib.contextmanager
 def templates_loaded_once() -> Iterator[None]:
-    """The gallery does not change between commands: each takes over the templates that the first has loaded."""
+    """The gallery does not change between commands: of the same texts a template is made once."""
+
+    @functools.cache
+    def made(name: str, texts: tuple[tuple[str, str], ...], origin: str) -> Template:
+        return load_template(name, dict(texts), origin)
+
+    def load(name: str, texts: Mapping[str, str], origin: str = "") -> Template:
+        return made(name, tuple(texts.items()), origin)
+
     with pytest.MonkeyPatch.context() as patch:
-        first = sources.gather().snapshot
-        patch.setattr(sources, "build_snapshot", functools.partial(build_snapshot, previous=first))
+        patch.setattr(snapshot, "load_template", load)
         yield
 
 

@@ -134,7 +134,8 @@ def lint_template(path: str, options: Options) -> Linted:
 def lint_subject(subject: Subject, options: Options) -> list[Problem]:
     """What the rules find, each problem once, less what comments switch off; by file, line and column."""
     chosen = options.rules
-    problems = [problem for rule in chosen.values() for problem in _found(rule, subject)]
+    varying = _varying(subject)
+    problems = [problem for rule in chosen.values() for problem in _found(rule, subject, varying)]
     comments = list(disables(subject.sources))
     kept, used = without_disabled([p for p in problems if p.rule != _DISABLE], comments)
     kept += [p for p in problems if p.rule == _DISABLE]
@@ -151,11 +152,15 @@ def _broken(subject: Subject) -> Iterator[Problem]:
             yield Problem(failure.broken, failure.message, subject.path, failure.place)
 
 
-def _found(rule: Rule, subject: Subject) -> Iterator[Problem]:
-    """A rule's findings as problems. What returns with other values or in another container is told of once."""
+def _varying(subject: Subject) -> re.Pattern[str]:
+    """What differs between findings that are one: values, and the names of containers."""
     names = {str(c.get("name")) for rendering in subject.renderings for _, c in rendering.containers()}
     words = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in sorted(names)]
-    varying = re.compile("|".join(['"[^"]*"', r"\d+", "initContainers|containers", *words]))
+    return re.compile("|".join(['"[^"]*"', r"\d+", "initContainers|containers", *words]))
+
+
+def _found(rule: Rule, subject: Subject, varying: re.Pattern[str]) -> Iterator[Problem]:
+    """A rule's findings as problems. What returns with other values or in another container is told of once."""
     seen = set()
     for finding in rule.check(subject):
         place = finding.place

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from injector.authoring.printable import one_line, path_line, quoted_lines
+from tests import command
 from tests.authoring.cases.conftest import Done, Write
 
 Run = Callable[..., Done]
@@ -86,18 +85,15 @@ def test_folders_of_any_name(write: Write, tmp_path: Path, name: str) -> None:
     folder = write("cases:\n- name: a\n  expect: {decision: refused}\n")
     folder.rename(tmp_path / name)
     xml = tmp_path / "out.xml"
-    command = [sys.executable, "-m", "injector", "test"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     for more in ([], ["--output", "github"], ["--output", "json"], ["-v", "--junit", "out.xml"]):
-        done = subprocess.run([*command, *more, "."], cwd=tmp_path, env=environment, capture_output=True, check=False)
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert (done.returncode, "itself failed" in err) == (1, False)
+        done = command.run("test", *more, ".", cwd=tmp_path)
+        assert (done.code, "itself failed" in done.err) == (1, False)
         if more[-1:] == ["json"]:
-            assert json.loads(out)["problems"] > 0
+            assert json.loads(done.out)["problems"] > 0
         elif more[-1:] == ["github"]:
-            assert all(line.startswith("::error file=") and line.isprintable() for line in out.splitlines())
+            assert all(line.startswith("::error file=") and line.isprintable() for line in done.out.splitlines())
         else:
-            _harmless(out + err)
+            _harmless(done.out + done.err)
     suite = ElementTree.parse(xml).getroot()[0]
     assert suite.get("errors") == "1"
 

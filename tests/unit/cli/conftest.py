@@ -1,9 +1,6 @@
 """A small template of the tests' own, and a way to call the command line as a program does."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,8 +8,8 @@ from click.testing import CliRunner
 
 from injector.cli.main import cli
 from injector.errors import InjectorError
-
-ROOT = Path(__file__).parents[3]
+from tests import command
+from tests.corpus.commands import templates_loaded_once
 
 TEMPLATE = """\
 description: Ships logs.
@@ -59,14 +56,20 @@ def templates_dir(tmp_path):
     return folder.parent
 
 
+@pytest.fixture(scope="module")
+def templates_once():
+    with templates_loaded_once():
+        yield
+
+
 @pytest.fixture
-def run(templates_dir):
+def run(templates_dir, templates_once):
     """Run a command; `inject`, `explain` and `render` know the template `logger`."""
 
-    def call(command, *args, stdin=""):
-        known = ["--templates-dir", str(templates_dir)] if command in ("inject", "explain", "render") else []
+    def call(name, *args, stdin=""):
+        known = ["--templates-dir", str(templates_dir)] if name in ("inject", "explain", "render") else []
         data = stdin if isinstance(stdin, bytes) else stdin.encode()
-        result = CliRunner().invoke(cli, [command, *known, *map(str, args)], input=data, standalone_mode=False)
+        result = CliRunner().invoke(cli, [name, *known, *map(str, args)], input=data, standalone_mode=False)
         if isinstance(result.exception, InjectorError):
             return Outcome(1, result.stdout_bytes.decode(), f"Error: {result.exception}")
         if result.exception is not None:
@@ -79,15 +82,4 @@ def run(templates_dir):
 @pytest.fixture
 def program():
     """Run the real program."""
-
-    def call(*args, **more):
-        return subprocess.run(
-            [sys.executable, "-m", "injector", *map(str, args)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            **more,
-        )
-
-    return call
+    return command.run

@@ -247,8 +247,8 @@ def test_templates_that_there_are_not_are_told(at):
 
 
 def test_a_group_without_a_user_is_wrong_usage(program):
-    done = program("inject", "--group", "a", "-", input="")
-    assert done.returncode == 2 and "--group is a group of --user NAME" in done.stderr
+    done = program("inject", "--group", "a", "-", stdin="")
+    assert done.code == 2 and "--group is a group of --user NAME" in done.err
 
 
 # ----------------------------------------------------------------------------------------------------------- explain
@@ -358,6 +358,6 @@ def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path
     claims.write_text(f"{CLAIM}---\n{CLAIM}")
     assert "holds 2 objects that claim is for" in at("render", "", "claim", str(claims)).err
     usage = program("render", templates_dir / "claim", "--file", "a.conf")
-    assert usage.returncode == 2 and "--file is for templates that are injected; claim is for a path" in usage.stderr
+    assert usage.code == 2 and "--file is for templates that are injected; claim is for a path" in usage.err
     both = program("render", templates_dir / "claim", claims, "--pod", claims)
-    assert both.returncode == 2 and "Either FILE or --pod FILE" in both.stderr
+    assert both.code == 2 and "Either FILE or --pod FILE" in both.err

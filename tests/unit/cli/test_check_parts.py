@@ -285,5 +285,5 @@ def test_the_pod_that_is_tried_says_yes_where_it_has_to():
 @pytest.mark.parametrize("command", ["check", "list", "pause", "resume"])
 def test_without_a_cluster_a_sentence(program, command, tmp_path):
     done = program(command, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: no cluster: ") and "Traceback" not in done.stderr
+    assert done.code == 1
+    assert done.err.startswith("Error: no cluster: ") and "Traceback" not in done.err

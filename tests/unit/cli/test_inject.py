@@ -177,17 +177,15 @@ def test_files_and_folders_are_joined(run, tmp_path):
     ],
 )
 def test_wrong_usage_is_told_from_refusal(program, args):
-    result = program("inject", *args, input=POD)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("Usage: python -m injector inject ")
+    result = program("inject", *args, stdin=POD)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("Usage: python -m injector inject ")
 
 
 def test_unreadable_input_is_one_sentence(program):
-    result = program("inject", "-", input="a: 1\na: 2\n")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == (
-        "Error: standard input:2:1: the key a is there twice (document 1)\n    2 | a: 2\n      | ^\n"
-    )
+    result = program("inject", "-", stdin="a: 1\na: 2\n")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == ("Error: standard input:2:1: the key a is there twice (document 1)\n    2 | a: 2\n      | ^\n")
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Pod"])

@@ -16,15 +16,15 @@ from injector.cli import demo_traffic
 from injector.cli.certificates import make_certificates
 from injector.cli.main import COMMANDS, main
 from injector.cli.processes import LOCAL, ProgramError, free_ports, running
-from tests.unit.cli.conftest import ROOT
+from tests.command import ROOT
 from tests.unit.cli.manifests import POD, WORKLOADS
 
 
 @pytest.mark.parametrize("command", [(), *((c,) for c in COMMANDS)])
 def test_every_command_has_help_that_ends_well(program, command):
     result = program(*command, "--help")
-    assert result.returncode == 0
-    assert result.stdout.startswith(f"Usage: python -m injector {' '.join(command)}".rstrip())
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: python -m injector {' '.join(command)}".rstrip())
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,20 @@ def test_every_command_has_help_that_ends_well(program, command):
 )
 def test_a_misspelt_command_gets_the_nearest(program, command, says):
     result = program(command, "x")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert f"No such command {command}; " in result.stderr and says in result.stderr
+    assert (result.code, result.out) == (2, "")
+    assert f"No such command {command}; " in result.err and says in result.err
 
 
 def test_files_may_be_given_as_kubectl_s_users_do(program, tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(f"kind: {name}\n")
     files = (tmp_path / "a.yaml", "-f", tmp_path / "b.yaml")
-    assert program("inject", *files).stdout == "kind: b\n---\nkind: a\n"
-    assert program("uninject", "-f", tmp_path / "a.yaml").stdout == "kind: a\n"
-    assert "holds a pod" in program("explain", "-f", tmp_path / "a.yaml").stderr
+    assert program("inject", *files).out == "kind: b\n---\nkind: a\n"
+    assert program("uninject", "-f", tmp_path / "a.yaml").out == "kind: a\n"
+    assert "holds a pod" in program("explain", "-f", tmp_path / "a.yaml").err
     for command in ("inject", "uninject", "explain"):
         nothing = program(command)
-        assert nothing.returncode == 2 and "Missing argument" in nothing.stderr
+        assert nothing.code == 2 and "Missing argument" in nothing.err
 
 
 def test_help_imports_no_command():
@@ -157,8 +157,8 @@ def test_explain_exits_1_for_what_fails(run):
 def test_explain_without_a_cluster_says_so(program):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KUBE")} | {"HOME": "/nonexistent"}
     result = program("explain", "deploy/web", env=env)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: no cluster: ")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("Error: no cluster: ")
 
 
 def test_serve_takes_options_and_variables_and_ends_on_a_signal(tmp_path):
@@ -207,9 +207,9 @@ def _until_ready(process, port):
 
 def test_serve_without_a_certificate_says_what_is_missing(program):
     result = program("serve", "--standalone", "--cert", "/nowhere/tls.crt", "--port", "0", "--metrics-port", "0")
-    assert result.returncode == 1
-    assert "/nowhere/tls.crt" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert result.code == 1
+    assert "/nowhere/tls.crt" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_program_that_ends_at_once_is_quoted(tmp_path):
@@ -233,9 +233,9 @@ def test_the_demo_runs_through(program):
             raise
         pytest.skip(str(error))
     result = program("demo")
-    assert result.returncode == 0, result.stderr
-    assert "\x1b" not in result.stdout
+    assert result.code == 0, result.err
+    assert "\x1b" not in result.out
     for text in ("reason: injected", "+  - name: envoy\n", "reason: pod-opted-out", "reason: already-injected"):
-        assert text in result.stdout
-    assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.stdout)
-    assert "the app saw x-request-id: " in result.stdout
+        assert text in result.out
+    assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.out)
+    assert "the app saw x-request-id: " in result.out
