@@ -79,6 +79,7 @@ def test_true_is_not_one():
         [{"op": "add", "path": "/spec/containers/7", "value": {}}],
         [{"op": "remove", "path": "/spec/nothing"}],
         [{"op": "replace", "path": "/spec/nothing", "value": 1}],
+        [{"op": "replace", "path": "/spec/hostNetwork", "value": True}],
         [{"op": "add", "path": "/kind/below", "value": 1}],
         [{"op": "add", "path": "/spec/containers/-1", "value": 1}],
         [{"op": "add", "path": "spec", "value": 1}],
