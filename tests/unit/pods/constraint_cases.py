@@ -244,6 +244,12 @@ VALIDATION = [
         app={"ports": [{"containerPort": 82, "hostPort": 80}]},
     ),
     Case(
+        "host-port-of-another-address",
+        None,
+        sidecar={"ports": [{"containerPort": 81, "hostPort": 80, "hostIP": "127.0.0.1"}]},
+        app={"ports": [{"containerPort": 82, "hostPort": 80, "hostIP": "127.0.0.2"}]},
+    ),
+    Case(
         "host-network-port",
         BAD,
         "must be containerPort",
