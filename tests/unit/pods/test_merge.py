@@ -248,6 +248,16 @@ def test_kind_and_other_top_level_fields_are_not_the_templates():
             {"volumeMounts": [{"name": "mine", "mountPath": "/x", "readOnly": True}]},
         ),
         (
+            {"volumeMounts": [{"name": "mine", "mountPath": "/x", "subPath": "a", "readOnly": True}]},
+            {"volumeMounts": [{"name": "theirs", "mountPath": "/x", "readOnly": Replace(False)}]},
+            {"volumeMounts": [{"name": "mine", "mountPath": "/x", "subPath": "a", "readOnly": False}]},
+        ),
+        (
+            {"volumeMounts": [{"name": "mine", "mountPath": "/x"}]},
+            {"volumeMounts": [{"name": "theirs", "mountPath": "/x", "subPath": Replace(None)}]},
+            None,
+        ),
+        (
             {"livenessProbe": {"exec": {}, "periodSeconds": 3}},
             {"livenessProbe": {"httpGet": Replace({"port": 1})}},
             {"livenessProbe": {"httpGet": {"port": 1}, "periodSeconds": 3}},
