@@ -144,6 +144,20 @@ def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(fi
     assert StepName.AUTHORITY_USED not in names
 
 
+def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_again(first: Held) -> None:
+    held, _ = follow(first, NOW + AUTHORITY_LIFE * 0.66)
+    names = []
+    for share in (0.7, 0.9, 0.99):  # the next authority is made, and does not settle
+        for _ in range(3):
+            step = next_step(held, [held.bundle], NOW + AUTHORITY_LIFE * share, PLAN, settled=False)
+            if step is not None:
+                held = step.held
+                names.append(step.name)
+    assert names == [StepName.AUTHORITY_MADE, StepName.CERTIFICATE_SIGNED]
+    assert held.serving and held.authority
+    assert held.serving.certificate.not_valid_after_utc == held.authority.certificate.not_valid_after_utc
+
+
 def test_other_names_are_signed_for_at_once(first: Held) -> None:
     plan = Plan(service_names("other", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
     step = next_step(first, [first.bundle], NOW, plan, settled=True)
