@@ -183,6 +183,13 @@ def test_a_lost_secret_keeps_in_the_bundle_what_may_be_served(first: Held) -> No
     assert "tls.crt" not in step.held.data, "signed before its authority is in the bundle"
 
 
+def test_of_too_many_authorities_the_newest_are_kept() -> None:
+    old = [new_authority(f"old {n}", NOW, NOW + LIFE + seconds(n)).certificate for n in range(18)]
+    step = next_step(Held(), [old], NOW, PLAN, settled=True)
+    assert step and step.held.next
+    assert set(step.held.bundle) == {step.held.next.certificate, *old[2:]}
+
+
 STRANGER = sign(new_authority("stranger", NOW, NOW + LIFE), PLAN.names, NOW, NOW + LIFE)
 DAMAGES = {
     "certificate is not PEM": {"tls.crt": b"no PEM"},
