@@ -61,6 +61,13 @@ def test_precedence() -> None:
     ]
 
 
+def test_what_the_namespace_says_counts_after_a_pod_for_which_nothing_is_said() -> None:
+    one = made(app_port=PORT)
+    assert resolve(one, {}, {}, Settings()).values["app_port"] == 8080
+    assert resolve(one, {}, {f"{_KEY}app-port": "2"}, Settings()).values["app_port"] == 2
+    assert resolve(one, {}, {}, Settings()).values["app_port"] == 8080
+
+
 def test_a_parameter_without_a_value_is_null_unless_required() -> None:
     assert resolve(made(v={"type": "string"}), {}, {}, Settings()).values == {"v": None}
     with pytest.raises(InjectionError, match=f"needs v .a port from 1 to 65535.: set annotation {_KEY}v"):
