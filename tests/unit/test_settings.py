@@ -58,3 +58,8 @@ def test_mistakes(text: str, words: str) -> None:
     with pytest.raises(SettingsError) as caught:
         parse_settings(yaml.safe_load(text), "settings.yaml")
     assert str(caught.value) == f"settings.yaml: {words}"
+
+
+def test_yes_and_no_count_in_any_case() -> None:
+    found = parse_settings({"yesValues": ["Ja"], "noValues": ["NEIN"]})
+    assert (found.yes_values, found.no_values) == (("ja",), ("nein",))
