@@ -150,6 +150,23 @@ def test_a_pipe_in_place_of_the_certificate_blocks_nothing(tmp_path: Path) -> No
     assert watcher.check() and len(used) == 1
 
 
+def test_a_bad_one_is_told_of_once_and_again_after_a_good_one(tmp_path: Path) -> None:
+    bad = make_certificate(tmp_path / "bad", days=-1)
+    certificate, key = make_certificate(tmp_path)
+    metrics = Metrics()
+    watcher = CertificateWatcher(certificate, key, lambda _: None, metrics, structlog.get_logger())
+    watcher.first()
+    refused = metrics.certificates.cell("refused")
+    for number in (1, 2):
+        certificate.write_bytes(bad[0].read_bytes())
+        key.write_bytes(bad[1].read_bytes())
+        assert not watcher.check() and not watcher.check()
+        assert refused.value == number
+        make_certificate(tmp_path, days=30 + number)
+        assert watcher.check()
+        assert metrics.certificate_end.cell().value == make_context(certificate, key)[1]
+
+
 def test_after_a_new_certificate_no_answer_is_given_again(loop: Loop, tmp_path: Path) -> None:
     """A replica that starts now knows the new key alone: what is sealed from now on has to be sealed with that too."""
     mount = Mount(tmp_path / "mount")
