@@ -6,6 +6,8 @@ import functools
 import json
 from typing import Any
 
+import msgspec
+
 from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import Settings
 from injector.templates.load import gallery_path, read_gallery
@@ -21,6 +23,7 @@ OWNER = {
     "uid": "0b3f2a3c-9a53-4c1f-8f43-3f2d2a1a9c55",
     "controller": True,
 }
+_SNAPSHOTS: dict[tuple[tuple[int, int], bytes], Snapshot] = {}
 
 
 @functools.cache
@@ -31,11 +34,13 @@ def _first() -> Snapshot:
 
 def snapshot(*templates: str, version: tuple[int, int] = (1, 36), **settings: Any) -> Snapshot:
     """A snapshot with these default templates and settings."""
-    first = _first()
-    sources = {template.name: template.sources for template in first.catalog}
-    return build_snapshot(
-        Settings(templates=templates or ("envoy",), **settings), sources, Cluster(version), first, trial=False
-    )
+    made = Settings(templates=templates or ("envoy",), **settings)
+    key = (version, msgspec.json.encode(made))
+    if key not in _SNAPSHOTS:
+        first = _first()
+        sources = {template.name: template.sources for template in first.catalog}
+        _SNAPSHOTS[key] = build_snapshot(made, sources, Cluster(version), first, trial=False)
+    return _SNAPSHOTS[key]
 
 
 def web(annotations: dict[str, str] | None = None, *more: Object, **spec: Any) -> Object:

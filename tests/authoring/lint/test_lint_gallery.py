@@ -1,4 +1,4 @@
-"""The gallery lints clean, warnings included: what it shows is what authors copy."""
+"""The gallery lints clean for the oldest Kubernetes too; for the newest see `tests/authoring/cases/test_gallery.py`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from injector.templates.load import gallery_path
 from tests.authoring.lint.support import found
 
 TEMPLATES = sorted(folder for folder in gallery_path().iterdir() if (folder / "template.yaml").is_file())
-
-
-@pytest.mark.parametrize("folder", TEMPLATES, ids=lambda folder: folder.name)
-def test_it_is_clean(folder: Path) -> None:
-    assert [str(problem) for problem in found(folder)] == []
 
 
 @pytest.mark.parametrize("folder", TEMPLATES, ids=lambda folder: folder.name)

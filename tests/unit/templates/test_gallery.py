@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -32,11 +33,17 @@ def documents(name: str, seen: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"overlay": render_overlay(one, seen).overlay}
     for file, text in render_files(one, seen).items():
         if is_document(one.files[file].template):
-            found[file] = shape(load_manifest(text))
+            found[file] = document_shape(text)
         else:
             found[file] = text.count("\n")
     found["overlay"] = shape(found["overlay"])
     return found
+
+
+@functools.lru_cache(512)
+def document_shape(text: str) -> Any:
+    """The structure of a config file: few values change more than one of a template's."""
+    return shape(load_manifest(text))
 
 
 #: What a parameter needs beside it, or its template serves no pod.
