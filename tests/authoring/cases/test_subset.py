@@ -116,6 +116,15 @@ def test_a_difference_has_its_place_and_its_words(expected: Any, message: str) -
     assert of(expected) == [message]
 
 
+def test_of_two_elements_of_one_name_the_last_counts() -> None:
+    """As a container's variable does: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"""
+    twice = {"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": v} for v in ("1", "2")]}]}}
+    last = {"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "2"}]}]}}
+    assert of(last, twice) == []
+    last["spec"]["containers"][0]["env"][0]["value"] = "1"
+    assert len(of(last, twice)) == 1
+
+
 def test_elements_of_other_documents_are_found_by_name_or_by_position() -> None:
     found = {"clusters": [{"name": "a", "n": 1}, {"name": "b", "n": 2}], "chains": [{"filters": [1]}, {"filters": [2]}]}
     assert of({"clusters": [{"name": "b", "n": 2}]}, found, pod=False) == []

@@ -493,6 +493,12 @@ CASES = [
         [4],
         {"template.yaml": _MANIFEST + "overridable: [resources.limits]\n"},
     ),
+    Case(
+        "size",
+        "annotations below what a pod's have, and above three quarters of it",
+        'metadata:\n  annotations:\n    note: "{% for _ in range(5000) %}0123456789 0123456789 0123456789 0123{% endfor %}"\n',
+        [2],
+    ),
 ]
 
 
