@@ -496,7 +496,7 @@ CASES = [
     Case(
         "size",
         "annotations below what a pod's have, and above three quarters of it",
-        'metadata:\n  annotations:\n    note: "{% for _ in range(5000) %}0123456789 0123456789 0123456789 0123{% endfor %}"\n',
+        'metadata:\n  annotations:\n    note: "{% for _ in range(7000) %}0123456789 0123456789 01234567{% endfor %}"\n',
         [2],
     ),
 ]
