@@ -17,7 +17,6 @@ import os
 import pkgutil
 import resource
 import runpy
-import select
 import signal
 import socket
 import subprocess
@@ -26,7 +25,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 
 ROOT = Path(__file__).resolve().parents[1]
 _LARGEST = 128 * 1024  #: of a call: arguments and environment
@@ -76,23 +75,24 @@ class Running:
         self.pid = int(connection.recv(_LARGEST))
         self.returncode: int | None = None
         self.seconds = 0.0
-        self._connection = connection
+        self._ended = Event()  # any thread may ask
+        Thread(target=self._hear, args=[connection], daemon=True).start()
+
+    def _hear(self, connection: socket.socket) -> None:
+        with connection:
+            # its keeper was killed together with this process's: nobody knows how it ended
+            told = connection.recv(_LARGEST) or b"[-9, 0]"
+        self.returncode, self.seconds = json.loads(told)
+        self._ended.set()
 
     def poll(self) -> int | None:
         """The exit code, or None while it goes on."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.wait(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code once it has ended; subprocess.TimeoutExpired after so many seconds."""
-        if self.returncode is None:
-            if not select.select([self._connection], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            # its keeper was killed together with this process's: nobody knows how it ended
-            told = self._connection.recv(_LARGEST) or b"[-9, 0]"
-            self.returncode, self.seconds = json.loads(told)
-            self._connection.close()
+        if not self._ended.wait(timeout) or self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return self.returncode
 
     def send_signal(self, number: int) -> None:

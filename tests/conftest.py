@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,10 @@ settings.load_profile("here")
 _ORDER = {"dataplane": 1, "deploy": 2, "cluster": 3}
 
 
+#: The folders whose tests wait most of their time, for the control plane or for programs.
+_WAITING = frozenset(("cluster", "dataplane"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update", action="store_true", help="write what comes out as the new golden files; look at the diff"
@@ -31,13 +36,21 @@ def _folder(item: pytest.Item) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each test of `make soak` says how long it may take. While the control plane is built, the tests run that can do
-    without it.
+    without it; otherwise those that wait run beside those that compute.
     """
     for item in items:
         for mark in item.iter_markers("soak"):
             item.add_marker(pytest.mark.timeout(60 * mark.kwargs["minutes"]))
     if "CLUSTER_LAST" in os.environ:
         items.sort(key=lambda item: _ORDER.get(_folder(item), 0))
+    else:
+        kinds: dict[bool, dict[Path, float]] = {True: {}, False: {}}
+        for item in reversed(items):  # the longest are the walkthroughs, and no long one should come last
+            kinds[_folder(item) in _WAITING].setdefault(item.path, 0)
+        for files in kinds.values():
+            files.update((file, number / len(files)) for number, file in enumerate(files))
+        places = kinds[True] | kinds[False]
+        items.sort(key=lambda item: places[item.path])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
