@@ -33,6 +33,8 @@ from tests.corpus.commands import templates_loaded_once
 
 __all__ = ["At", "Injector", "Output", "Result", "command", "gallery", "templates_loaded_once", "timeless"]
 
+#: Name of a template to its files, name to text.
+_Templates = dict[str, dict[str, str]]
 #: Places of templates' hashes, of the snapshot's, and of a failure's words, as bytes of JSON within JSON or YAML.
 _GENERATION = re.compile(rb'(generation\\*":\\*")[0-9a-f]{12,}')
 _TEMPLATES = re.compile(rb'(templates\\*":\{)([^{}]*)\}')
@@ -111,9 +113,9 @@ def gallery() -> tuple[str, ...]:
     return tuple(template.name for template in _all_templates().catalog)
 
 
-def _snapshot(settings: Object, version: tuple[int, int]) -> Snapshot:
+def _snapshot(settings: Object, version: tuple[int, int], templates: _Templates | None = None) -> Snapshot:
     first = _all_templates()
-    sources = {template.name: template.sources for template in first.catalog}
+    sources = {template.name: template.sources for template in first.catalog} | (templates or {})
     return build_snapshot(parse_settings(settings), sources, Cluster(version), first, trial=False)
 
 
@@ -125,10 +127,13 @@ def _namespace(namespace: Object) -> Namespace:
 
 
 class Injector:
-    """The injector with these settings (as in the settings file), for an API server of a version."""
+    """The injector with these settings (as in the settings file), for an API server of a version.
 
-    def __init__(self, settings: Object, version: tuple[int, int]) -> None:
-        self._snapshot = _snapshot(settings, version)
+    `templates` are others beside those of the gallery.
+    """
+
+    def __init__(self, settings: Object, version: tuple[int, int], templates: _Templates | None = None) -> None:
+        self._snapshot = _snapshot(settings, version, templates)
         self._seals = _Seals()
 
     def inject(self, pod: Object, namespace: Object) -> Result:

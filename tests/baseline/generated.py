@@ -28,7 +28,7 @@ def with_pods(template: str) -> Iterator[Case]:
         injector = native if number % 3 else plain
         pod, namespace = pods.pod(number, template), pods.namespace(number)
         inputs.update(msgspec.json.encode((pod, namespace)))
-        yield _case(f"{number}", _created, injector, pod, namespace)
+        yield _case(f"{number}", created, injector, pod, namespace)
         required = _labelled(namespace, "required")
         if number % _REQUIRED == 0:
             yield _case(f"{number} required", _guarded, injector, pod, required)
@@ -64,7 +64,8 @@ def _outcome(result: Result) -> Answer:
     return {**{name: value for name in aspects if (value := getattr(result, name))}, TOLD: result.told}
 
 
-def _created(injector: Injector, pod: Object, namespace: Object) -> Answer:
+def created(injector: Injector, pod: Object, namespace: Object) -> Answer:
+    """What a pod gets."""
     return _outcome(injector.inject(pod, namespace))
 
 

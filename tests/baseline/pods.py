@@ -241,7 +241,7 @@ def _metadata(dice: Dice, number: int) -> Object:
         metadata["name"] = name
     if dice.chance(20):
         metadata["namespace"] = "shop"
-    if dice.chance(5):
+    if dice.chance(8):
         labels["sidecar.injector/inject"] = dice.one(("true", "false", "Yes", "off", "perhaps"))
     if dice.chance(90):
         metadata["labels"] = labels
@@ -261,7 +261,7 @@ def _annotations(dice: Dice) -> dict[str, str]:
         "sidecar.injector/unknown": "1",
     }
     annotations = {key: known[key] for key in dice.some(list(known), 3)}
-    if dice.chance(5):
+    if dice.chance(9):
         annotations["sidecar.injector/inject"] = dice.one(("true", "FALSE", "no", "y", "disabled", "", "2"))
     if dice.chance(4):
         templates = (

@@ -24,6 +24,7 @@ FILE = Path(__file__).parent / "recorded.json.xz"
 Record = dict[str, Answer]
 #: Aspects in the order in which they explain one another: another input makes another output.
 _ORDER = ("case", "input", "exit", "reason", "effect", "code", "findings")
+_NEW = "it is new"
 #: Differences that a test names one by one.
 _NAMED = 25
 
@@ -41,7 +42,7 @@ class Difference(NamedTuple):
     def change(self) -> str:
         """What it was and what it is, as far as that was recorded."""
         if self.aspect == "case":
-            return "it is new" if self.before is None else "it is gone"
+            return _NEW if self.before is None else "it is gone"
         if isinstance(self.before, list) and isinstance(self.now, list):
             before, now = Counter(self.before), Counter(self.now)
             gone, new = (before - now).elements(), (now - before).elements()
@@ -144,7 +145,8 @@ def grouped(found: Iterable[Difference]) -> str:
         for part, of_part in itertools.groupby(of_aspect, attrgetter("part")):
             for change, same in itertools.groupby(sorted(of_part, key=attrgetter("change")), attrgetter("change")):
                 keys = [one.case for one in same]
-                line = f"- {part}: {change}: {len(keys)}: {', '.join(keys)}"
+                named = "" if change == _NEW else f": {', '.join(keys)}"
+                line = f"- {part}: {change}: {len(keys)}{named}"
                 lines.append(textwrap.fill(line, 100, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(lines)
 

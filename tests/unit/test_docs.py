@@ -40,7 +40,13 @@ from injector.webhook.review import read_review
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
-    [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("templates/*/*.md")]
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *ROOT.glob("templates/*/*.md"),
+    ]
 )
 
 
