@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -15,6 +16,10 @@ from tests import parts
 # Machines are busy: how long an example takes says nothing.
 settings.register_profile("here", deadline=None)
 settings.load_profile("here")
+
+# A shell ignores SIGINT for what it starts in the background, and every program that the tests start would inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: The folders whose tests need parts come last, first those whose parts are there sooner.
 _ORDER = {"dataplane": 1, "deploy": 2, "cluster": 3}
