@@ -55,9 +55,17 @@ def lines(instruction: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def opened() -> Iterator[Path]:
+    """A folder that every user may enter. Not one of pytest's: each session that begins closes those of all others."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def image(opened: Path) -> Path:
     """The folder /app as the first stage makes it."""
-    app = tmp_path_factory.mktemp("image") / "app"
+    app = opened / "app"
     for line in re.findall(r"^(?:RUN|COPY) .*$", DOCKERFILE, re.MULTILINE):
         instruction, _, rest = line.partition(" ")
         if instruction == "RUN":
@@ -71,15 +79,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
             source, target = rest.split()
             if target.startswith("/app"):
                 subprocess.run(["cp", "-r", str(ROOT / source), target.replace("/app", str(app), 1)], check=True)
-    let_nobody_in(app)
     return app
-
-
-def let_nobody_in(folder: Path) -> None:
-    """Let every user into a folder below the system's one for temporary files; pytest closes those above it."""
-    for step in (folder, *folder.parents):
-        if Path(tempfile.gettempdir()) in step.parents:
-            step.chmod(0o755)
 
 
 def can_mount(folder: Path) -> bool:
@@ -90,13 +90,13 @@ def can_mount(folder: Path) -> bool:
     return done.returncode == 0
 
 
-@pytest.fixture
-def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
+@pytest.fixture(scope="module")
+def server(image: Path, opened: Path) -> Iterator[tuple[Process, int, int]]:
     """The image's entrypoint and command, standalone; as nobody where tests may become nobody."""
     injector = [sys.executable, "-m", "injector"]
-    certs = [*injector, "certs", "--service=injector", "--namespace=shop", "--san=127.0.0.1", f"--out={tmp_path}"]
+    certs = [*injector, "certs", "--service=injector", "--namespace=shop", "--san=127.0.0.1", f"--out={opened}"]
     subprocess.run(certs, cwd=ROOT, check=True, capture_output=True)
-    (tmp_path / "server.key").chmod(0o644)
+    (opened / "server.key").chmod(0o644)
     [entrypoint], [command] = lines("ENTRYPOINT"), lines("CMD")
     assert json.loads(entrypoint)[0] == str(DEBIAN)
     nobody = os.geteuid() == 0 and DEBIAN.exists() and sys.version_info[:2] == (3, 11)
@@ -113,15 +113,14 @@ def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
     env["PYTHONPATH"] = env["PYTHONPATH"].replace("/app", str(image))
     port, metrics_port = free_port(), free_port()
     words = [
-        *((*READ_ONLY, str(image)) if can_mount(tmp_path) else ()),
+        *((*READ_ONLY, str(image)) if can_mount(opened) else ()),
         *(become if nobody else []),
         *["env", "-i", *(f"{key}={value}" for key, value in env.items())],
         *[interpreter, *json.loads(entrypoint)[1:], *json.loads(command)],
         *["--standalone", "--address=127.0.0.1", f"--port={port}", f"--metrics-port={metrics_port}"],
-        *[f"--cert={tmp_path / 'server.crt'}", f"--key={tmp_path / 'server.key'}"],
+        *[f"--cert={opened / 'server.crt'}", f"--key={opened / 'server.key'}"],
     ]
-    let_nobody_in(tmp_path)
-    process = Process(words, tmp_path / "server.log", folder=Path("/"))
+    process = Process(words, opened / "server.log", folder=Path("/"))
     try:
         ready = f"http://127.0.0.1:{metrics_port}/readyz"
         process.wait_until_ready(lambda: urllib.request.urlopen(ready, timeout=2).status == 200, 30)
@@ -130,10 +129,10 @@ def server(image: Path, tmp_path: Path) -> Iterator[tuple[Process, int, int]]:
         process.kill()
 
 
-def test_what_the_image_holds_answers_a_review(image: Path, server: tuple[Process, int, int], tmp_path: Path) -> None:
+def test_what_the_image_holds_answers_a_review(image: Path, opened: Path, server: tuple[Process, int, int]) -> None:
     before = {path: path.stat().st_mtime_ns for path in image.rglob("*")}
     _, port, _ = server
-    trust = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+    trust = ssl.create_default_context(cafile=str(opened / "ca.crt"))
     request = urllib.request.Request(
         f"https://127.0.0.1:{port}/mutate", json.dumps(REVIEW).encode(), {"Content-Type": "application/json"}
     )
@@ -143,8 +142,8 @@ def test_what_the_image_holds_answers_a_review(image: Path, server: tuple[Proces
     assert {path: path.stat().st_mtime_ns for path in image.rglob("*")} == before, "it writes into its own image"
 
 
-def test_it_runs_as_nobody_on_a_read_only_mount(image: Path, server: tuple[Process, int, int], tmp_path: Path) -> None:
-    if not (can_mount(tmp_path) and DEBIAN.exists()):
+def test_it_runs_as_nobody_on_a_read_only_mount(image: Path, server: tuple[Process, int, int]) -> None:
+    if not (can_mount(image) and DEBIAN.exists()):
         pytest.skip("needs root that may mount, and Debian's Python 3.11")
     process, _, _ = server
     status = Path(f"/proc/{process.pid}/status").read_text()
