@@ -10,9 +10,18 @@ from collections.abc import Sequence
 
 import msgspec
 
+from injector.apply import (
+    AppliedPod,
+    InjectionContext,
+    Overrides,
+    apply_templates,
+    reapply,
+    receipt_of,
+    without_injection,
+)
+from injector.enforcement import check_guarantee, guaranteed
 from injector.errors import InjectionError
-from injector.injection import Injection, failed, patch_between, skipped
-from injector.making import Made, Overrides, Task, again, make, receipt_of, without_injection
+from injector.injection import Injection, failed_injection, patch_between, skipped_injection
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import decide
@@ -23,7 +32,6 @@ from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
 from injector.pods.seal import Seals, is_sealed, sealed
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.reasons import Effect, Reason
-from injector.required import check_guarantee, guaranteed
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 
@@ -47,23 +55,23 @@ def inject(
     """
     decision = decide(pod, namespace, snapshot.settings, request or Request())
     if not decision.inject:
-        return skipped(pod, decision, snapshot)
+        return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
     by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
-    task = Task(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
+    task = InjectionContext(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
     try:
         check_shape(pod)
         if decision.required:
             made, final = guaranteed(pod, receipt, task)
         elif by_peer:
-            return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
+            return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         else:
-            made = make(without_injection(pod, receipt, task), task)
+            made = apply_templates(without_injection(pod, receipt, task), task)
             final = made.pod if receipt is None else _completed(pod, made, receipt, task)
         return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
-        return failed(pod, decision, snapshot, error)
+        return failed_injection(pod, decision, snapshot, error)
 
 
 def guard(
@@ -81,18 +89,18 @@ def guard(
     """
     decision = decide(pod, namespace, snapshot.settings, request or Request())
     if not (decision.required and decision.inject):
-        return skipped(pod, decision, snapshot)
+        return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
     by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
-    task = Task(namespace, snapshot, decision, None, {}, None, by_peer)
+    task = InjectionContext(namespace, snapshot, decision, None, {}, None, by_peer)
     try:
         check_shape(pod)
         made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
         if by_peer and error.reason is not Reason.DENIED:
-            return skipped(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
-        return failed(pod, decision, snapshot, error)
+            return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
+        return failed_injection(pod, decision, snapshot, error)
     nothing = receipt is None and made.pod is made.base and not made.own
     reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
     return Injection(
@@ -129,7 +137,7 @@ def _is_of_peer(
     return is_sealed(receipt, pod, namespace.name, seals)
 
 
-def _completed(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
+def _completed(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
     """A pod that carries an injection, with what is missing.
 
     A sidecar of another generation that is not as it would be made now is replaced whole: half of one and half of the
@@ -137,13 +145,15 @@ def _completed(pod: Object, made: Made, receipt: Receipt, task: Task) -> Object:
     """
     settings = task.settings
     if receipt.generation == task.snapshot.generation:
-        return again(pod, made, receipt, task)
+        return reapply(pod, made, receipt, task)
     bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
     wanted = with_annotations(made.pod, {})  # a map of them here too
     return pod if not any(mismatches(bare, wanted, "", "", "", exact=True)) else made.pod
 
 
-def _done(pod: Object, final: Object, made: Made, task: Task, before: Receipt | None, seals: Seals | None) -> Injection:
+def _done(
+    pod: Object, final: Object, made: AppliedPod, task: InjectionContext, before: Receipt | None, seals: Seals | None
+) -> Injection:
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
     A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace the

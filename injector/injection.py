@@ -10,10 +10,10 @@ from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
+from injector.pods.identity_cache import IdentityCache
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import read_receipt
-from injector.pods.remembered import Remembered
 from injector.pods.shape import with_annotations
 from injector.reasons import Effect, Reason
 from injector.templates.parameters import Resolved
@@ -24,7 +24,7 @@ from injector.templates.template import Template
 #: Characters of the reason annotation: a sentence, not a log.
 _REASON_LENGTH = 500
 #: The names of an overlay's containers.
-_NAMES: Remembered[tuple[str, ...]] = Remembered()
+_NAMES: IdentityCache[tuple[str, ...]] = IdentityCache()
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((a.template.name, a.template.digest) for a in self.applied)
 
 
-def failed(pod: Object, decision: Decision, snapshot: Snapshot, error: InjectionError) -> Injection:
+def failed_injection(pod: Object, decision: Decision, snapshot: Snapshot, error: InjectionError) -> Injection:
     """The verdict on a pod that cannot be injected: by the table of reasons it is let through, marked, or refused.
 
     A pod that carries an injection already keeps its mark: it does not run without its sidecar.
@@ -106,7 +106,7 @@ def failed(pod: Object, decision: Decision, snapshot: Snapshot, error: Injection
     )
 
 
-def skipped(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
+def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
     """The result for a pod that the decision lets through untouched."""
     return Injection(
         decision=decision,

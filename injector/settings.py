@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from injector.errors import SettingsError
-from injector.wrong_values import explained
+from injector.wrong_values import explain_settings_error
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
@@ -38,7 +38,7 @@ class NamespaceLabel(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     disabled: str = "disabled"
 
 
-class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """Where `injector serve` listens, its certificate, and its bounds.
 
     Durations in seconds, sizes in bytes. `drain_seconds` must stay below the pod's termination grace period.
@@ -60,7 +60,7 @@ class Server(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     cache_bytes: int = 16 * 1024 * 1024
 
 
-class Certificates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class CertificateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """Where the serving certificate comes from. All but `source` is for `builtin`; durations in seconds.
 
     The names are those of objects: the Secret, the Lease and the Service in the injector's own namespace, and the two
@@ -119,8 +119,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     cluster_domain: str = "cluster.local"
     #: What is at paths of their own.
     paths: dict[str, PathTemplates] = {}
-    server: Server = Server()
-    certificates: Certificates = Certificates()
+    server: ServerSettings = ServerSettings()
+    certificates: CertificateSettings = CertificateSettings()
 
     @property
     def inject_key(self) -> str:
@@ -176,7 +176,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     try:
         settings = msgspec.convert(document if document is not None else {}, Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {explained(document, Settings, error)}") from None
+        raise SettingsError(f"{source}: {explain_settings_error(document, Settings, error)}") from None
     if not _PREFIX.match(settings.prefix):
         raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     _check_templates_key(settings, source)

@@ -27,7 +27,7 @@ _ANY_KEY = "[...]"
 _STEP = re.compile(r"(\w+)(\[\.\.\.\])?(?:\.|\Z)")
 
 
-def explained(document: object, kind: type[msgspec.Struct], error: msgspec.ValidationError) -> str:
+def explain_settings_error(document: object, kind: type[msgspec.Struct], error: msgspec.ValidationError) -> str:
     """One sentence for people about a document that is no `kind`, which a struct of structs and maps of these is."""
     message, _, path = str(error).partition(" - at `$")
     if keys := _KEYS.search(str(error)):

@@ -14,7 +14,7 @@ Style = Callable[[str, str], str]
 _COLOURS = {"error": "red", "warning": "yellow"}
 
 
-def as_text(problems: Sequence[Problem], style: Style) -> str:
+def problems_as_text(problems: Sequence[Problem], style: Style) -> str:
     """One line for each problem, as compilers write it, the line of the file with a caret, and what to do."""
     parts = []
     for problem in problems:
@@ -25,7 +25,7 @@ def as_text(problems: Sequence[Problem], style: Style) -> str:
     return "\n".join(parts)
 
 
-def as_data(problem: Problem) -> dict[str, Any]:
+def problem_as_data(problem: Problem) -> dict[str, Any]:
     """A problem with every part of it. Keys are stable: other programs read them."""
     place = problem.place
     return {

@@ -9,16 +9,16 @@ from typing import Any
 import yaml
 
 from injector.errors import DocumentError
-from injector.templates.places import place_at
+from injector.templates.kubernetes_yaml import DEPTH, load_manifest
 from injector.templates.problem import Problem
-from injector.templates.yaml import DEPTH, load_manifest
-from injector.templates.yaml_words import told
+from injector.templates.source_positions import place_at
+from injector.templates.yaml_words import yaml_mistake
 
 _BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class YamlPiece:
     """One document: the line it starts on (from 1), the text before, of and after its value, and its value.
 
     `head` is what to put before a value that is written anew: `before`, on lines of its own.
@@ -41,7 +41,7 @@ class _Outline:
     end: int
 
 
-def split_yaml(text: str, source: str) -> Iterator[Piece]:
+def split_yaml(text: str, source: str) -> Iterator[YamlPiece]:
     """The documents of a stream; joined, their parts are the text. A stream without one is one piece of value None.
 
     Raises DocumentError, naming document and line, for what is not YAML, has a key twice, an alias that contains
@@ -59,7 +59,7 @@ def split_yaml(text: str, source: str) -> Iterator[Piece]:
             value = load_manifest(own)
         except yaml.YAMLError as error:
             raise _unreadable(error, source, number, own, line) from None
-        yield Piece(line, before, body, text[piece.end : stop], _head(before), value)
+        yield YamlPiece(line, before, body, text[piece.end : stop], _head(before), value)
 
 
 def has_comment(body: str) -> bool:
@@ -120,7 +120,7 @@ def _outlines(text: str, source: str) -> list[_Outline]:
 
 def _unreadable(error: yaml.YAMLError, source: str, number: int, text: str, first_line: int = 1) -> DocumentError:
     """What is wrong with a part of a file that begins on `first_line`, with its place in the file."""
-    message, offset = told(error, text, first_line)
+    message, offset = yaml_mistake(error, text, first_line)
     place = place_at(source, text, offset or 0)
     place = replace(place, line=place.line + first_line - 1, text=place.text.rstrip("\r"))
     return DocumentError(f"{place}: {message} (document {number})", Problem("yaml", message, "", place).excerpt)

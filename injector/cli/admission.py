@@ -1,26 +1,23 @@
-"""What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn.
-
-As in an API server the mutating ones come first, each about what the one before it has left; those that were called
-before another changed something are called once more; then the validating ones. The first refusal ends it.
-https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy
-"""
+"""What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from injector.cli.made_pods import in_manifest, made_of, maker_of
-from injector.cli.objects import metadata_of
+from injector.apply import Overrides
+from injector.cli.manifest_objects import metadata_of
+from injector.cli.report import Line, Outcome, line_for
+from injector.cli.simulated_pods import in_manifest, made_of, maker_of
+from injector.errors import DENIED_CODE
 from injector.injection import Injection
-from injector.making import Overrides
-from injector.paths.amend import amend
-from injector.paths.asking import after, asked_of, manifest_request, paths_for
-from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object
-from injector.pods.kinds import Resource, lies_in
+from injector.pods.resource_kinds import Resource, lies_in
+from injector.policies.admit import admit
+from injector.policies.request import ObjectRequest
+from injector.policies.simulate import after, asked_of, manifest_request, paths_for
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
@@ -29,7 +26,7 @@ _PODS = Resource("", "v1", "pods")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdmissionAnswer:
     """What was asked and what was said at a path."""
 
     path: str
@@ -46,7 +43,7 @@ class Admission:
     namespace: Namespace
     snapshot: Snapshot
     overrides: Overrides
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[AdmissionAnswer] = field(default_factory=list)
 
     @classmethod
     def of_object(
@@ -103,8 +100,8 @@ class Admission:
         """Whether the object is another one now."""
         if not self.allowed:
             return False
-        result = amend(self.asked, self.namespace, at, self.snapshot, self.overrides)
-        self.answers.append(Answer(path, at, self.asked, result))
+        result = admit(self.asked, self.namespace, at, self.snapshot, self.overrides)
+        self.answers.append(AdmissionAnswer(path, at, self.asked, result))
         changed = result.object is not self.asked.object
         self.asked = after(self.asked, result.object)
         return changed
@@ -168,3 +165,72 @@ def namespace_asked(asked: ObjectRequest, found: Namespace) -> Namespace:
 
 def _by(asked: ObjectRequest, user: Object) -> ObjectRequest:
     return msgspec.structs.replace(asked, review={**asked.review, "userInfo": user}) if user else asked
+
+
+def admission_line(admission: Admission, obj: Object, place: str, about: str = "") -> Line | None:
+    """What became of an object: refused, amended, or else left as it is, and why. None where no template is for it."""
+    answers = [a for a in admission.answers if a.result.reason is not Reason.NOT_FOR_TEMPLATES]
+    if not answers:
+        return None
+    telling = telling_of(answers)
+    result = telling.result
+    outcome: Outcome = "skipped"
+    if not result.allowed:
+        outcome = "refused"
+    elif result.patch:
+        outcome = "amended"
+    elif result.reason is Reason.NOTHING_TO_ADD:
+        outcome = "unchanged"
+    message = result.message.removeprefix(f"{result.reason}: ")
+    if not result.allowed and result.code != DENIED_CODE:
+        message += f", HTTP {result.code}"
+    warnings = [w for a in answers for w in a.result.warnings if a is not telling or outcome != "skipped"]
+    if outcome == "skipped" and result.warnings:
+        message = f"let through as it is: {message}"
+    warnings += user_hints(admission)
+    amended = outcome == "amended"
+    templates = _templates([a for a in answers if not amended or a.result.patch])
+    if outcome == "unchanged":
+        message = f"{result.reason.sentence} ({', '.join(templates)})"
+    return replace(
+        line_for(obj, admission.namespace.name, outcome, place),
+        reason="" if amended else str(result.reason),
+        message="" if amended else message,
+        templates=templates,
+        warnings=tuple(dict.fromkeys(warnings)),
+        about=about,
+        paths=tuple(dict.fromkeys(answer.path for answer in answers)),
+    )
+
+
+def user_hints(admission: Admission) -> list[str]:
+    """A sentence where templates that look at who asks refused something, or failed, and nobody has said who asks."""
+    if admission.asked.review.get("userInfo"):
+        return []
+    for answer in admission.answers:
+        if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
+            continue
+        templates = admission.snapshot.catalog.found(answer.at.templates)
+        programs = [t.program for t in templates if t.applies_to.covers(admission.asked.request)]
+        if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
+            return ["who asks is not known here; --user NAME and --group NAME say it"]
+    return []
+
+
+def telling_of(answers: list[AdmissionAnswer]) -> AdmissionAnswer:
+    """The answer that says most about what became of the object."""
+    for answer in answers:
+        if not answer.result.allowed:
+            return answer
+    for answer in answers:
+        if answer.result.patch:
+            return answer
+    for answer in answers:
+        if answer.result.reason is Reason.NAMESPACE_IGNORED:
+            return answer
+    # what was let through although something failed says more than that nothing was added
+    return next((a for a in answers if a.result.reason is not Reason.NOTHING_TO_ADD), answers[0])
+
+
+def _templates(answers: list[AdmissionAnswer]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for answer in answers for name, _ in answer.result.templates))

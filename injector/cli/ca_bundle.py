@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from injector.cli.documents import Document
-from injector.cli.objects import edit, objects_in
+from injector.cli.manifest_objects import edit, objects_in
 from injector.errors import DocumentError
 from injector.pods.context import Object
 

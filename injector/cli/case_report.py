@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import click
 
 from injector.authoring.cases.coverage import Coverage
-from injector.authoring.cases.run import Result
+from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.printable import one_line, path_line
 from injector.cli.counts import counted
-from injector.cli.problems import words_of_problems
+from injector.cli.problems import problems_text
 from injector.templates.problem import Problem
 
 
-def show(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
+def show_runs(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
     """Print, to standard output, what came of each template."""
     for run in runs:
         if run.problems:
@@ -69,13 +69,13 @@ def summary(
     click.echo(f"{', '.join(parts)}; {seconds:.1f} s", err=True)
 
 
-def _failure(result: Result) -> None:
+def _failure(result: CaseResult) -> None:
     click.echo(f"{click.style('FAILED', fg='red', bold=True)} {one_line(result.checked.label)}")
     _problems(result.problems)
 
 
 def _problems(problems: Sequence[Problem]) -> None:
-    click.echo(words_of_problems(problems))
+    click.echo(problems_text(problems))
 
 
 def _line(run: TemplateRun) -> str:
@@ -97,7 +97,7 @@ def _missed(run: TemplateRun, coverage: Coverage) -> None:
     click.echo(f"{path_line(run.path)}: {coverage.percent:.1f}% of its parameters and branches are reached")
 
 
-def _unchecked(results: Sequence[Result]) -> dict[str, str]:
+def _unchecked(results: Sequence[CaseResult]) -> dict[str, str]:
     """The programs that are missing, each with the files and the number of cases that it would have looked at."""
     found: dict[str, dict[str, int]] = {}
     for result in results:

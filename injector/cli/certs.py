@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from injector.cli.ca_bundle import check_calls, with_ca_bundle
-from injector.cli.certificates import Certificates, make_certificates
-from injector.cli.dump import dump_yaml
-from injector.cli.manifests import read_manifests, write_manifests
-from injector.cli.private_files import write_file
-from injector.cli.signer_options import Signing, with_signer
-from injector.cluster.issue import service_names
+from injector.cli.documents import read_manifests, write_manifests
+from injector.cli.manifest_writer import dump_yaml
+from injector.cli.options import Signing, with_signer
+from injector.cli.output_files import write_file
+from injector.cli.throwaway_certificates import ThrowawayCertificates, make_certificates
+from injector.cluster.x509 import service_names
 from injector.errors import SettingsError
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.
@@ -96,7 +96,7 @@ def certs(
         if print_form == "secret" or secret_name:
             raise click.UsageError("With --signer it goes into the Secret itself: --secret NAME.")
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
-        from injector.cli.signed import Wish, have_signed
+        from injector.cli.csr_flow import Wish, have_signed
 
         wish = Wish(service=service, namespace=namespace, names=names, days=days, use_rsa=use_rsa, force=force)
         authorities = have_signed(wish, signing, out)
@@ -123,7 +123,7 @@ def certs(
         click.echo(base64.b64encode(made.authority))
 
 
-def _write(folder: Path, made: Certificates, *, force: bool) -> None:
+def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
     """Write the three files, each whole or not at all. Raises SettingsError when one is there already."""
     present = [name for name, _ in _FILES if (folder / name).exists()]
     if present and not force:
@@ -136,7 +136,7 @@ def _write(folder: Path, made: Certificates, *, force: bool) -> None:
         raise SettingsError(f"{folder}: {error.strerror or error}") from None
 
 
-def _secret(made: Certificates, name: str, namespace: str) -> str:
+def _secret(made: ThrowawayCertificates, name: str, namespace: str) -> str:
     """The Secret for the webhook's pod: https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets"""
     data = {"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
     return dump_yaml(

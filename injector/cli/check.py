@@ -33,16 +33,16 @@ def check(
     Changes nothing. Each line is good, a thing to know, or failed, with what to do. Exit code 1 when something failed.
     """
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
-    from injector.cli.checks.report import look, show, worst
-    from injector.cli.checks.scene import Scene
+    from injector.cli.checks.check_context import CheckContext
+    from injector.cli.checks.check_report import look, show_results, worst
+    from injector.cli.checks.check_result import Mark
     from injector.cli.checks.sections import BEFORE, INSTALLED
-    from injector.cli.checks.verdict import Mark
-    from injector.cluster.live import Live
+    from injector.cluster.blocking_client import BlockingClient
 
     end = time.monotonic() + seconds
-    with Live(kubeconfig, context) as live:
+    with BlockingClient(kubeconfig, context) as live:
         while True:
-            results = look(Scene(live, namespace), BEFORE if pre else INSTALLED)
+            results = look(CheckContext(live, namespace), BEFORE if pre else INSTALLED)
             bad = worst(results) is Mark.FAILED
             left = end - time.monotonic()
             if not bad or left <= 0:
@@ -50,5 +50,5 @@ def check(
             wrong = sum(v.mark is Mark.FAILED for _, verdicts in results for v in verdicts)
             click.echo(f"{wrong} failed; {left:.0f} s left", err=True)
             time.sleep(min(_EVERY, left))
-    show(results, form)
+    show_results(results, form)
     return 1 if bad else 0

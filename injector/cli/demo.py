@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
+from injector.cli.demo_processes import ProgramError
 from injector.cli.demo_traffic import Passage, find_envoy, pass_through
-from injector.cli.demo_webhook import NAMESPACE, Answer, Webhook, pod_of_deployment, webhook
-from injector.cli.dump import dump_yaml
-from injector.cli.processes import ProgramError
+from injector.cli.demo_webhook import NAMESPACE, DemoAnswer, Webhook, pod_of_deployment, webhook
+from injector.cli.manifest_writer import dump_yaml
 from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -52,7 +52,7 @@ def _title(console: Console, text: str) -> None:
     console.print(Text(text, style="bold cyan"))
 
 
-def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> Answer:
+def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> DemoAnswer:
     """Have a pod reviewed and show the answer. Raises ProgramError when it is not the one that the demo is about."""
     answer = hook.review(pod)
     _show(console, pod, answer)
@@ -61,7 +61,7 @@ def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> An
     return answer
 
 
-def _show(console: Console, before: Object, answer: Answer) -> None:
+def _show(console: Console, before: Object, answer: DemoAnswer) -> None:
     """The decision as an API server and its audit log see it, then what the patch does to the pod."""
     response = answer.response
     verdict = Text("allowed", "green") if response["allowed"] else Text("refused", "red")

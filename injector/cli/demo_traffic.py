@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from injector.cli.demo_processes import LOCAL, ProgramError, free_ports, running
 from injector.cli.demo_webhook import NAMESPACE
+from injector.cli.injection_sources import gather
 from injector.cli.options import SourceOptions
-from injector.cli.processes import LOCAL, ProgramError, free_ports, running
-from injector.cli.sources import gather
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object

@@ -17,9 +17,9 @@ from typing import Any
 
 import jsonpatch
 
-from injector.cli.certificates import make_certificates
-from injector.cli.processes import free_ports, running
-from injector.cluster.issue import service_names
+from injector.cli.demo_processes import free_ports, running
+from injector.cli.throwaway_certificates import make_certificates
+from injector.cluster.x509 import service_names
 from injector.pods.context import Object
 
 #: The namespace of the demo's pods.
@@ -27,7 +27,7 @@ NAMESPACE = "shop"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """What the webhook says about a pod: its response, and the pod with the patch applied."""
 
     response: dict[str, Any]
@@ -46,7 +46,7 @@ class Webhook:
     url: str
     trust: ssl.SSLContext
 
-    def review(self, pod: Object) -> Answer:
+    def review(self, pod: Object) -> DemoAnswer:
         """Send the creation of a pod, get the answer, apply its patch as an API server does."""
         review = {
             "apiVersion": "admission.k8s.io/v1",
@@ -73,7 +73,7 @@ class Webhook:
         after = pod
         if "patch" in response:
             after = jsonpatch.apply_patch(copy.deepcopy(pod), base64.b64decode(response["patch"]).decode())
-        return Answer(response, after)
+        return DemoAnswer(response, after)
 
 
 @contextmanager

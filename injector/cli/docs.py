@@ -9,8 +9,8 @@ import click
 
 from injector.authoring.reference import SectionError, reference, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
+from injector.cli.injection_sources import load_one, load_settings
 from injector.cli.options import TEMPLATE_OPTIONS, with_options
-from injector.cli.sources import load_one, load_settings
 from injector.errors import DocumentError
 from injector.settings import Settings
 from injector.templates.template import Template

@@ -1,20 +1,19 @@
-"""Manifests as documents: read one by one, and written back so that an untouched one keeps every byte.
-
-A document that changes keeps what stands before its value (`---`, directives, comments such as `# Source: ...`) and
-its line ends; its body is written anew, so comments in it are lost and aliases are written out.
-"""
+"""Manifests as documents: read one by one, and written back so that an untouched one keeps every byte."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from injector.authoring.yaml_stream import has_comment, split_yaml
-from injector.cli.dump import dump_json, dump_yaml
-from injector.cli.inputs import Input
+from injector.cli.inputs import Input, read_inputs
 from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
+from injector.cli.manifest_writer import dump_json, dump_yaml
 from injector.errors import DocumentError
 
 _BOM = "\ufeff"
@@ -107,7 +106,7 @@ def added(value: Any, beside: Document) -> Document:
     return replace(beside, value=value, before=head, body=_line_ends(body, beside), after="", head=head)
 
 
-def joined(documents: list[Document]) -> str:
+def join_documents(documents: list[Document]) -> str:
     """The documents as one stream: separators are put in only where the texts alone would run into each other.
 
     Raises DocumentError for JSON that cannot stand beside YAML.
@@ -164,3 +163,25 @@ def _separate(text: str, previous: Document | None) -> bool:
 
 def _line_ends(text: str, document: Document) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in document.text else text
+
+
+def read_manifests(names: Iterable[str]) -> list[Document]:
+    """All documents of files, folders, URLs and `-` (standard input), in order. Raises DocumentError."""
+    stdin = io.BytesIO() if sys.stdin is None else sys.stdin.buffer  # closed: `<&-`
+    return [d for source in read_inputs(names, stdin) for d in read_documents(source)]
+
+
+def write_manifests(documents: list[Document]) -> None:
+    """Write documents to standard output as UTF-8, whatever the locale, with their own line ends.
+
+    Raises DocumentError when it cannot be written to (a full disk).
+    """
+    if sys.stdout is None:
+        raise DocumentError("standard output is closed")
+    try:
+        sys.stdout.buffer.write(join_documents(documents).encode())
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DocumentError(f"standard output: {error.strerror or error}") from None

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import click
 
-from injector.cli.asking_user import with_user
-from injector.cli.explaining import explanation_of, is_asked_about
-from injector.cli.explanation import Explanation, show
-from injector.cli.files import with_files
-from injector.cli.manifests import read_manifests
-from injector.cli.objects import metadata_of, namespaces_in, objects_in
+from injector.cli.documents import read_manifests
+from injector.cli.explanation import Explanation, explanation_of, is_asked_about, show_explanation
+from injector.cli.injection_sources import Sources, gather, warn_of
+from injector.cli.inputs import with_files
+from injector.cli.manifest_objects import metadata_of, namespaces_in, objects_in
 from injector.cli.options import (
     NAMES_OPTION,
     POD_OPTIONS,
@@ -25,12 +24,11 @@ from injector.cli.options import (
     with_namespace_options,
     with_options,
     with_source_options,
+    with_user,
 )
-from injector.cli.sources import Sources, gather, warn
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object
-from injector.pods.misplaced import misplaced
-from injector.pods.workloads import pod_template
+from injector.pods.workloads import misplaced, pod_template
 from injector.settings import Settings
 from injector.templates.spelling import nearest
 
@@ -81,9 +79,9 @@ def explain(
         explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace, user)
     else:
         sources = gather(source_options, only=templates)
-        warn(sources)
+        warn_of(sources)
         explanations = list(_files(targets, sources, templates, namespace_options, user))
-    show(explanations, form)
+    show_explanation(explanations, form)
     return 1 if any(explanation.bad for explanation in explanations) else 0
 
 
@@ -126,10 +124,10 @@ def _live(
 ) -> list[Explanation]:
     # The Kubernetes client takes a while to import; files need none.
     from injector.cli.live_setup import age_notes, entries_of_paths, live_sources, webhook_notes
-    from injector.cluster.live import Live
+    from injector.cluster.blocking_client import BlockingClient
 
     explanations = []
-    with Live(kubeconfig, context) as live:
+    with BlockingClient(kubeconfig, context) as live:
         sources, problems = live_sources(live, injector_namespace)
         for name in names:
             obj, resource = live.find(name, namespace)

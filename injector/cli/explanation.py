@@ -10,13 +10,23 @@ from typing import Any
 
 import click
 
-from injector.cli.path_explanation import PathTrail, telling_trail
+from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
+from injector.cli.injection_sources import Sources
+from injector.cli.manifest_objects import object_name_of
+from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
 from injector.errors import DENIED_CODE
+from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.pods.context import Namespace
+from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
+from injector.pods.resource_kinds import Resource, resource_of
+from injector.pods.shape import string_map
+from injector.pods.workloads import pod_template, workload_of_object
+from injector.policies.simulate import named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.templates.choice import misspelt_annotations
+from injector.templates.snapshot import Snapshot
 
 #: How many of the parts that an injection adds are listed one by one.
 _SHOWN = 40
@@ -107,7 +117,7 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     return sorted(rows, key=lambda row: row[2] == "default")
 
 
-def show(explanations: list[Explanation], form: str) -> None:
+def show_explanation(explanations: list[Explanation], form: str) -> None:
     """Print explanations to standard output, `form` being `text` or `json` (one array)."""
     if form == "json":
         click.echo(json.dumps([e.as_data() for e in explanations], indent=2, ensure_ascii=False, default=str))
@@ -203,3 +213,66 @@ def _list(title: str, items: list[str]) -> None:
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
+    """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
+    templates = snapshot.catalog.found(name for at in snapshot.settings.paths.values() for name in at.templates)
+    named = list(named_resources(templates))
+    try:
+        return resource_of(obj, named) in named
+    except ValueError:
+        return False
+
+
+def explanation_of(
+    obj: Object,
+    namespace: Namespace,
+    sources: Sources,
+    origin: str,
+    notes: list[str],
+    templates: list[str] | None = None,
+    *,
+    user: Object,
+    resource: Resource | None = None,
+    entry_of: EntryOf | None = None,
+) -> Explanation:
+    """Replay all that is decided about an object. `templates` are those of the command line, None for none.
+
+    `resource` is what the API server says that it is, None for a guess; `entry_of` tells of a path's webhook entry.
+    """
+    settings, pod = sources.settings, pod_template(obj)
+    trails: tuple[PathTrail, ...] = ()
+    admission = None
+    if settings.paths and obj.get("kind") != "Pod":
+        arguments = (namespace, sources.snapshot, sources.overrides, user, resource)
+        admission = Admission.of_object(obj, *arguments)
+        if admission is not None:
+            trails = trails_of(admission, "", entry_of)
+            notes = [*user_hints(admission), *notes]
+    if pod is None:
+        where = namespace if admission is None else admission.namespace
+        told = {warning for trail in trails if trail.result for warning in trail.result.warnings}
+        kept = tuple(note for note in notes if note not in told)
+        return Explanation(object_name_of(obj), origin, where, None, settings, kept, trails)
+
+    def injected(pod: Object) -> Injection:
+        workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
+        overrides = sources.overrides
+        return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
+
+    result = injected(pod)
+    applied = [applied.template for applied in result.applied]
+    if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
+        asked = asked_about_pod(obj, result.object, namespace.name, user)
+        of_pod = Admission(asked, namespace, sources.snapshot, sources.overrides)
+        admit_pod(obj, result.object, of_pod, user, injected)
+        of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "its pods", entry_of)
+        # where nothing is for the object itself, its pods are all that there is to tell
+        trails = (*(trail for trail in trails if trail.asked), *of_pods)
+        notes = [*user_hints(of_pod), *notes]
+        applied += [a.template for trail in of_pods if trail.result is not None for a in trail.result.applied]
+    for what in ("annotation", "label"):
+        notes += misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
+    kept = tuple(note for note in notes if note not in result.warnings)
+    return Explanation(object_name_of(obj), origin, namespace, result, settings, kept, trails)

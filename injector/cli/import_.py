@@ -9,15 +9,13 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.importing.advice import settings_for
-from injector.authoring.importing.folder import Imported
+from injector.authoring.importing.folder import Imported, settings_for
 from injector.authoring.importing.imports import import_configs
 from injector.authoring.scaffold import ScaffoldError
-from injector.cli.files import with_files
-from injector.cli.inputs import read_inputs
+from injector.cli.inputs import read_inputs, with_files
 from injector.cli.new import GALLERY, check_name
-from injector.cli.new_folder import refuse_taken, write_folder
-from injector.cli.problems import words_of_problems
+from injector.cli.output_files import refuse_taken, write_folder
+from injector.cli.problems import problems_text
 
 
 @click.command(name="import")
@@ -51,7 +49,7 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     found = read_inputs(files, sys.stdin.buffer)
     result = import_configs([(one.name, one.data) for one in found], name)
     if result.problems:
-        click.echo(words_of_problems(result.problems).rstrip("\n"), err=True)
+        click.echo(problems_text(result.problems).rstrip("\n"), err=True)
     if not result.templates:
         return 1
     for template in result.templates:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from injector.cli.asking_user import with_user
-from injector.cli.files import with_files
-from injector.cli.injector import Injector
-from injector.cli.manifests import read_manifests, write_manifests
-from injector.cli.objects import edit, namespaces_in, objects_in
+from injector.cli.documents import read_manifests, write_manifests
+from injector.cli.injection_sources import gather, warn_of
+from injector.cli.inputs import with_files
+from injector.cli.manifest_injector import Injector
+from injector.cli.manifest_objects import edit, namespaces_in, objects_in
 from injector.cli.options import (
     NAMES_OPTION,
     REPORT_OPTION,
@@ -16,8 +16,8 @@ from injector.cli.options import (
     SourceOptions,
     with_namespace_options,
     with_source_options,
+    with_user,
 )
-from injector.cli.sources import gather, warn
 from injector.pods.context import Object
 
 
@@ -48,7 +48,7 @@ def inject(
     or refused. So are the pods that a workload will make.
     """
     sources = gather(source_options, only=templates)
-    warn(sources, sources.snapshot.warnings if sources.settings.paths else ())
+    warn_of(sources, sources.snapshot.warnings if sources.settings.paths else ())
     documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import click
 
 from injector import __version__
 from injector.errors import DocumentError
@@ -118,3 +121,23 @@ def _fetch(url: str) -> bytes:
     except (OSError, ValueError) as error:
         raise DocumentError(f"{url}: {getattr(error, 'reason', None) or error}") from None
     return _bounded(bytes(data), url)
+
+
+def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a command at least one file, as the parameter `name`, a tuple of what people wrote."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_both(*args: Any, **given: Any) -> Any:
+            named = given.pop("filenames")
+            given[name] = (*named, *given[name])
+            if not given[name]:
+                raise click.UsageError(f"Missing argument '{metavar}'.")
+            return command(*args, **given)
+
+        option = click.option(
+            "-f", "--filename", "filenames", multiple=True, metavar="FILE", help="The same as FILE, as with kubectl."
+        )
+        return click.argument(name, nargs=-1, metavar=metavar)(option(with_both))
+
+    return decorate

@@ -20,7 +20,7 @@ class NotJsonError(DocumentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class JsonPiece:
     """One value of a stream: the line it starts on (from 1), the white space around it, its own text, its value."""
 
     line: int
@@ -35,7 +35,7 @@ def looks_like_json(text: str) -> bool:
     return text.removeprefix("\ufeff").lstrip(_SPACE).startswith("{")
 
 
-def split_json(text: str, source: str) -> Iterator[Piece]:
+def split_json(text: str, source: str) -> Iterator[JsonPiece]:
     """The values of a stream; joined, their parts are the text.
 
     Raises NotJsonError with the place for what is not JSON, and DocumentError for a key that is there twice in one
@@ -65,7 +65,7 @@ def split_json(text: str, source: str) -> Iterator[Piece]:
         stop = newline + 1 if newline >= 0 and not text[end:newline].strip(_SPACE) else end
         if _skip(text, stop) == len(text):
             stop = len(text)
-        yield Piece(line, text[at:start], text[start:end], text[end:stop], value)
+        yield JsonPiece(line, text[at:start], text[start:end], text[end:stop], value)
         at = stop
 
 

@@ -8,20 +8,19 @@ from dataclasses import replace
 
 import click
 
-from injector.authoring.lint.engine import Options, find_templates
+from injector.authoring.lint.engine import LintOptions, find_templates
 from injector.authoring.lint.engine import lint as lint_templates
-from injector.authoring.lint.explain import explanation, kinds
-from injector.authoring.lint.kubernetes import SchemasMissingError, check_version, versions
-from injector.authoring.lint.outputs import as_github, as_json, as_sarif
-from injector.authoring.lint.rule import Rule, rules
+from injector.authoring.lint.lint_report import problems_as_github, problems_as_json, problems_as_sarif
+from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
+from injector.authoring.lint.rule import Rule, explanation, kinds, rules
 from injector.cli.counts import Progress, counted
 from injector.cli.options import VERSION_OPTION
-from injector.cli.problems import words_of_problems
+from injector.cli.problems import problems_text
 from injector.pods.context import Cluster
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint
 
-_OUTPUTS = {"json": as_json, "sarif": as_sarif, "github": as_github}
+_OUTPUTS = {"json": problems_as_json, "sarif": problems_as_sarif, "github": problems_as_github}
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
 
@@ -63,7 +62,7 @@ def lint(
     if explained is not None:
         click.echo(_explained(explained), nl=False)
         return 0
-    options = Options(_names(only), _names(disabled), version or Cluster().version)
+    options = LintOptions(_names(only), _names(disabled), version or Cluster().version)
     if not options.rules:
         raise click.UsageError("--only and --disable name the same rules, so that none is left to look for")
     if _NEEDS_SCHEMAS in options.rules:
@@ -76,7 +75,7 @@ def lint(
     finally:
         progress.clear()
     if output == "text":
-        click.echo(words_of_problems(sorted(problems, key=_urgency)), nl=False)
+        click.echo(problems_text(sorted(problems, key=_urgency)), nl=False)
     else:
         click.echo(_OUTPUTS[output](problems, templates), nl=False)
     counts = Counter[str](problem.severity for problem in problems)

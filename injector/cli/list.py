@@ -14,7 +14,7 @@ from injector.cli.options import POD_OPTIONS, with_options
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row
-    from injector.cluster.live import Live
+    from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace, Object
 
 _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
@@ -52,10 +52,10 @@ def list_pods(
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
     from injector.cli.fleet import Fleet, restarts
     from injector.cli.live_setup import live_sources
-    from injector.cluster.live import Live
+    from injector.cluster.blocking_client import BlockingClient
 
     wanted = {name for name, given in (("outdated", outdated), ("failed", failed), ("missing", missing)) if given}
-    with Live(kubeconfig, context) as live:
+    with BlockingClient(kubeconfig, context) as live:
         sources, notes = live_sources(live, injector_namespace)
         fleet = Fleet(sources.snapshot)
         found = (fleet.row(pod, where) for pod, where in _pods(live, None if everywhere else namespace, everywhere))
@@ -77,7 +77,7 @@ def list_pods(
             click.echo(f"  {line}")
 
 
-def _pods(live: Live, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:
+def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:
     """Pods with their namespaces, a page at a time."""
     from injector.cluster.namespaces import namespace_of
 

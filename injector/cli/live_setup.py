@@ -7,26 +7,25 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from injector.cli.objects import metadata_of
-from injector.cli.path_explanation import Entry, EntryOf
-from injector.cli.sources import Sources
-from injector.cluster.live import ClusterError, Live
+from injector.cli.injection_sources import Sources
+from injector.cli.manifest_objects import metadata_of
+from injector.cli.path_explanation import EntryOf, PathEntry
+from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import TemplateError
-from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
+from injector.policies.request import ObjectRequest
 from injector.settings import Settings
-from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_gallery
-from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import Template
-from injector.webhook.sources import read_settings
+from injector.webhook.snapshot_sources import read_settings
 
 
-def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, list[str]]:
+def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[Sources, list[str]]:
     """Settings and templates of the cluster's injector, and notes about what could not be had.
 
     A template that is wrong there is left out, with a note. Raises SettingsError or SnapshotError for wrong settings.
@@ -44,14 +43,14 @@ def live_sources(live: Live, injector_namespace: str | None) -> tuple[Sources, l
     return Sources(snapshot, {}), notes
 
 
-def live_settings(live: Live, where: str) -> Settings:
+def live_settings(live: BlockingClient, where: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
     text, source = live.settings_text(where), f"settings of the injector in namespace {where}"
     return read_settings(text, source).ignoring(where)
 
 
 def live_snapshot(
-    live: Live, where: str, settings: Settings, *, trial: bool = False
+    live: BlockingClient, where: str, settings: Settings, *, trial: bool = False
 ) -> tuple[Snapshot, dict[str, str]]:
     """The shipped templates and those of the injector in namespace `where` ("": only the shipped ones).
 
@@ -71,7 +70,7 @@ def live_snapshot(
     return build_snapshot(settings, left, cluster, trial=False, origins=origins), wrong
 
 
-def templates_of_paths(live: Live, where: str, settings: Settings) -> Catalog:
+def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> Catalog:
     """The templates of the settings' `paths`; those that are not there, or are wrong, are left out.
 
     Raises ClusterError.
@@ -86,13 +85,15 @@ def templates_of_paths(live: Live, where: str, settings: Settings) -> Catalog:
     return Catalog(found)
 
 
-def _sources_of(live: Live, where: str, settings: Settings) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
+def _sources_of(
+    live: BlockingClient, where: str, settings: Settings
+) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
     """The templates that are ConfigMaps, and all of them: of one name the ConfigMap counts."""
     in_cluster = live.templates(where, settings) if where else {}
     return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
 
 
-def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
+def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
     """Whether a pod is older than its namespace's label: then no injector was asked about it.
 
     The time of the label is that of whoever set it, from the namespace's managedFields; where these have been dropped
@@ -112,7 +113,7 @@ def age_notes(live: Live, pod: Object, namespace: Namespace, settings: Settings)
 
 
 def webhook_notes(
-    live: Live, namespace: Namespace, labels: dict[str, str], paths: Collection[str] = ()
+    live: BlockingClient, namespace: Namespace, labels: dict[str, str], paths: Collection[str] = ()
 ) -> Iterator[str]:
     """What each webhook entry of the injector makes of such a pod: whether the API server calls it at all.
 
@@ -131,15 +132,15 @@ def webhook_notes(
                 yield _told(configuration, entry, Request(), namespace, labels).words
 
 
-def entries_of_paths(live: Live) -> EntryOf:
+def entries_of_paths(live: BlockingClient) -> EntryOf:
     """What the webhook entry of one of the settings' paths makes of a request, as a function of both."""
     try:
         configurations = live.webhooks()
     except ClusterError as error:
         cannot = f"the webhooks cannot be read: {error}"
-        return lambda _path, _asked, _namespace: Entry(cannot, called=True)
+        return lambda _path, _asked, _namespace: PathEntry(cannot, called=True)
 
-    def told(path: str, asked: ObjectRequest, namespace: Namespace) -> Entry:
+    def told(path: str, asked: ObjectRequest, namespace: Namespace) -> PathEntry:
         labels = string_map(asked.subject, "labels")
         found = [
             _told(configuration, entry, asked.request, namespace, labels)
@@ -148,20 +149,20 @@ def entries_of_paths(live: Live) -> EntryOf:
             if _path_of(entry) == path
         ]
         words = "; ".join(one.words for one in found) or "no webhook entry has this path: the API server asks nobody"
-        return Entry(words, any(one.called for one in found))
+        return PathEntry(words, any(one.called for one in found))
 
     return told
 
 
 def _told(
     configuration: Object, entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]
-) -> Entry:
+) -> PathEntry:
     """What a webhook entry of a configuration makes of a request."""
     if is_paused(entry):
         why_not = f"paused {words_of_pause(configuration)}".rstrip()
     else:
         why_not = _why_not_called(entry, request, namespace, labels)
-    return Entry(
+    return PathEntry(
         f"webhook {entry.get('name')}: {f'not called, {why_not}' if why_not else _called(entry)}", called=not why_not
     )
 

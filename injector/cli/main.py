@@ -136,9 +136,9 @@ def main(args: list[str] | None = None) -> int:
 
 def _show_error(error: InjectorError) -> None:
     """An error in words, a template's with the line it is about. Imported here: `--help` is quick."""
-    from injector.cli.problems import words_of
+    from injector.cli.problems import error_text
 
-    click.echo(words_of(error), err=True)
+    click.echo(error_text(error), err=True)
 
 
 def _program() -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from injector.authoring.scaffold import STARTER, scaffold
-from injector.authoring.scaffold.goldens import write_goldens
-from injector.authoring.scaffold.objects import POLICY, Target, target
-from injector.cli.new_folder import refuse_taken, write_folder
-from injector.cli.sources import template_folder
+from injector.authoring.scaffold.renaming import write_goldens
+from injector.authoring.scaffold.targets import POLICY, Target, target
+from injector.cli.injection_sources import template_folder
+from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError
 from injector.templates.load import find_gallery, gallery_path
 from injector.templates.spelling import legal_name, shortened

@@ -11,32 +11,30 @@ import msgspec
 
 from injector.authoring.sample import SAMPLE
 from injector.cli.admission import asked_about_pod, namespace_asked
-from injector.cli.asking_user import user_info
-from injector.cli.documents import Document, read_documents
-from injector.cli.dump import dump_yaml
+from injector.cli.documents import Document, read_documents, read_manifests
 from injector.cli.explanation import parameters_of
+from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
-from injector.cli.made_pods import in_manifest
-from injector.cli.manifests import read_manifests
-from injector.cli.objects import edit, metadata_of, namespaces_in, objects_in
+from injector.cli.manifest_objects import edit, metadata_of, namespaces_in, objects_in
+from injector.cli.manifest_writer import dump_yaml
+from injector.cli.options import user_info
 from injector.cli.path_explanation import looks_of
-from injector.cli.preview import Preview, VerdictError, Wanted, difference
-from injector.cli.sources import Sources
+from injector.cli.preview import Preview, PreviewRefusedError, Wanted, difference
+from injector.cli.simulated_pods import in_manifest
 from injector.errors import DocumentError
 from injector.injection import Injection
-from injector.paths.amend import amend
-from injector.paths.asking import asked_of, named_resources
-from injector.paths.request import ObjectRequest
 from injector.pods.context import Namespace, Object
-from injector.pods.kinds import Resource, lies_in, resource_of
 from injector.pods.overlay import plain
+from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template, with_pod_template
+from injector.policies.admit import admit
+from injector.policies.request import ObjectRequest
+from injector.policies.simulate import asked_of, named_resources
 from injector.reasons import Reason
 from injector.settings import PathTemplates
-from injector.templates.applies_to import words_of
 from injector.templates.limits import limited
 from injector.templates.samples import sample_object
-from injector.templates.template import Template
+from injector.templates.template import Template, request_words
 
 
 def is_at_a_path(template: Template, wanted: Wanted) -> bool:
@@ -54,7 +52,7 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
         raise click.UsageError(f"--file is for templates that are injected; {template.name} is for a path.")
     operation = wanted.operation or template.applies_to.operations[0]
     if documents is None:
-        documents = read_object(template, wanted.pod)
+        documents = read_previewed_object(template, wanted.pod)
     obj = _chosen(template, documents, wanted.pod)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
@@ -77,7 +75,7 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
     return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warnings)
 
 
-def read_object(template: Template, file: str | None) -> list[Document]:
+def read_previewed_object(template: Template, file: str | None) -> list[Document]:
     """The documents of a file; a bare sample of what the template is for where there is none."""
     if file is not None:
         return read_manifests([file])
@@ -151,14 +149,16 @@ def _amended(template: Template, asked: ObjectRequest, namespace: Namespace, sou
     settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
     snapshot = replace(sources.snapshot, settings=settings)
     with limited(template.name, template.origin):
-        result = amend(asked, namespace, at, snapshot, sources.overrides)
+        result = admit(asked, namespace, at, snapshot, sources.overrides)
     if result.mistake is not None:
         raise result.mistake
     if result.reason is Reason.NOT_FOR_TEMPLATES:
         why = next(look.why_not for look in looks_of(template, asked, namespace) if not look.fits)
-        raise VerdictError(f"{template.name}: skipped: {result.reason}: {why}; this is {words_of(asked.request)}")
+        raise PreviewRefusedError(
+            f"{template.name}: skipped: {result.reason}: {why}; this is {request_words(asked.request)}"
+        )
     if not result.allowed:
-        raise VerdictError(f"{template.name}: refused: {result.message}")
+        raise PreviewRefusedError(f"{template.name}: refused: {result.message}")
     return result
 
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from injector.authoring.versions import version_of
+from injector.authoring.lint.pod_schema import version_of
+from injector.pods.context import Object
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Options, as `click.option` makes them.
@@ -193,3 +194,73 @@ REPORT_OPTION = click.option(
     default="text",
     help="Form of the report on standard error.",
 )
+
+
+def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `user`: a review's `userInfo` as --user and --group say it, {} without them."""
+
+    @functools.wraps(command)
+    def with_info(*args: Any, user: str | None, groups: tuple[str, ...], **given: Any) -> Any:
+        if groups and user is None:
+            raise click.UsageError("--group is a group of --user NAME; name the user as well.")
+        return command(*args, **given, user=user_info(user, groups))
+
+    with_group = click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of --user. Repeatable.")
+    name = click.option("--user", metavar="NAME", help="Who asks, for templates of the settings' paths.")
+    return name(with_group(with_info))
+
+
+def user_info(user: str | None, groups: tuple[str, ...] = ()) -> Object:
+    """A person as a review has them, who is always a `system:authenticated`; {} where nobody is named."""
+    if user is None:
+        return {}
+    return {"username": user, "groups": list(dict.fromkeys((*groups, "system:authenticated")))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """Who is to sign, where the result goes (a Secret, or None for a folder), and how the cluster is reached."""
+
+    signer: str
+    secret: str | None
+    cert_name: str | None
+    key_name: str | None
+    approve: bool
+    wait: float | None
+    kubeconfig: str | None
+    context: str | None
+
+
+_OPTIONS = (
+    click.option(
+        "--signer",
+        default="",
+        metavar="NAME",
+        help="Have the cluster sign it: kubernetes.io/kubelet-serving, or another.",
+    ),
+    click.option("--secret", metavar="NAME", help="With --signer: the Secret to put it in, instead of --out."),
+    click.option("--cert-name", metavar="KEY", help="With --signer: the certificate's name there. Default: tls.crt."),
+    click.option("--key-name", metavar="KEY", help="With --signer: the private key's name there. Default: tls.key."),
+    click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
+    click.option(
+        "--wait",
+        type=click.FloatRange(0, 86400),
+        metavar="SECONDS",
+        help="With --signer: how long to wait until it is approved and signed. Default: 300.",
+    ),
+    click.option("--kubeconfig", metavar="FILE", help="With --signer: as with kubectl."),
+    click.option("--context", metavar="NAME", help="With --signer: as with kubectl."),
+)
+
+
+def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
+
+    @functools.wraps(command)
+    def checked(*args: Any, signing: Signing, **given: Any) -> Any:
+        alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
+        if alone and not signing.signer:
+            raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
+        return command(*args, **given, signing=signing if signing.signer else None)
+
+    return as_one(checked, Signing, "signing", _OPTIONS)

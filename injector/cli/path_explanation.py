@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from injector.cli.admission import Admission, Answer
+from injector.cli.admission import Admission, AdmissionAnswer
 from injector.injection import Injection
-from injector.paths.request import ObjectRequest, selects, within
 from injector.pods.context import Namespace
+from injector.policies.request import ObjectRequest, namespace_matches, selects
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
-from injector.templates.applies_to import words_of
-from injector.templates.template import Template
+from injector.templates.template import Template, request_words
 
 
-class Entry(NamedTuple):
+class PathEntry(NamedTuple):
     """What a path's webhook entry in a cluster makes of a request: in words, and whether it calls the injector."""
 
     words: str
@@ -24,7 +23,7 @@ class Entry(NamedTuple):
 
 
 #: That of a path, for a request about an object in a namespace.
-EntryOf = Callable[[str, ObjectRequest, Namespace], Entry]
+EntryOf = Callable[[str, ObjectRequest, Namespace], PathEntry]
 
 
 class Look(NamedTuple):
@@ -55,7 +54,7 @@ class PathTrail:
     looks: tuple[Look, ...]
     result: Injection | None
     about: str = ""
-    entry: Entry | None = None
+    entry: PathEntry | None = None
     refused_before: bool = False  #: an earlier path has refused it, so that this one is not asked
 
     @property
@@ -123,7 +122,7 @@ class PathTrail:
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
     """A trail for each path of the settings, in the order in which they are asked; `admission` is all done."""
     paths = sorted(admission.snapshot.settings.paths.items(), key=lambda item: item[1].type == "validating")
-    answers: dict[str, Answer] = {}
+    answers: dict[str, AdmissionAnswer] = {}
     for answer in admission.answers:  # of a path that was asked twice, the one that says more
         if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
             answers[answer.path] = answer
@@ -133,7 +132,7 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
     return tuple(replace(t, entry=entry_of(t.path, admission.asked, admission.namespace)) for t in trails)
 
 
-def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | None, about: str) -> PathTrail:
+def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:
     catalog = admission.snapshot.catalog
     templates = catalog.found(at.templates)
     looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
@@ -141,16 +140,16 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Answer | 
     looks += [look for template in templates for look in looks_of(template, asked, admission.namespace)]
     covered = any(template.applies_to.covers(asked.request) for template in templates)
     result = None if answer is None else answer.result
-    request, refused_before = words_of(asked.request), answer is None and covered
+    request, refused_before = request_words(asked.request), answer is None and covered
     return PathTrail(path, at, request, tuple(looks), result, about, refused_before=refused_before)
 
 
 def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
-    """What `injector.paths.request.is_for` goes by, up to the first that does not fit."""
+    """What `injector.policies.request.is_for` goes by, up to the first that does not fit."""
     fits = template.applies_to.covers(asked.request)
     yield Look(template.name, "for", fits, template.applies_to.words)
     if fits and template.namespaces is not None:
-        fits = within(template.namespaces, asked, namespace)
+        fits = namespace_matches(template.namespaces, asked, namespace)
         where = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
         yield Look(template.name, "namespaces", fits, where if namespace.name else "it lies in no namespace")
     if fits and template.selector is not None:

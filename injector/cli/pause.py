@@ -19,16 +19,16 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     while the injector is down. Pods that run stay as they are. `injector resume` takes it back.
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
-    from injector.cli.switches import apply, configurations, name_of, whoami
+    from injector.cli.switches import apply, configuration_name, configurations, whoami
+    from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.installation import is_of_a_path
-    from injector.cluster.live import Live
     from injector.cluster.pause import is_paused, pausing, words_of_pause
 
-    with Live(kubeconfig, context) as live:
+    with BlockingClient(kubeconfig, context) as live:
         found = configurations(live, namespace)
         now, by = datetime.now(UTC), ""
         for configuration in found:
-            name = name_of(configuration)
+            name = configuration_name(configuration)
             if all(map(is_paused, configuration.get("webhooks") or ())):
                 click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
                 continue

@@ -10,18 +10,17 @@ from typing import Any
 
 import click
 
-from injector.authoring.blame import blamed_place
-from injector.authoring.config_files import config_files
+from injector.authoring.cases.harness import config_files
+from injector.authoring.refusal_location import blamed_place
 from injector.authoring.sample import SAMPLE
-from injector.cli.documents import Document, joined, read_documents, rewritten
-from injector.cli.dump import dump_yaml
+from injector.cli.documents import Document, join_documents, read_documents, read_manifests, rewritten
 from injector.cli.explanation import parameters_of
-from injector.cli.injector import Injector
+from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
-from injector.cli.manifests import read_manifests
-from injector.cli.objects import Namespaces, edit, namespaces_in, objects_in
+from injector.cli.manifest_injector import Injector
+from injector.cli.manifest_objects import ManifestNamespaces, edit, namespaces_in, objects_in
+from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import NamespaceOptions, SourceOptions
-from injector.cli.sources import Sources
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
@@ -34,7 +33,7 @@ from injector.templates.limits import limited
 from injector.templates.spelling import hint
 
 
-class VerdictError(InjectorError):
+class PreviewRefusedError(InjectorError):
     """The template puts nothing into this pod; the text says why."""
 
 
@@ -103,7 +102,7 @@ def _coloured(line: str) -> str:
     return click.style(line, fg=colour) if colour else line
 
 
-def _injected(obj: Object, namespaces: Namespaces, sources: Sources, name: str) -> Injection:
+def _injected(obj: Object, namespaces: ManifestNamespaces, sources: Sources, name: str) -> Injection:
     """The injection of the one template, whatever annotations say. Raises VerdictError, TemplateError."""
     pod = pod_template(obj)
     assert pod is not None  # noqa: S101
@@ -119,7 +118,7 @@ def _injected(obj: Object, namespaces: Namespaces, sources: Sources, name: str) 
         place = blamed_place(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
         if place is not None:
             raise TemplateError(name, result.message, place, rule=result.reason.label, origin=template.origin)
-        raise VerdictError(f"{name}: {verdict}: {result.message}")
+        raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
     return result
 
 
@@ -130,7 +129,7 @@ def _text(
     sources: Sources,
     documents: list[Document],
     objects: list[Object],
-    namespaces: Namespaces,
+    namespaces: ManifestNamespaces,
 ) -> str:
     files = config_files(result, sources.settings).get(applied.template.name, {})
     if wanted.diff:
@@ -158,7 +157,11 @@ def difference(before: list[Document], after: list[Document], template: str) -> 
     same_form = [document if id(document) in kept else rewritten(document, document.value) for document in before]
     name = before[0].source
     lines = unified_diff(
-        joined(same_form).splitlines(), joined(after).splitlines(), name, f"{name}, with {template}", lineterm=""
+        join_documents(same_form).splitlines(),
+        join_documents(after).splitlines(),
+        name,
+        f"{name}, with {template}",
+        lineterm="",
     )
     return "".join(f"{line}\n" for line in lines)
 

@@ -10,18 +10,16 @@ from pathlib import Path
 
 import click
 
-from injector.cli.asking_user import with_user
-from injector.cli.documents import Document
-from injector.cli.manifests import read_manifests
+from injector.cli.documents import Document, read_manifests
+from injector.cli.injection_sources import gather_one, template_folder
 from injector.cli.object_preview import is_at_a_path, preview_object
-from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options
+from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
 from injector.cli.preview import Preview, Wanted, coloured, preview
-from injector.cli.problems import words_of
-from injector.cli.sources import gather_one, template_folder
+from injector.cli.problems import error_text
 from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
 from injector.pods.context import Object
-from injector.webhook.sources import files_of
+from injector.webhook.snapshot_sources import files_of
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _SAME = "No difference: it has all of it already, or there is nothing to add."
@@ -122,7 +120,7 @@ def _watch(wanted: Wanted) -> int:
         try:
             made = _made(wanted, documents)
         except (InjectorError, click.ClickException) as error:
-            return words_of(error) + "\n"
+            return error_text(error) + "\n"
         return "".join(f"{line}\n" for line in _warnings(made)) + (_shown(made, wanted) or f"{_SAME}\n")
 
     return watch_files(files, draw, wanted.template)

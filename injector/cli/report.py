@@ -9,7 +9,7 @@ from typing import Literal
 
 import click
 
-from injector.cli.objects import metadata_of, name_of
+from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.pods.context import Object
 
 Outcome = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"]
@@ -103,4 +103,4 @@ def _show(line: Line) -> None:
 
 def line_for(obj: Object, namespace: str, outcome: Outcome, place: str) -> Line:
     """A line about an object, without reasons."""
-    return Line(name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+    return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)

@@ -14,14 +14,14 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
 
     Pods that were created meanwhile have no sidecar: `injector list -A --missing` names them, and how to restart them.
     """
-    from injector.cli.switches import apply, configurations, name_of
-    from injector.cluster.live import Live
+    from injector.cli.switches import apply, configuration_name, configurations
+    from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.pause import is_paused, resuming
 
     still = paused = False
-    with Live(kubeconfig, context) as live:
+    with BlockingClient(kubeconfig, context) as live:
         for configuration in configurations(live, namespace):
-            name = name_of(configuration)
+            name = configuration_name(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
             paused = paused or was
             after = apply(live, resuming(configuration), f"resume {name}")

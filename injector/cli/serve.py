@@ -81,10 +81,10 @@ def serve(
     are read again when they change. Logs go to standard output, one JSON object a line.
     """
     # Tornado and the Kubernetes client take a while to import; `injector serve --help` needs neither.
-    from injector.webhook.app import Options, run
+    from injector.webhook.app import ServeOptions, run
 
     given = {"port": port, "metrics_port": metrics_port, "address": address, "certificate": cert, "key": key}
-    options = Options(
+    options = ServeOptions(
         settings_file=settings_file,
         templates=(gallery_path(), *templates_dirs),
         standalone=standalone,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from injector.cluster.configurations import path_of, service_namespaces
-from injector.cluster.live import ClusterError, Live
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.installation import configuration_path, service_namespaces
 from injector.cluster.pause import MANAGER
 from injector.pods.context import Object
 
 
-def configurations(live: Live, namespace: str | None) -> tuple[Object, ...]:
+def configurations(live: BlockingClient, namespace: str | None) -> tuple[Object, ...]:
     """The webhook configurations of the injector in `namespace`; without it there may be one injector only.
 
     Raises ClusterError when there are none.
@@ -20,17 +20,17 @@ def configurations(live: Live, namespace: str | None) -> tuple[Object, ...]:
     return found
 
 
-def name_of(configuration: Object) -> str:
+def configuration_name(configuration: Object) -> str:
     """Kind and name, for people."""
     return f"{configuration['kind']} {configuration['metadata']['name']}"
 
 
-def apply(live: Live, change: Object, what: str) -> Object:
+def apply(live: BlockingClient, change: Object, what: str) -> Object:
     """Do what `pausing` or `resuming` says; the configuration as it is then. `what` is for the error: `pause NAME`."""
-    return live.apply(path_of(change["kind"], change["metadata"]["name"]), change, MANAGER, what=what)
+    return live.apply(configuration_path(change["kind"], change["metadata"]["name"]), change, MANAGER, what=what)
 
 
-def whoami(live: Live) -> str:
+def whoami(live: BlockingClient) -> str:
     """The user's name as the API server knows it; "somebody" where it does not say."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.cases.outputs import as_json, as_junit
 from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.results import results_as_json, results_as_junit
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import Plan, TemplateRun, find_suites, run_suites
+from injector.authoring.cases.runner import TemplateRun, TestPlan, find_suites, run_suites
 from injector.authoring.cases.select import Choice, chosen_by
-from injector.authoring.lint.outputs import as_github
+from injector.authoring.lint.lint_report import problems_as_github
 from injector.authoring.printable import one_line
-from injector.cli.case_report import show, summary
+from injector.cli.case_report import show_runs, summary
 from injector.cli.counts import Progress
 from injector.errors import DocumentError
 
@@ -67,7 +67,7 @@ def test(
     except ValueError as error:
         raise click.UsageError(one_line(str(error))) from None
     ways = Ways(Programs(), require_programs, update)
-    plan = Plan(ways, _chosen(expression), stop_at_first)
+    plan = TestPlan(ways, _chosen(expression), stop_at_first)
     progress = Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
     try:
         runs = run_suites(
@@ -77,13 +77,13 @@ def test(
         progress.clear()
     seconds = time.monotonic() - started
     if junit is not None:
-        _write(junit, as_junit(runs, seconds))
+        _write(junit, results_as_junit(runs, seconds))
     if output == "json":
-        click.echo(as_json(runs, seconds), nl=False)
+        click.echo(results_as_json(runs, seconds), nl=False)
     elif output == "github":
-        click.echo(as_github([problem for run in runs for problem in run.all_problems], ()), nl=False)
+        click.echo(problems_as_github([problem for run in runs for problem in run.all_problems], ()), nl=False)
     else:
-        show(runs, verbose=verbose, coverage=coverage)
+        show_runs(runs, verbose=verbose, coverage=coverage)
     under = [run for run in runs if fail_under is not None and _under(run, fail_under)]
     summary(runs, under, fail_under, seconds, expression)
     found = any(run.results for run in runs)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from injector.cli.documents import Document
-from injector.cli.files import with_files
-from injector.cli.manifests import read_manifests, write_manifests
-from injector.cli.objects import edit, metadata_of
+from injector.cli.documents import Document, read_manifests, write_manifests
+from injector.cli.injection_sources import load_settings
+from injector.cli.inputs import with_files
+from injector.cli.manifest_objects import edit, metadata_of
 from injector.cli.options import REPORT_OPTION
 from injector.cli.report import Report, line_for
-from injector.cli.sources import load_settings
 from injector.inject import uninject as uninject_pod
 from injector.pods.context import Object
 from injector.pods.patch import same

@@ -1,8 +1,10 @@
-"""How long to wait before the next try."""
+"""How long to wait before the next try: after a failure, and against a fight over a field that others write as well."""
 
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 
 
 def jittered(seconds: float, share: float = 0.5) -> float:
@@ -27,3 +29,47 @@ class Backoff:
     def reset(self) -> None:
         """All is well again: the next delay is a short one."""
         self._next = self._first
+
+
+#: Changes of others that are undone at once.
+_AT_ONCE = 2
+
+
+class RepairBackoff:
+    """How long to wait before somebody else's change is undone once more.
+
+    The first two are undone at once. From then on the pause doubles, from `first` up to `longest` seconds, until the
+    other side has kept still for `longest` seconds after a pause.
+    """
+
+    def __init__(self, first: float = 1.0, longest: float = 300.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._first = first
+        self._longest = longest
+        self._clock = clock
+        self._repairs = 0
+        self._last = float("-inf")
+
+    @property
+    def fighting(self) -> bool:
+        """Whether this is more than a mistake of somebody's."""
+        return self._repairs >= _AT_ONCE
+
+    @property
+    def pause(self) -> float:
+        """Seconds between the last repair and the next one."""
+        if not self.fighting:
+            return 0.0
+        return min(self._longest, self._first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
+
+    @property
+    def due(self) -> bool:
+        """Whether a change may be undone now."""
+        now = self._clock()
+        if now > self._last + self.pause + self._longest:
+            self._repairs = 0
+        return now >= self._last + self.pause
+
+    def repaired(self) -> None:
+        """Note that a change was undone."""
+        self._repairs += 1
+        self._last = self._clock()

@@ -13,16 +13,16 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff
 from injector.cluster.bundles import Bundles
+from injector.cluster.certificate_controller import CertificateController, OnTrouble
+from injector.cluster.certificate_state import CertificateState
 from injector.cluster.client import Client
-from injector.cluster.custodian import Custodian, OnTrouble
-from injector.cluster.held import Held
-from injector.cluster.issue import Pair, service_names
 from injector.cluster.lease import Lease, LeaseTiming
 from injector.cluster.reflector import Timing
-from injector.cluster.rotation import Plan
+from injector.cluster.rotation import RotationPlan
 from injector.cluster.secret_store import SecretStore
-from injector.cluster.task import end
-from injector.settings import Certificates
+from injector.cluster.tasks import end_task
+from injector.cluster.x509 import Pair, service_names
+from injector.settings import CertificateSettings
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ class BuiltinCertificates:
         client: Client,
         namespace: str,
         domain: str,
-        settings: Certificates,
+        settings: CertificateSettings,
         on_pair: Callable[[Pair], None],
         metrics: Metrics,
         *,
@@ -61,7 +61,7 @@ class BuiltinCertificates:
         self._on_pair = on_pair
         self._metrics = metrics
         self._on_trouble = on_trouble
-        self._plan = Plan(
+        self._plan = RotationPlan(
             service_names(settings.service, namespace, domain),
             timedelta(seconds=settings.life_seconds),
             timedelta(seconds=settings.authority_life_seconds),
@@ -74,7 +74,7 @@ class BuiltinCertificates:
         service = (settings.service, namespace)
         self._bundles = Bundles(client, settings.webhooks, service, lambda: self._news.set(), timing)
         self._news = asyncio.Event()
-        self._held = Held()
+        self._held = CertificateState()
         self._served: Pair | None = None
         self._refused = ""
         self._custodian = self._new_custodian()
@@ -89,7 +89,7 @@ class BuiltinCertificates:
 
     async def hand_over(self) -> None:
         """Write nothing any more, and let another replica lead; what the Secret holds is served as before."""
-        await end(self._task)
+        await end_task(self._task)
         await self._lease.stop()
 
     async def stop(self) -> None:
@@ -109,13 +109,13 @@ class BuiltinCertificates:
         troubles = self._custodian.troubles.values()
         return self._refused or next(iter(troubles), f"none in Secret {self._settings.secret} yet")
 
-    def _see(self, held: Held) -> None:
+    def _see(self, held: CertificateState) -> None:
         """The Secret is another; serve what it holds. What is served stays where it holds nothing of use."""
         self._held = held
         self._news.set()
         if held.authority:
-            end = held.authority.certificate.not_valid_after_utc
-            self._metrics.authority_end.cell().value = end.timestamp()
+            end_task = held.authority.certificate.not_valid_after_utc
+            self._metrics.authority_end.cell().value = end_task.timestamp()
         why = _why_not_served(held, datetime.now(UTC))
         if why:
             self._refuse(f"Secret {self._settings.secret}: {why}")
@@ -140,8 +140,8 @@ class BuiltinCertificates:
         self._custodian = self._new_custodian()
         self._news.set()
 
-    def _new_custodian(self) -> Custodian:
-        return Custodian(
+    def _new_custodian(self) -> CertificateController:
+        return CertificateController(
             self._store,
             self._bundles,
             self._plan,
@@ -187,7 +187,7 @@ class BuiltinCertificates:
                 await asyncio.sleep(backoff.next())
 
 
-def _why_not_served(held: Held, now: datetime) -> str:
+def _why_not_served(held: CertificateState, now: datetime) -> str:
     """Why the Secret's certificate cannot be served; "" when it can, or when there is none."""
     if held.serving is None:
         return "; ".join(fault for fault in held.faults if fault.startswith("tls."))

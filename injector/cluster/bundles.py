@@ -21,12 +21,11 @@ from cryptography import x509
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.configurations import API_VERSION, KINDS, path_of
-from injector.cluster.installation import is_of_a_path
-from injector.cluster.issue import pem_of, read_certificates
+from injector.cluster.installation import API_VERSION, KINDS, configuration_path, is_of_a_path
 from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
+from injector.cluster.x509 import pem_of, read_certificates
 from injector.pods.context import Object
 
 #: Under this name the API server notes who wrote the field.
@@ -34,7 +33,7 @@ FIELD_MANAGER = "sidecar-injector-certificates"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BundleEntry:
     """The bundle of one entry: its certificates, and whether the text is these and nothing else.
 
     `held` is what is applied with it, as it is.
@@ -56,7 +55,7 @@ class Configuration:
     kind: str
     name: str
     version: str
-    entries: tuple[Entry, ...]
+    entries: tuple[BundleEntry, ...]
     writers: tuple[str, ...]
     left: bool = False
 
@@ -91,7 +90,7 @@ class Bundles:
         self._reflectors = {
             kind: Reflector(
                 client,
-                path_of(kind),
+                configuration_path(kind),
                 self._keeper(kind),
                 query={"fieldSelector": f"metadata.name={name}"},
                 on_change=lambda _key, _kept: on_change(),
@@ -130,7 +129,7 @@ class Bundles:
         found = []
         for kind in KINDS:
             try:
-                obj = await self._client.get(path_of(kind, self._name), deadline=deadline)
+                obj = await self._client.get(configuration_path(kind, self._name), deadline=deadline)
                 found.append(self._keeper(kind)(obj))
             except ApiError as error:
                 if error.status != 404:
@@ -152,7 +151,7 @@ class Bundles:
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
         await self._client.request(
             "PATCH",
-            path_of(configuration.kind, configuration.name),
+            configuration_path(configuration.kind, configuration.name),
             body,
             {"fieldManager": FIELD_MANAGER, "force": "true"},
             content_type="application/apply-patch+yaml",
@@ -177,14 +176,14 @@ def _calls(webhook: Object, service: tuple[str, str]) -> bool:
     return (called.get("name"), called.get("namespace")) == service
 
 
-def _entry(webhook: Object) -> Entry:
+def _entry(webhook: Object) -> BundleEntry:
     try:
         text = base64.b64decode(webhook["clientConfig"].get("caBundle") or "", validate=True)
     except (binascii.Error, ValueError):
         text = b"?"
     found = read_certificates(text)
     clean = b"".join(text.split()) == b"".join(pem_of(found).split())
-    return Entry(webhook["name"], found, clean, _held(webhook))
+    return BundleEntry(webhook["name"], found, clean, _held(webhook))
 
 
 def _held(webhook: Object) -> Object:

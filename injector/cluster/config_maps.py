@@ -16,7 +16,7 @@ import structlog
 
 from injector.cluster.api_error import TIMEOUT, ApiError
 from injector.cluster.client import Client
-from injector.cluster.single_flight import SingleFlight
+from injector.cluster.tasks import SingleFlight
 from injector.errors import InjectionError
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.pods.context import Object
-from injector.pods.kinds import Resource
+from injector.pods.resource_kinds import Resource
 
 
-class Found(NamedTuple):
+class DiscoveredResource(NamedTuple):
     """A resource, and whether its objects lie in namespaces."""
 
     resource: Resource
@@ -27,7 +27,7 @@ class Found(NamedTuple):
         return f"{api}/namespaces/{namespace}/{plural}/{name}" if self.namespaced else f"{api}/{plural}/{name}"
 
 
-async def find_resource(client: Client, word: str) -> Found | None:
+async def find_resource(client: Client, word: str) -> DiscoveredResource | None:
     """The resource that `word` names: its plural, singular, kind or a short name, with `.group` behind it or not.
 
     Of several the first in the API server's order, in the version that it prefers. Raises ApiError; a group whose own
@@ -39,7 +39,7 @@ async def find_resource(client: Client, word: str) -> Found | None:
             plural = str(resource.get("name"))
             names = {plural, resource.get("singularName"), str(resource.get("kind")).lower()}
             if "/" not in plural and name in names | set(resource.get("shortNames") or ()):
-                return Found(Resource(within, version, plural), bool(resource.get("namespaced")))
+                return DiscoveredResource(Resource(within, version, plural), bool(resource.get("namespaced")))
     return None
 
 

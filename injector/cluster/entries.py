@@ -1,19 +1,60 @@
-"""What the webhook configurations should be, from the settings. The chart says the same in its own language.
-
-The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; why
-each is as it is stands in docs/serving.md. Only `caBundle` is missing here: it belongs to the certificates.
-"""
+"""What the webhook configurations should be, from the settings. The chart says the same in its own language."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from injector.cluster.conditions import in_any_case, selected, words
 from injector.cluster.installation import Installation
 from injector.settings import Settings
-from injector.templates.applies_to import AppliesTo
-from injector.templates.catalog import Catalog
+from injector.templates.snapshot import Catalog
+from injector.templates.template import AppliesTo
+
+
+def string_expression(value: str) -> str:
+    """A CEL string."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def words(values: Iterable[str]) -> str:
+    """A CEL list of strings."""
+    return f"[{', '.join(map(string_expression, values))}]"
+
+
+def in_any_case(where: str, key: str) -> str:
+    """The value of an annotation or label in lower case, "" where there is none; `where` is `annotations` or `labels`.
+
+    The settings' words for yes and no are in lower case.
+    """
+    return f"object.metadata.?{where}[?{string_expression(key)}].orValue('').lowerAscii()"
+
+
+def selected(selector: dict[str, Any]) -> str:
+    """Whether the pod's labels match a LabelSelector; an empty one matches all.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+    """
+    labels = sorted((selector.get("matchLabels") or {}).items())
+    parts = [_expression(key, "In", [value]) for key, value in labels]
+    parts += [
+        _expression(e["key"], e["operator"], e.get("values") or ()) for e in selector.get("matchExpressions") or ()
+    ]
+    return " && ".join(parts) or "true"
+
+
+def _expression(key: str, operator: str, values: Iterable[str]) -> str:
+    label = f"object.metadata.?labels[?{string_expression(key)}]"
+    match operator:
+        case "In":
+            return f"{label}.optMap(v, v in {words(values)}).orValue(false)"
+        case "NotIn":
+            return f"!{label}.optMap(v, v in {words(values)}).orValue(false)"
+        case "Exists":
+            return f"{label}.hasValue()"
+        case _:
+            return f"!{label}.hasValue()"
+
 
 #: One webhook of a configuration, as in its manifest.
 Entry = dict[str, Any]

@@ -19,7 +19,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff
 from injector.cluster.client import Client
-from injector.cluster.task import end
+from injector.cluster.tasks import end_task
 from injector.pods.context import Object
 from injector.telemetry import Metrics
 from injector.templates.problem import printable
@@ -91,7 +91,7 @@ class Events:
 
     async def stop(self) -> None:
         """End; what waits is not written any more."""
-        await end(self._task)
+        await end_task(self._task)
 
     def tell(self, about: About, reason: str, note: str, *, action: str = "Inject", each_note: bool = False) -> None:
         """Have a warning written. Returns at once and never raises.

@@ -1,10 +1,11 @@
-"""How an installation calls itself in the cluster: what its objects, webhook entries and permissions are named by."""
+"""How an installation calls itself in the cluster: by what its objects and webhook configurations are named."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from injector.pods.context import Object
 from injector.settings import entry_slug
 
 #: What an entry's failurePolicy may be.
@@ -46,3 +47,23 @@ class Installation:
 def is_of_a_path(entry: str) -> bool:
     """Whether an entry's full name is that of one of the settings' `paths`; no other entry begins like it."""
     return entry.startswith(_PATH_ENTRY)
+
+
+GROUP = "admissionregistration.k8s.io"
+API_VERSION = f"{GROUP}/v1"
+#: Where the API server has the group.
+API = f"/apis/{API_VERSION}"
+KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+#: The kinds as paths and RBAC rules name them.
+RESOURCES = tuple(f"{kind.lower()}s" for kind in KINDS)
+
+
+def configuration_path(kind: str, name: str = "") -> str:
+    """Where the API server has the configurations of a kind, or the one of that name."""
+    return f"{API}/{kind.lower()}s" + (f"/{name}" if name else "")
+
+
+def service_namespaces(configuration: Object) -> set[str]:
+    """The namespaces of the Services that a configuration calls."""
+    clients = [entry["clientConfig"] for entry in configuration.get("webhooks") or ()]
+    return {client["service"]["namespace"] for client in clients if client.get("service")}

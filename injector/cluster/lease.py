@@ -26,7 +26,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
-from injector.cluster.task import end
+from injector.cluster.tasks import end_task
 from injector.pods.context import Object
 
 _log = structlog.get_logger(__name__)
@@ -90,7 +90,7 @@ class Lease:
 
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
-        await end(self._task)
+        await end_task(self._task)
         if self.leading and self._seen is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):

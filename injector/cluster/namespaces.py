@@ -17,7 +17,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.single_flight import SingleFlight
+from injector.cluster.tasks import SingleFlight
 from injector.pods.context import Namespace, Object
 
 _log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from injector.cluster.configurations import API_VERSION
+from injector.cluster.installation import API_VERSION
 from injector.pods.context import Object
 
 #: The field manager; `kubectl apply --server-side` by this name does and undoes the same.

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from injector.cluster.configurations import GROUP, RESOURCES
-from injector.cluster.installation import Installation
+from injector.cluster.installation import GROUP, RESOURCES, Installation
 
 #: Where the certificate comes from: the setting `certificates.source`.
 CertificateSource = Literal["files", "builtin", "cert-manager", "csr"]

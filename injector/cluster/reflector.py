@@ -19,7 +19,7 @@ import structlog
 from injector.cluster.api_error import BAD_ANSWER, ApiError
 from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
-from injector.cluster.task import end
+from injector.cluster.tasks import end_task
 from injector.pods.context import Object
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class Reflector(Generic[T]):
 
     async def stop(self) -> None:
         """End, and keep the last state."""
-        await end(self._task)
+        await end_task(self._task)
 
     # ------------------------------------------------------------ the loop
 

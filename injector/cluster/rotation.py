@@ -23,8 +23,8 @@ from enum import StrEnum
 
 from cryptography import x509
 
-from injector.cluster.held import Held
-from injector.cluster.issue import CLOCK_SKEW, Pair, is_authority, issued_by, names_of, new_authority, sign
+from injector.cluster.certificate_state import CertificateState
+from injector.cluster.x509 import CLOCK_SKEW, Pair, certificate_names, is_authority, issued_by, new_authority, sign
 
 #: Authorities that are kept beside the one that signs; the bundle is part of an object that etcd has to hold.
 _MOST_OLD = 16
@@ -43,7 +43,7 @@ class StepName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RotationPlan:
     """What certificates are to be: for which DNS names, and how long they live."""
 
     names: tuple[str, ...]
@@ -52,15 +52,17 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RotationStep:
     """One write: the Secret's certificates after it, and one sentence why."""
 
     name: StepName
     why: str
-    held: Held
+    held: CertificateState
 
 
-def next_step(held: Held, bundles: Sequence[Bundle], now: datetime, plan: Plan, *, settled: bool) -> Step | None:
+def next_step(
+    held: CertificateState, bundles: Sequence[Bundle], now: datetime, plan: RotationPlan, *, settled: bool
+) -> RotationStep | None:
     """What to write into the Secret now; None when there is nothing to do but to bring the bundles up to date.
 
     `bundles` are those of every entry, as they are. `settled` says that `awaited` has been in all of them for so long
@@ -69,28 +71,30 @@ def next_step(held: Held, bundles: Sequence[Bundle], now: datetime, plan: Plan, 
     kept, known = _kept(held, bundles, now)
     upcoming, authority = kept.next, kept.authority
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
-        used = _sign(Held(None, upcoming, None, _without(kept.bundle, upcoming)), now, plan)
-        return Step(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
+        used = _sign(CertificateState(None, upcoming, None, _without(kept.bundle, upcoming)), now, plan)
+        return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
     if authority and (why := _why_sign(kept, known, now, plan)):
         covered = kept.serving is not None and issued_by(kept.serving.certificate, authority.certificate)
         if covered or (upcoming is None and settled and _in_all(authority.certificate, bundles)):
-            return Step(StepName.CERTIFICATE_SIGNED, why, _sign(kept, now, plan))
+            return RotationStep(StepName.CERTIFICATE_SIGNED, why, _sign(kept, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         made = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         why = "two thirds of the authority's life are over" if authority else _why_none(held, now)
-        return Step(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
+        return RotationStep(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
     if kept.data != held.data or held.faults:
-        return Step(StepName.TIDIED, "; ".join(held.faults) or "an authority has ended or was found in use", kept)
+        return RotationStep(
+            StepName.TIDIED, "; ".join(held.faults) or "an authority has ended or was found in use", kept
+        )
     return None
 
 
-def awaited(held: Held) -> x509.Certificate | None:
+def awaited(held: CertificateState) -> x509.Certificate | None:
     """The authority that has to be in every bundle before the next certificate can be signed by it."""
     pair = held.next or held.authority
     return pair.certificate if pair else None
 
 
-def _kept(held: Held, bundles: Iterable[Bundle], now: datetime) -> tuple[Held, bool]:
+def _kept(held: CertificateState, bundles: Iterable[Bundle], now: datetime) -> tuple[CertificateState, bool]:
     """What is of use in `held`, with the authorities that only the bundles know; whether tls was signed by a known one.
 
     The bundles are asked only when the Secret cannot say who may be in use: else whoever writes to a bundle by hand
@@ -104,18 +108,18 @@ def _kept(held: Held, bundles: Iterable[Bundle], now: datetime) -> tuple[Held, b
             if one not in mine and one not in old and is_authority(one) and not _ended(one, now):
                 old.append(one)
     newest = sorted(old, key=lambda one: one.not_valid_after_utc, reverse=True)[:_MOST_OLD]
-    kept = Held(_live(held.serving, now), authority, upcoming, tuple(one for one in old if one in newest))
+    kept = CertificateState(_live(held.serving, now), authority, upcoming, tuple(one for one in old if one in newest))
     if kept.serving and kept.anchor is None:
         return replace(kept, serving=None), False
     return kept, True
 
 
-def _why_sign(kept: Held, known: bool, now: datetime, plan: Plan) -> str:
+def _why_sign(kept: CertificateState, known: bool, now: datetime, plan: RotationPlan) -> str:
     """Why the certificate has to be signed anew; "" when it has not."""
     if kept.serving is None:
         return "there is no certificate" if known else "the certificate was signed by somebody else"
     certificate = kept.serving.certificate
-    if names_of(certificate) != frozenset(plan.names):
+    if certificate_names(certificate) != frozenset(plan.names):
         return "the names of the Service are others now"
     if kept.authority and not issued_by(certificate, kept.authority.certificate):
         return "the certificate was signed by an authority before this one"
@@ -127,19 +131,19 @@ def _why_sign(kept: Held, known: bool, now: datetime, plan: Plan) -> str:
     return ""
 
 
-def _why_none(held: Held, now: datetime) -> str:
+def _why_none(held: CertificateState, now: datetime) -> str:
     if held.faults:
         return "; ".join(held.faults)
     return "the authority has ended" if held.authority and _ended(held.authority.certificate, now) else "there is none"
 
 
-def _sign(held: Held, now: datetime, plan: Plan) -> Held:
+def _sign(held: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:
     """The same with a new certificate, signed by the authority."""
     assert held.authority is not None  # noqa: S101 - both callers have one
     return replace(held, serving=sign(held.authority, plan.names, now, now + plan.life))
 
 
-def _end(authority: Pair, now: datetime, plan: Plan) -> datetime:
+def _end(authority: Pair, now: datetime, plan: RotationPlan) -> datetime:
     """When a certificate would end that is signed now, in whole seconds as X.509 has it."""
     return min(now + plan.life, authority.certificate.not_valid_after_utc).replace(microsecond=0)
 

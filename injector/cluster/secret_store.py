@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.bundles import FIELD_MANAGER
+from injector.cluster.certificate_state import KEYS, CertificateState, read_certificate_state
 from injector.cluster.client import Client
-from injector.cluster.held import KEYS, Held, read_held
 from injector.cluster.reflector import Reflector, Timing
 from injector.pods.context import Object
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SecretContents:
     """The Secret as it was read: None where there is none, and what it holds."""
 
     secret: Object | None
-    held: Held
+    held: CertificateState
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SecretStore:
         client: Client,
         namespace: str,
         name: str,
-        on_change: Callable[[Held], None],
+        on_change: Callable[[CertificateState], None],
         timing: Timing | None = None,
     ) -> None:
         #: Since when (time.monotonic) the Secret is gone that was there before; None while there is one.
@@ -61,7 +61,7 @@ class SecretStore:
 
     def _changed(self, _key: str, seen: _Seen | None) -> None:
         self.gone_since = None if seen else time.monotonic()
-        self._on_change(read_held(seen.data if seen else {}))
+        self._on_change(read_certificate_state(seen.data if seen else {}))
 
     def start(self) -> None:
         """Begin to watch."""
@@ -81,17 +81,17 @@ class SecretStore:
         """What keeps the watched copy from being up to date; None when it is."""
         return self._reflector.last_error
 
-    async def read(self, *, deadline: float) -> Found:
+    async def read(self, *, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
         try:
             secret = await self._client.get(f"{self._collection}/{self._name}", deadline=deadline)
         except ApiError as error:
             if error.status != 404:
                 raise
-            return Found(None, Held())
-        return Found(secret, read_held(data_of(secret)))
+            return SecretContents(None, CertificateState())
+        return SecretContents(secret, read_certificate_state(data_of(secret)))
 
-    async def write(self, found: Found, held: Held, *, deadline: float) -> None:
+    async def write(self, found: SecretContents, held: CertificateState, *, deadline: float) -> None:
         """Replace what was found; refused (409) if it is another by now. Raises ApiError."""
         data = {key: base64.b64encode(value).decode() for key, value in held.data.items()}
         query = {"fieldManager": FIELD_MANAGER}

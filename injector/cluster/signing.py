@@ -18,12 +18,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from injector.cluster.issue import (
+from injector.cluster.x509 import (
     PrivateKey,
     alternative_of,
+    certificate_names,
     is_authority,
     issued_by,
-    names_of,
     pem_of,
     read_certificates,
 )
@@ -39,7 +39,7 @@ _LEFT = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SigningAnswer:
     """What became of a request: the certificate chain (PEM), or why there is none; neither while it is pending.
 
     `approved` is whether somebody approved it; without a certificate the signer is at work, or there is none.
@@ -82,16 +82,16 @@ def signing_request(
     }
 
 
-def answer_of(request: Object) -> Answer:
+def answer_of(request: Object) -> SigningAnswer:
     """What a CertificateSigningRequest's status says."""
     status = request.get("status") or {}
     conditions = {c.get("type"): c for c in status.get("conditions") or () if c.get("status", "True") == "True"}
     for kind, verb in (("Denied", "was denied"), ("Failed", "was refused by the signer")):
         if kind in conditions:
             said = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
-            return Answer(refusal=f"{verb}: {said}", approved="Approved" in conditions)
+            return SigningAnswer(refusal=f"{verb}: {said}", approved="Approved" in conditions)
     chain = base64.b64decode(status.get("certificate") or "")
-    return Answer(chain=chain, approved="Approved" in conditions)
+    return SigningAnswer(chain=chain, approved="Approved" in conditions)
 
 
 def approval(request: Object, by: str) -> Object:
@@ -110,7 +110,7 @@ def approval(request: Object, by: str) -> Object:
 def still_good(chain: bytes, key: PrivateKey, names: Iterable[str], now: datetime) -> datetime | None:
     """Until when the certificate is good; None where it is not this key's, not for all these DNS names, or due."""
     found = read_certificates(chain)
-    if not found or found[0].public_key() != key.public_key() or not set(names) <= names_of(found[0]):
+    if not found or found[0].public_key() != key.public_key() or not set(names) <= certificate_names(found[0]):
         return None
     begin, end = found[0].not_valid_before_utc, found[0].not_valid_after_utc
     return end if begin <= now and (end - now) / (end - begin) > _LEFT else None

@@ -12,7 +12,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.task import end
+from injector.cluster.tasks import end_task
 from injector.pods.context import Object
 from injector.settings import Settings
 
@@ -83,7 +83,7 @@ class TemplateMaps:
     async def stop(self) -> None:
         """End; a call of `on_change` that is under way is cancelled."""
         await self._reflector.stop()
-        await end(self._task)
+        await end_task(self._task)
 
     async def _tell(self) -> None:
         await self.synced.wait()

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.pods.merge_keys import escape, is_aligned, steps_of
+from injector.pods.context import Object
+from injector.pods.merge_keys import CONTAINER_LISTS, escape, is_aligned, steps_of
 from injector.pods.quantity import parse_quantity
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.
@@ -246,3 +247,30 @@ def _equal(actual: Any, wanted: Any, field: str, parent: str) -> bool:
         except ValueError:
             return False
     return False
+
+
+def with_plugins_additions(made: Object, before: Object) -> Object:
+    """A pod that was made afresh, its containers with what the plug-ins had added to those of the same name before."""
+    old = {c.get("name"): c for field in CONTAINER_LISTS for c in before["spec"].get(field) or []}
+    spec = dict(made["spec"])
+    for field in CONTAINER_LISTS:
+        if spec.get(field):
+            spec[field] = [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
+    return {**made, "spec": spec}
+
+
+def _with(container: Object, old: Object) -> Object:
+    mounts: list[Any] = container.get("volumeMounts") or []
+    token = [mount for mount in old.get("volumeMounts") or [] if is_token_mount(mount)]
+    changed: Object = {}
+    if token and not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
+        changed["volumeMounts"] = [*mounts, *token]
+    resources, filled = container.get("resources") or {}, old.get("resources") or {}
+    both = {
+        kind: {**(filled.get(kind) or {}), **(resources.get(kind) or {})}
+        for kind in ("limits", "requests")
+        if filled.get(kind)
+    }
+    if any(both[kind] != resources.get(kind) for kind in both):
+        changed["resources"] = {**resources, **both}
+    return {**container, **changed} if changed else container

@@ -12,23 +12,23 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods import one_of
+from injector.pods import unions
 from injector.pods.context import Object
 from injector.pods.defaults import means_nothing, mismatches
-from injector.pods.differences import Differences, shortened
-from injector.pods.fit import fit
-from injector.pods.limits import keep_requests_below_limits, with_implied_requests
+from injector.pods.identity_cache import IdentityCache
+from injector.pods.merge_differences import Differences, cut_value
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
-from injector.pods.remembered import Remembered
+from injector.pods.platform_filter import fit
+from injector.pods.request_clamp import keep_requests_below_limits, with_implied_requests
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
 #: New containers by the overlay's container that they are made of.
-_NEW_CONTAINERS: Remembered[Object] = Remembered()
+_NEW_CONTAINERS: IdentityCache[Object] = IdentityCache()
 #: Whether an overlay holds a `Replace`.
-_TAGGED: Remembered[bool] = Remembered()
+_TAGGED: IdentityCache[bool] = IdentityCache()
 #: Here an empty string is a value like any other.
 _MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
@@ -132,9 +132,9 @@ class _Merger:
             return self.replacement(have, wanted, field, here)
         if kind is dict:
             self.expect(have, dict, here)
-            if field in one_of.WHOLE:
+            if field in unions.WHOLE:
                 return self.whole(have, wanted, field, here)
-            if field in one_of.HANDLERS:
+            if field in unions.HANDLERS:
                 return self.handler(have, wanted, field, here)
             return self.mapping(have, wanted, here)
         if kind is list:
@@ -156,8 +156,8 @@ class _Merger:
 
     def containers(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
-        every = [item for item in wanted if one_of.element_name(item) == EVERY_CONTAINER]
-        named = [item for item in wanted if one_of.element_name(item) != EVERY_CONTAINER] if every else wanted
+        every = [item for item in wanted if unions.element_name(item) == EVERY_CONTAINER]
+        named = [item for item in wanted if unions.element_name(item) != EVERY_CONTAINER] if every else wanted
         result = have
         for item in every:
             fields = plain(item) if type(item) is Replace else item
@@ -223,7 +223,7 @@ class _Merger:
         A variable must stand before those whose `$(NAME)` refer to it.
         """
         if self.differences.claimed and field == "env":
-            order = [one_of.element_step(item, field) for item in wanted]
+            order = [unions.element_step(item, field) for item in wanted]
             for later in order[order.index(step) + 1 :]:
                 if later in index and self.differences.is_claimed(f"{here}/{escape(later)}"):
                     return next(i for i, old in enumerate(result) if step_of(old, field) == later)
@@ -272,7 +272,7 @@ class _Merger:
 
     def insisted(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
         new = self.untagged(wanted, here)
-        if field not in one_of.EXCLUSIVE:  # say, a mount that only becomes read-only: its other fields stay the pod's
+        if field not in unions.EXCLUSIVE:  # say, a mount that only becomes read-only: its other fields stay the pod's
             tagged = {key for key, value in wanted.items() if holds_replace(value)}
             new = {**have, **{key: value for key, value in new.items() if key in tagged}}
             new = {key: value for key, value in new.items() if key in have or wanted[key] != Replace(None)}
@@ -281,7 +281,7 @@ class _Merger:
 
     def handler(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
         """A probe or a lifecycle hook: its handler belongs to one side, its numbers fill in when both do the same."""
-        mine, theirs = one_of.HANDLER_KINDS & have.keys(), one_of.HANDLER_KINDS & wanted.keys()
+        mine, theirs = unions.HANDLER_KINDS & have.keys(), unions.HANDLER_KINDS & wanted.keys()
         if not mine or not theirs:
             return self.mapping(have, wanted, here)
         if self.tagged and any(holds_replace(wanted[kind]) for kind in theirs):
@@ -300,15 +300,15 @@ class _Merger:
         """The plain value; every tag in it is noted."""
         if not self.tagged:
             return value
-        self.replaced.extend(one_of.tags(value, here, here.rpartition("/")[2]))
+        self.replaced.extend(unions.tags(value, here, here.rpartition("/")[2]))
         return plain(value)
 
     def overlay_step(self, item: Any, field: str, here: str) -> str:
         keys = KEYS[field]
         if len(keys) == 1 and type(item) is dict and type(name := item.get(keys[0])) is str and name:
             return name
-        step = one_of.element_step(item, field)
-        if one_of.has_key(item, field):
+        step = unions.element_step(item, field)
+        if unions.has_key(item, field):
             return step
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {' and '.join(keys)}"
@@ -318,5 +318,5 @@ class _Merger:
     def expect(have: Any, kind: type, here: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"{spoken(here)}: the pod has {shortened(have)} where Kubernetes takes {need}"
+            message = f"{spoken(here)}: the pod has {cut_value(have)} where Kubernetes takes {need}"
             raise InjectionError(Reason.INVALID_POD, message)

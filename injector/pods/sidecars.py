@@ -13,12 +13,12 @@ import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
+from injector.pods.identity_cache import IdentityCache
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
-from injector.pods.remembered import Remembered
 from injector.reasons import Reason
 
 #: Native sidecars by the overlay's container that they are made of.
-_NATIVE: Remembered[Object] = Remembered()
+_NATIVE: IdentityCache[Object] = IdentityCache()
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -6,9 +6,11 @@ A pod of `Deployment web` is owned by `ReplicaSet web-6d4cf56db6`; people, Event
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Object, Workload
+from injector.settings import Settings
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
@@ -125,3 +127,18 @@ def _put(obj: Object, path: tuple[str, ...], value: Object) -> Object:
         return value
     head, *rest = path
     return {**obj, head: _put(obj[head], tuple(rest), value)}
+
+
+def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
+    """A sentence for each of them; none for a Pod, on which they count, nor for parameters of templates at paths."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or pod_template(obj) is obj:
+        return
+    name = metadata.get("name") or metadata.get("generateName") or "without a name"
+    here = f"{str(obj.get('kind') or 'object').lower()}/{name}"
+    at_paths = tuple(settings.parameter_suffix(name) for at in settings.paths.values() for name in at.templates)
+    for field in ("annotations", "labels"):
+        entries = metadata.get(field)
+        for key in entries if isinstance(entries, dict) else ():
+            if str(key).partition("/")[0].endswith(settings.prefix) and not str(key).startswith(at_paths):
+                yield f"{key} stands on {here} itself and does not count; put it into its pod template"

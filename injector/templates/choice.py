@@ -13,7 +13,7 @@ from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.catalog import Catalog
+from injector.templates.snapshot import Catalog
 from injector.templates.spelling import hint, shortened, template_name
 from injector.templates.template import Template
 
@@ -67,14 +67,14 @@ def choose(
     templates = [_find(name, catalog, source) for name in wanted]
     choice = _serving(pod, namespace, templates, source, required)
     lost = (
-        *misspelt("pod annotation", annotations, settings, choice.templates),
+        *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
         *_lost("pod", annotations, settings, catalog),
         *_lost("namespace", namespace.annotations, settings, catalog),
     )
     return msgspec.structs.replace(choice, warnings=(*choice.warnings, *lost)) if lost else choice
 
 
-def misspelt(
+def misspelt_annotations(
     what: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
 ) -> Iterator[str]:
     """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.

@@ -1,8 +1,4 @@
-"""The sandbox that templates run in: Jinja without everything that is not on a list.
-
-Attributes are keys of mappings, never Python's attributes; methods are the few in `filters`; what may be called are
-macros and the functions here; operators check the size of their result before they make it.
-"""
+"""The sandbox that templates run in: Jinja without everything that is not on a list."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cached_property
+from inspect import signature
 from typing import Any, NoReturn
 
-from jinja2 import StrictUndefined, Undefined
+from jinja2 import StrictUndefined, Undefined, nodes
 from jinja2.environment import TemplateModule
 from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import LoopContext, Macro
@@ -22,13 +19,29 @@ from jinja2.utils import missing
 
 from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
+from injector.templates import python_words
 from injector.templates.faults import FaultError, LimitError
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
-from injector.templates.operands import INTERNAL, kind_of, operand, weigh
-from injector.templates.places import PlacedLexer
+from injector.templates.sandbox_operations import INTERNAL, kind_of, operand, weigh
+from injector.templates.source_positions import PlacedLexer
 from injector.templates.spelling import nearest, shortened
-from injector.templates.structure import as_text
+from injector.templates.structure import scalar_text
+
+
+def never_works(name: str, call: nodes.Call) -> str:
+    """What is wrong with the arguments of a call of the function `name`, whatever their values; empty for nothing."""
+    keywords = {keyword.key: keyword.value for keyword in call.kwargs}
+    try:
+        code = signature(FUNCTIONS[name]).bind(*call.args, **keywords).arguments.get("code")
+        if isinstance(code, nodes.Const):
+            check_code(code.value)
+    except FaultError as error:
+        return str(error)
+    except TypeError as error:
+        return f"{name}(): {python_words.explain_python(error)}"
+    return ""
+
 
 _LOOP = frozenset(
     (
@@ -43,7 +56,7 @@ _RANGE = 10_000
 _CODES = range(400, 600)
 
 
-class Missing(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
+class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
     """Something that is not there: fine to ask about (`is defined`, `| default(...)`), an error to use.
 
     What would be within it is missing too, so `object.spec.securityContext.runAsUser | default(0)` needs no guards.
@@ -70,7 +83,7 @@ class Missing(StrictUndefined):  # `_undefined_...` are Jinja's documented names
         return f"there is nothing named {str(name)[:60]!r} here; {rest}"
 
 
-class VerdictError(InjectionError):
+class TemplateVerdictError(InjectionError):
     """A template's own verdict on a pod: `deny()` or `fail()` was called."""
 
 
@@ -78,7 +91,7 @@ def deny(why: Any, code: Any = DENIED_CODE) -> NoReturn:
     """Refuse the pod, in every namespace; `code` is the HTTP status that whoever creates it gets."""
     code = operand(code)
     check_code(code)
-    raise VerdictError(Reason.DENIED, _sentence(why), code=code)
+    raise TemplateVerdictError(Reason.DENIED, _sentence(why), code=code)
 
 
 def check_code(code: Any) -> None:
@@ -89,7 +102,7 @@ def check_code(code: Any) -> None:
 
 def fail(why: Any) -> NoReturn:
     """Say that this template cannot serve this pod; the table of reasons decides what becomes of it."""
-    raise VerdictError(Reason.NOT_SERVED, _sentence(why))
+    raise TemplateVerdictError(Reason.NOT_SERVED, _sentence(why))
 
 
 def warn(what: Any) -> Text:
@@ -109,7 +122,7 @@ def bounded_range(*args: Any) -> range:
     return numbers
 
 
-def mapping(**items: Any) -> dict[str, Any]:
+def template_dict(**items: Any) -> dict[str, Any]:
     """Jinja's `dict`, by keywords only."""
     weigh(items)
     return items
@@ -118,7 +131,7 @@ def mapping(**items: Any) -> dict[str, Any]:
 #: What templates may call by name.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "deny": deny,
-    "dict": mapping,
+    "dict": template_dict,
     "fail": fail,
     "range": bounded_range,
     "warn": warn,
@@ -137,7 +150,7 @@ class Environment(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
-            undefined=Missing,
+            undefined=MissingValue,
             autoescape=False,
             optimized=False,
             auto_reload=False,
@@ -161,7 +174,7 @@ class Environment(ImmutableSandboxedEnvironment):
                 return vars(obj)[attribute]
         elif kind is LoopContext and attribute in _LOOP:
             return getattr(obj, attribute)
-        return Missing(obj=obj, name=attribute)
+        return MissingValue(obj=obj, name=attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """`obj[argument]`."""
@@ -179,7 +192,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return self.getattr(obj, argument)
         elif isinstance(obj, Undefined):
             return obj
-        return Missing(obj=obj, name=str(argument)[:60])
+        return MissingValue(obj=obj, name=str(argument)[:60])
 
     def call(self, context: JinjaContext, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`obj(...)`."""
@@ -247,5 +260,5 @@ def _number(value: Any) -> bool:
 
 
 def _sentence(value: Any) -> str:
-    text = as_text(operand(value))
+    text = scalar_text(operand(value))
     return "".join(c if c.isprintable() else " " for c in text[:500])

@@ -16,10 +16,10 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
 from injector.templates.faults import FaultError
-from injector.templates.holes import check_length, current, plain
-from injector.templates.operands import compared, each, kind_of, operand, replaced, scalar, split
-from injector.templates.structure import as_text
-from injector.templates.text import EMBEDDED, QUOTING
+from injector.templates.holes import check_length, current, plain_value
+from injector.templates.quoting import EMBEDDED, QUOTING
+from injector.templates.sandbox_operations import compared, each, kind_of, operand, replaced, scalar_operand, split
+from injector.templates.structure import scalar_text
 
 
 def _default(value: Any, instead: Any = "", blank: bool = False) -> Any:
@@ -32,21 +32,21 @@ def _default(value: Any, instead: Any = "", blank: bool = False) -> Any:
 def _join(value: Any, between: Any = "", attribute: Any = None) -> str:
     if attribute is not None:
         raise FaultError("join takes no attribute; write `| map(attribute=...) | join(...)`")
-    texts = [as_text(scalar(item)) for item in each(value)]
+    texts = [scalar_text(scalar_operand(item)) for item in each(value)]
     check_length(sum(map(len, texts)) + len(texts) * len(between))
     return str(between).join(texts)
 
 
 def _string(value: Any) -> str:
-    return as_text(scalar(value))
+    return scalar_text(scalar_operand(value))
 
 
 def _trim(value: Any, characters: str | None = None) -> str:
-    return as_text(value).strip(characters)
+    return scalar_text(value).strip(characters)
 
 
 def _tojson(value: Any) -> str:
-    return msgspec.json.encode(plain(value, current.get())).decode()
+    return msgspec.json.encode(plain_value(value, current.get())).decode()
 
 
 def _items(value: Any) -> list[list[Any]]:
@@ -108,7 +108,7 @@ def _reverse(value: Any) -> Any:
 
 def _case(name: str) -> Callable[[Any], str]:
     def change(value: Any) -> str:
-        return str(getattr(as_text(value), name)())
+        return str(getattr(scalar_text(value), name)())
 
     return change
 
@@ -173,7 +173,7 @@ def _lazy(value: object) -> bool:
 
 def _quoting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def quote(value: Any) -> Any:
-        return function(plain(value, current.get()))
+        return function(plain_value(value, current.get()))
 
     return quote
 

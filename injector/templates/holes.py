@@ -15,8 +15,8 @@ from typing import Any
 from jinja2 import Undefined, pass_context
 
 from injector.templates.faults import FaultError, LimitError
-from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, as_text, untagged
-from injector.templates.text import Quoted, check_harmless
+from injector.templates.quoting import Quoted, check_harmless
+from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
 #: How much work one render may do, in units of roughly a microsecond.
 WORK = 500_000
@@ -72,7 +72,7 @@ def plain_text(text: Text) -> str:
         return str(text)
     run = current.get()
     pieces = HOLE.split(untagged(text) if run.tagged else text)
-    pieces[1::2] = [as_text(run.values[int(index)]) for index in pieces[1::2]]
+    pieces[1::2] = [scalar_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))
     return "".join(pieces)
 
@@ -85,7 +85,7 @@ def check_length(length: int) -> None:
     run.charge(length >> 4)
 
 
-def plain(value: Any, run: Run) -> Any:
+def plain_value(value: Any, run: Run) -> Any:
     """A template's value as plain data, copied, its size counted; nulls in mappings are left out.
 
     Raises FaultError for what is none: an undefined name, a macro, a module, a number that JSON or 64 bits cannot hold.
@@ -109,20 +109,20 @@ def plain(value: Any, run: Run) -> Any:
         run.grow(2)
         result = {}
         for key, item in value.items():
-            name = as_text(plain(key, run))
-            copied = plain(item, run)
+            name = scalar_text(plain_value(key, run))
+            copied = plain_value(item, run)
             if copied is not None:
                 result[name] = copied
         return result
     if kind in (list, tuple, range):
         run.grow(2)
-        return [plain(item, run) for item in value]
+        return [plain_value(item, run) for item in value]
     if kind is Text:
-        return plain(plain_text(value), run)
+        return plain_value(plain_text(value), run)
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
     if isinstance(value, str):
-        return plain(str(value), run)
+        return plain_value(str(value), run)
     raise FaultError(f"{_article(kind.__name__)} is not a value that can be written")
 
 
@@ -141,7 +141,7 @@ def typed(context: object, value: Any) -> str:
     elif kind is Quoted:
         run.grow(len(value))  # stays one, so that it can be told where it stands alone
     else:
-        value = plain(value, run)
+        value = plain_value(value, run)
     index = len(values)
     values.append(value)
     return _PLACEHOLDERS[index] if index < 512 else f"{OPEN}{index}{CLOSE}"
@@ -152,7 +152,7 @@ def written(context: object, value: Any) -> str:
     """A value on its way into a text file: the author's text and quoted values as they are, others if harmless."""
     if type(value) is Text or type(value) is Quoted:
         return str(value)
-    return check_harmless(plain(value, current.get()))
+    return check_harmless(plain_value(value, current.get()))
 
 
 def concat(pieces: Iterable[str]) -> Text:

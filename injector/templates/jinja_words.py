@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from injector.templates import go_words
+from injector.templates import foreign_habits
 from injector.templates.spelling import hint, nearest
 
 #: The tags that templates may use.
@@ -64,12 +64,12 @@ def dash_before(text: str, offset: int) -> str:
     return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it"
 
 
-def explained(message: str, text: str, offset: int) -> tuple[str, int]:
+def explain_jinja(message: str, text: str, offset: int) -> tuple[str, int]:
     """What is wrong with a file and where, of the parser's message and the offset where it gave up."""
     line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
     if message.startswith("Unexpected end of template"):
         return _unclosed(text, offset)
-    go = go_words.instead(line)
+    go = foreign_habits.instead(line)
     if go is not None:
         return go, offset
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
@@ -82,7 +82,7 @@ def explained(message: str, text: str, offset: int) -> tuple[str, int]:
     if message.startswith("Missing end of raw"):
         return "{% raw %} begins here and does not end; {% endraw %} is missing", offset
     if message.startswith("Encountered unknown tag"):
-        return go_words.opening(message, text, offset) or (_unknown_tag(message, text), offset)
+        return foreign_habits.opening(message, text, offset) or (_unknown_tag(message, text), offset)
     if message.startswith("Unexpected end of"):
         return "the file ends within this tag", offset
     found = _EXPECTED.search(message.rstrip("."))
@@ -134,7 +134,7 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
         return "one = sets a value; write == to compare", offset
     if closing == "%}" and tag and tag[1] == "else" and got == "if":
         return "write {% elif ... %}", begin
-    if tag and tag[1] in ("if", "elif") and (go := go_words.compared(tag[2])):
+    if tag and tag[1] in ("if", "elif") and (go := foreign_habits.go_comparison(tag[2])):
         return go, begin
     if closing in ("}}", "%}"):
         return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
@@ -169,7 +169,7 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
     if not open_tags:
         return "the file ends within a block", offset
     name, at = open_tags[-1]
-    go = go_words.end_of(blanked, name, at)
+    go = foreign_habits.end_of(blanked, name, at)
     if go is not None:
         return go
     return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at

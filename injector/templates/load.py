@@ -11,8 +11,8 @@ from typing import Any
 from injector.errors import Place, TemplateError
 from injector.templates.limits import limited
 from injector.templates.manifest import Manifest
-from injector.templates.places import normal, place_at
 from injector.templates.program import Program
+from injector.templates.source_positions import normal, place_at
 from injector.templates.spelling import hint
 from injector.templates.template import FILE, MANIFEST, OVERLAY, Template
 

@@ -11,14 +11,13 @@ import yaml
 
 from injector.errors import Place, TemplateError
 from injector.pods.selectors import check_selector
-from injector.templates.applies_to import FOR, AppliesTo
 from injector.templates.faults import LimitError
-from injector.templates.places import normal, place_at
-from injector.templates.schema import make_parameter
+from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.source_positions import normal, place_at
 from injector.templates.spelling import cut, hint, shortened
-from injector.templates.template import FILE, MANIFEST, OVERLAY, FileSpec, Parameter, Template
-from injector.templates.yaml import Builder, Node, TooMuchError, compose, index
-from injector.templates.yaml_words import explained
+from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
+from injector.templates.yaml_words import explain_yaml
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KEYS = (
@@ -42,7 +41,7 @@ class Manifest:
             self._node = compose(self._text)
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
-            words = explained(error, self._text)
+            words = explain_yaml(error, self._text)
             place = Place(MANIFEST) if words.offset is None else place_at(MANIFEST, self._text, words.offset)
             line = place_at(MANIFEST, self._text, words.other or 0).line
             rule = "limit" if isinstance(error, TooMuchError) else "yaml"

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.remembered import Remembered
+from injector.pods.identity_cache import IdentityCache
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.schema import allowed, value_of
+from injector.templates.parameter_schema import allowed, value_of
 from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.template import UNSET, Parameter, Template
 
@@ -34,7 +34,7 @@ class Resolved:
 
 
 #: What pods get that set nothing, by template: all of them but a few.
-_DEFAULTS: Remembered[Resolved] = Remembered()
+_DEFAULTS: IdentityCache[Resolved] = IdentityCache()
 
 
 def resolve(

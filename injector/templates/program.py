@@ -12,15 +12,15 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.errors import Place, TemplateError
-from injector.templates import go_words, jinja_words, syntax
+from injector.templates import foreign_habits, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
-from injector.templates.habits import VALUES
+from injector.templates.foreign_habits import VALUES
 from injector.templates.limits import limited
 from injector.templates.memo import Memo
-from injector.templates.places import begin_with_first, expression_at, normal, place_at, word_at
+from injector.templates.source_map import Tagged, Tags
+from injector.templates.source_positions import begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.spelling import cut, hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
-from injector.templates.tagging import Tagged, Tags
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
@@ -181,7 +181,7 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             file = error.name or source
-            message, offset = jinja_words.explained(error.message or "", self._sources[file], error.lineno - 1)
+            message, offset = jinja_words.explain_jinja(error.message or "", self._sources[file], error.lineno - 1)
             self._refuse(message, file, offset + 1)
         except syntax.ForbiddenError as error:
             self._refuse(str(error), source, error.code, error.rule, word=error.word)
@@ -198,7 +198,7 @@ class Program:
         return tree
 
     def _undefined(self, name: str, known: Set[str], text: str) -> tuple[str, str]:
-        go = go_words.instead(text, name)
+        go = foreign_habits.instead(text, name)
         if go is not None:
             return go, "syntax"
         if name in self._parameters:

@@ -45,7 +45,7 @@ _WORDS = (
 )
 
 
-def explained(error: Exception) -> str:
+def explain_python(error: Exception) -> str:
     """The words for an error that Python raised in a template's expression."""
     said = str(error)
     for pattern, words in _WORDS:

@@ -11,19 +11,19 @@ import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
-from injector.pods.remembered import Remembered
+from injector.pods.identity_cache import IdentityCache
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.templates.dump import dump
-from injector.templates.environment import VerdictError
-from injector.templates.failures import RenderError as RenderError
-from injector.templates.failures import failure, frame
+from injector.templates.dependencies import read
+from injector.templates.environment import TemplateVerdictError
 from injector.templates.faults import LimitError
 from injector.templates.holes import Run, current, document
-from injector.templates.operands import kind_of
 from injector.templates.program import Root
-from injector.templates.reads import read
+from injector.templates.render_errors import RenderError as RenderError
+from injector.templates.render_errors import failure, frame
+from injector.templates.sandbox_operations import kind_of
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
+from injector.templates.yaml_writer import dump
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -161,7 +161,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     token = current.set(job.run)
     try:
         result, size = make(job)
-    except VerdictError as verdict:
+    except TemplateVerdictError as verdict:
         file, offset = frame(verdict.__traceback__)
         place = template.program.place(file, offset)
         where = f"{template.name}/{file}:{place.line}" if file else template.name
@@ -189,7 +189,7 @@ def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
 
 
 #: All parameters as a part of a key, by the very dict: pods that set none share one, and so do a template's files.
-_ENCODED: Remembered[bytes] = Remembered()
+_ENCODED: IdentityCache[bytes] = IdentityCache()
 _PARAMS = ("params",)
 
 

@@ -10,9 +10,9 @@ from itertools import islice, product
 from typing import Any
 
 from injector.pods.context import Cluster, Namespace, Object, Workload
-from injector.pods.kinds import Resource, request_fields
+from injector.pods.resource_kinds import Resource, request_fields
+from injector.templates.parameter_schema import value_of
 from injector.templates.render import Context
-from injector.templates.schema import value_of
 from injector.templates.template import UNSET, Parameter, Template
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}

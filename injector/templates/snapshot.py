@@ -1,4 +1,4 @@
-"""The snapshot: settings and templates as one immutable whole. It is built completely, or not at all."""
+"""The snapshot: settings and a catalog of templates as one immutable whole. It is built completely, or not at all."""
 
 from __future__ import annotations
 
@@ -9,17 +9,61 @@ from hashlib import sha256
 import msgspec
 
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.pods.context import Cluster
-from injector.pods.selectors import check_selector
+from injector.pods.context import Cluster, Namespace
+from injector.pods.selectors import check_selector, matches
 from injector.settings import Settings
 from injector.templates import trial as trials
-from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
+from injector.templates.parameter_schema import value_of
 from injector.templates.parameters import only
-from injector.templates.schema import value_of
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
 from injector.templates.tried import untried
+
+
+class Catalog:
+    """Templates by name. Immutable."""
+
+    __slots__ = ("_selecting", "_templates", "injected_names")
+
+    def __init__(self, templates: Iterable[Template] = ()) -> None:
+        self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        injected = [t for t in self._templates.values() if not t.why_not_injected]
+        #: The names of those that pods can be given by injection, sorted.
+        self.injected_names = tuple(t.name for t in injected)
+        # so that a pod costs nothing for the templates that select none
+        self._selecting = tuple(t for t in injected if t.selector is not None)
+
+    def get(self, name: str) -> Template | None:
+        """The template of a name, or None."""
+        return self._templates.get(name)
+
+    def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
+        """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
+        return tuple(
+            t
+            for t in self._selecting
+            if matches(t.selector, labels) and (t.namespaces is None or matches(t.namespaces, namespace.labels))
+        )
+
+    def found(self, names: Iterable[str]) -> tuple[Template, ...]:
+        """The templates of these names that there are, each once, in the order of the names."""
+        return tuple(self._templates[name] for name in dict.fromkeys(names) if name in self._templates)
+
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these names that no template has, each once."""
+        return tuple(name for name in dict.fromkeys(names) if name not in self._templates)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every template's name, sorted."""
+        return tuple(self._templates)
+
+    def __iter__(self) -> Iterator[Template]:
+        return iter(self._templates.values())
+
+    def __len__(self) -> int:
+        return len(self._templates)
 
 
 class SnapshotError(InjectorError):

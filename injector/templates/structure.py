@@ -16,8 +16,8 @@ import yaml
 
 from injector.pods.overlay import Replace
 from injector.templates.faults import FaultError, LimitError
-from injector.templates.text import Quoted
-from injector.templates.yaml import Builder, Node, compose
+from injector.templates.kubernetes_yaml import Builder, Node, compose
+from injector.templates.quoting import Quoted
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
@@ -30,7 +30,7 @@ NODES = 100_000
 OUTPUT = 1024 * 1024
 
 
-def as_text(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """A value within a string. Raises FaultError for a null, a list and a mapping, which have no one spelling."""
     kind = type(value)
     if isinstance(value, str):
@@ -54,7 +54,7 @@ def untagged(text: str) -> str:
     return _TAGGED.sub("", text)
 
 
-class Plan:
+class FillPlan:
     """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
     __slots__ = ("offset",)
@@ -67,7 +67,7 @@ class Plan:
         raise NotImplementedError
 
 
-class Whole(Plan):
+class WholePlan(FillPlan):
     """A hole that is a whole value."""
 
     __slots__ = ("index",)
@@ -87,7 +87,7 @@ class Whole(Plan):
         return value
 
 
-class Mixed(Plan):
+class MixedPlan(FillPlan):
     """A string with holes in it: texts, and behind each but the last the number of the hole that follows it."""
 
     __slots__ = ("indices", "texts")
@@ -103,19 +103,19 @@ class Mixed(Plan):
         index = -1
         try:
             for index, text in zip(self.indices, self.texts[1:], strict=True):
-                pieces.append(as_text(values[index]))
+                pieces.append(scalar_text(values[index]))
                 pieces.append(text)
         except FaultError as fault:
             raise fault.at(self.offset, index) from None
         return "".join(pieces)
 
 
-class Mapping(Plan):
+class MappingPlan(FillPlan):
     """A mapping with holes in keys or values; a key whose value turns out null is left out."""
 
     __slots__ = ("entries", "plain")
 
-    def __init__(self, entries: list[tuple[str | Mixed, Any, bool]], offset: int) -> None:
+    def __init__(self, entries: list[tuple[str | MixedPlan, Any, bool]], offset: int) -> None:
         super().__init__(offset)
         self.entries = entries
         self.plain = frozenset(key for key, _, _ in entries if isinstance(key, str))
@@ -128,7 +128,7 @@ class Mapping(Plan):
                 value = value.fill(values)
                 if value is None:
                     continue
-            if isinstance(key, Mixed):
+            if isinstance(key, MixedPlan):
                 name = key.fill(values)
                 if name in result or name in self.plain:
                     raise FaultError(f'the key "{name[:60]}" is there twice').at(key.offset)
@@ -138,7 +138,7 @@ class Mapping(Plan):
         return result
 
 
-class Items(Plan):
+class ItemsPlan(FillPlan):
     """A list with holes in its items."""
 
     __slots__ = ("items",)
@@ -149,7 +149,7 @@ class Items(Plan):
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The list."""
-        result = [item.fill(values) if isinstance(item, Plan) else item for item in self.items]
+        result = [item.fill(values) if isinstance(item, FillPlan) else item for item in self.items]
         if None in result:
             for item, value in zip(self.items, result, strict=True):
                 if value is None and item is not None:
@@ -157,12 +157,12 @@ class Items(Plan):
         return result
 
 
-class Replacing(Plan):
+class ReplacePlan(FillPlan):
     """A `!replace` whose value holds holes."""
 
     __slots__ = ("plan",)
 
-    def __init__(self, plan: Plan, offset: int) -> None:
+    def __init__(self, plan: FillPlan, offset: int) -> None:
         super().__init__(offset)
         self.plan = plan
 
@@ -188,7 +188,7 @@ class Structure:
         """The document with values in its holes. Raises FaultError."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
             raise LimitError(f"the output is larger than {OUTPUT} characters")
-        return self.root.fill(values) if isinstance(self.root, Plan) else self.root
+        return self.root.fill(values) if isinstance(self.root, FillPlan) else self.root
 
 
 def weight(value: Any) -> int:
@@ -218,8 +218,8 @@ class _Builder(Builder):
         self.used.update(indices)
         offset = node.start_mark.index
         if plain and texts == ["", ""]:
-            return Whole(indices[0], offset)
-        return Mixed(texts, indices, offset)
+            return WholePlan(indices[0], offset)
+        return MixedPlan(texts, indices, offset)
 
     def key(self, node: Node) -> Any:
         if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
@@ -229,15 +229,15 @@ class _Builder(Builder):
     def tagged(self, node: Node, built: Any) -> Any:
         if node.tag not in self.tags:
             return super().tagged(node, built)
-        if isinstance(built, Plan):
-            return Replacing(built, node.start_mark.index)
+        if isinstance(built, FillPlan):
+            return ReplacePlan(built, node.start_mark.index)
         return Replace(built)
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
-        entries = [(k, v, isinstance(v, Plan)) for k, v in pairs.items() if v is not None]
-        if any(holes or isinstance(k, Plan) for k, _, holes in entries):
-            return Mapping(entries, node.start_mark.index)
+        entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
+        if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):
+            return MappingPlan(entries, node.start_mark.index)
         return {k: v for k, v, _ in entries}
 
     def make_sequence(self, items: list[Any], node: Node) -> Any:
-        return Items(items, node.start_mark.index) if any(isinstance(i, Plan) for i in items) else items
+        return ItemsPlan(items, node.start_mark.index) if any(isinstance(i, FillPlan) for i in items) else items

@@ -39,7 +39,7 @@ class _Start(msgspec.Struct):
     start: str
 
 
-class Verdict(msgspec.Struct):
+class TrialResult(msgspec.Struct):
     """What the child found: an empty message is a pass."""
 
     name: str
@@ -49,7 +49,7 @@ class Verdict(msgspec.Struct):
     line: int = 0
     column: int = 0
     text: str = ""
-    others: list[Verdict] = []  #: what else is wrong with the same template
+    others: list[TrialResult] = []  #: what else is wrong with the same template
 
     def error(self, origin: str) -> TemplateError:
         """The verdict as an error; `origin` is where the template came from, for people."""
@@ -88,7 +88,7 @@ def try_templates(
     return failed
 
 
-def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[Verdict], tuple[str, str] | None]:
+def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult], tuple[str, str] | None]:
     """Run the child: the verdicts it reached, and the template it died of, with why."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.environ.get("PYTHONPATH")
@@ -116,21 +116,21 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[Verdict], t
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
         why = f"the trial did not end within {timeout} s"
-    verdicts: list[Verdict] = []
+    verdicts: list[TrialResult] = []
     at = ""
     for line in output.splitlines():
         try:
             if line.startswith(b'{"start"'):
                 at = msgspec.json.decode(line, type=_Start).start
             else:
-                verdicts.append(msgspec.json.decode(line, type=Verdict))
+                verdicts.append(msgspec.json.decode(line, type=TrialResult))
                 at = ""
         except msgspec.MsgspecError:
             break
     return verdicts, (at, why) if at and why else None
 
 
-def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
+def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
     """Try a template in this process, without limits."""
     try:
         template = load_template(name, sources)
@@ -154,22 +154,22 @@ def try_one(name: str, sources: Mapping[str, str]) -> Verdict:
             if error.reason not in (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER):
                 raise
             rendered += 1
-    return Verdict(name) if rendered or not failures else _refused(name, failures[0])
+    return TrialResult(name) if rendered or not failures else _refused(name, failures[0])
 
 
-def _verdict(name: str, error: TemplateError) -> Verdict:
+def _verdict(name: str, error: TemplateError) -> TrialResult:
     place = error.place or Place("")
     others = [_verdict(name, other) for other in error.others]
-    return Verdict(name, error.message, error.rule, place.file, place.line, place.column, place.text, others)
+    return TrialResult(name, error.message, error.rule, place.file, place.line, place.column, place.text, others)
 
 
-def _refused(name: str, error: RenderError) -> Verdict:
+def _refused(name: str, error: RenderError) -> TrialResult:
     place = error.place
     message = f"{error.message} (tried with a sample pod)"
-    return Verdict(name, message, error.rule, place.file, place.line, place.column, place.text)
+    return TrialResult(name, message, error.rule, place.file, place.line, place.column, place.text)
 
 
-def main() -> None:
+def trial_main() -> None:
     """The child: sources as JSON on standard input; a line of JSON on standard output for each start and verdict."""
     templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
     set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
@@ -184,11 +184,11 @@ def main() -> None:
         except TemplateError as error:
             verdict = _verdict(name, error)
         except LimitError as error:
-            verdict = Verdict(name, str(error))
+            verdict = TrialResult(name, str(error))
         except RecursionError:
-            verdict = Verdict(name, "the template is nested too deeply")
+            verdict = TrialResult(name, "the template is nested too deeply")
         except Exception as error:  # this template's fault or ours: the others are tried all the same
-            verdict = Verdict(
+            verdict = TrialResult(
                 name, cut(f"the injector itself failed with it: {type(error).__name__}: {error}"), "value"
             )
         _say(verdict)
@@ -206,4 +206,4 @@ def _say(line: msgspec.Struct) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    trial_main()

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from injector.templates import go_words
-from injector.templates.yaml import index
+from injector.templates import foreign_habits
+from injector.templates.kubernetes_yaml import index
 
 _HELM = re.compile(r"\{\{")
 
@@ -26,22 +26,22 @@ class Explained:
     other: int | None = None
 
 
-def told(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
+def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
     """What is wrong with a YAML text, in one sentence, and the offset of it; `first` is the number of its first line.
 
     What looks like the template of a Helm chart is told to be one: it can hardly be YAML.
     """
     for found in _HELM.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-        if go_words.instead(line) is not None:
+        if foreign_habits.instead(line) is not None:
             message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
             return message, found.start()
-    words = explained(error, text)
+    words = explain_yaml(error, text)
     number = first + text.count("\n", 0, words.other or 0)
     return words.message.replace("{line}", str(number)), words.offset
 
 
-def explained(error: yaml.YAMLError, text: str) -> Explained:
+def explain_yaml(error: yaml.YAMLError, text: str) -> Explained:
     """What is wrong with a YAML text."""
     if isinstance(error, yaml.reader.ReaderError):
         return _unreadable(error, text)

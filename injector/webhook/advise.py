@@ -17,17 +17,16 @@ from injector.errors import ReviewError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request
-from injector.pods.misplaced import misplaced
 from injector.pods.shape import string_map
-from injector.pods.workloads import pod_template, workload_of_object
+from injector.pods.workloads import misplaced, pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.choice import misspelt
-from injector.webhook.judge import DOUBTFUL, Judge
-from injector.webhook.lookup import Lookup
-from injector.webhook.parts import Snapshots
+from injector.templates.choice import misspelt_annotations
+from injector.webhook.evaluator import DOUBTFUL, Evaluator
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.protocols import SnapshotSource
 from injector.webhook.record import Note, Recorder
-from injector.webhook.review import Review, Verdict, answer_head, answer_tail, read_object, read_review
+from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, read_object, read_review
 
 _OPERATIONS = ("CREATE", "UPDATE")
 
@@ -41,8 +40,8 @@ class Advise:
 
     def __init__(
         self,
-        snapshots: Snapshots,
-        lookup: Lookup,
+        snapshots: SnapshotSource,
+        lookup: NamespaceResolver,
         recorder: Recorder,
         logger: structlog.typing.FilteringBoundLogger,
     ) -> None:
@@ -83,7 +82,7 @@ class Advise:
     def _inject(self, obj: Object, pod: Object, namespace: Namespace) -> Injection:
         """What the workload's pods will meet."""
         core = partial(inject, workload=workload_of_object(obj))
-        return Judge(core, self._logger).judge(pod, namespace, self._snapshots.current, Request())
+        return Evaluator(core, self._logger).judge(pod, namespace, self._snapshots.current, Request())
 
     def _nothing(self, review: Review, obj: Object, started: float) -> bytes:
         return self._answer(review, obj, Reason.NOT_A_POD_CREATION, (), started)
@@ -96,7 +95,7 @@ class Advise:
         note = Note(reason, Effect.SKIP, generation=self._snapshots.current.generation)
         line = self._recorder.line(note, review.request.namespace or "", obj)
         self._recorder.record(review, line, self._recorder.cells(note), started, False)
-        return answer_head(review) + answer_tail(Verdict(allowed=True, warnings=warnings))
+        return answer_head(review) + answer_tail(AdmissionResponse(allowed=True, warnings=warnings))
 
 
 def warnings_about(obj: Object, pod: Object, injection: Injection, settings: Settings) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ def warnings_about(obj: Object, pod: Object, injection: Injection, settings: Set
         return ()
     refusal = (f"its pods will be refused: {injection.message}",) if injection.effect is Effect.REFUSE else ()
     templates = [applied.template for applied in injection.applied]
-    labels = misspelt("pod label", string_map(pod, "labels"), settings, templates)
+    labels = misspelt_annotations("pod label", string_map(pod, "labels"), settings, templates)
     return tuple(dict.fromkeys((*refusal, *injection.warnings, *labels, *misplaced(obj, settings))))
 
 

@@ -23,17 +23,17 @@ from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
-from injector.webhook import parts
+from injector.webhook import protocols
 from injector.webhook.admin import start_admin
-from injector.webhook.certificate import BuiltinSource, FileSource, Source
+from injector.webhook.certificate_sources import BuiltinSource, CertificateSource, FileSource
+from injector.webhook.cluster_sync import ClusterSync
+from injector.webhook.connection_limits import limits_of
 from injector.webhook.drain import Drain
-from injector.webhook.limits import limits_of
-from injector.webhook.reload import Keeper
-from injector.webhook.routes import about, review_routes
-from injector.webhook.seals import CertificateSeals
+from injector.webhook.failure_events import FailureEvent
+from injector.webhook.receipt_seals import CertificateSeals
+from injector.webhook.routes import index_text, review_routes
 from injector.webhook.server import Route, Server
-from injector.webhook.troubles import Trouble
-from injector.webhook.upkeep import Upkeep
+from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.watchdog import watch_loop
 
 #: Seconds between two writes of collected log lines.
@@ -43,7 +43,7 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServeOptions:
     """What `injector serve` is told.
 
     `templates` are folders that are a template or hold some; of one name the last counts. `namespace` is the
@@ -66,12 +66,12 @@ class Options:
 class App:
     """A running webhook server. `start`, then `wait`; `drain.begin()` or a signal ends it."""
 
-    def __init__(self, options: Options, output: LogOutput | None = None) -> None:
+    def __init__(self, options: ServeOptions, output: LogOutput | None = None) -> None:
         self.metrics = Metrics()
         self.output = output or LogOutput()
         self.logger = make_logger(self.output)
         self.drain = Drain(self.metrics, self.logger)
-        self.keeper = Keeper(
+        self.keeper = SnapshotManager(
             options.settings_file,
             options.templates,
             self.metrics,
@@ -84,8 +84,8 @@ class App:
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
         self._events: Events | None = None
-        self._upkeep: Upkeep | None = None
-        self._certificate: Source | None = None
+        self._upkeep: ClusterSync | None = None
+        self._certificate: CertificateSource | None = None
         self._server: Server | None = None
         self._admin: HTTPServer | None = None
         self._seals = CertificateSeals()
@@ -108,7 +108,7 @@ class App:
             client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
             self._events = Events(client, self._pod_name, self.metrics)
             self._events.start()
-            self._upkeep = Upkeep(
+            self._upkeep = ClusterSync(
                 client, self._options.namespace, settings, self.keeper, self._run, self.logger, self.metrics
             )
         certificate = self._certificate = self._source(settings)
@@ -148,13 +148,13 @@ class App:
             *(self._upkeep.notes() if self._upkeep is not None else ()),
         )
 
-    async def _hand_over(self, certificate: Source) -> None:
+    async def _hand_over(self, certificate: CertificateSource) -> None:
         await self.drain.begun()
         await certificate.hand_over()
 
     # -- parts --
 
-    def _source(self, settings: Settings) -> Source:
+    def _source(self, settings: Settings) -> CertificateSource:
         common = (settings, self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
         if settings.certificates.source != "builtin":
             return FileSource(*common)
@@ -163,12 +163,12 @@ class App:
     def _own_trouble(self, reason: str, why: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; each such thing for itself."""
         if self._events is not None and self._options.namespace:
-            about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
-            self._events.tell(about, reason, why, action="Serve", each_note=True)
+            index_text = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
+            self._events.tell(index_text, reason, why, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
-        namespaces: parts.Namespaces = parts.EveryNamespace(settings.namespace_label)
-        config_maps: parts.ConfigMaps = parts.NoConfigMaps()
+        namespaces: protocols.NamespaceSource = protocols.EveryNamespace(settings.namespace_label)
+        config_maps: protocols.ConfigMapCreator = protocols.NoConfigMaps()
         if self._client is not None and self._upkeep is not None:
             namespaces = self._upkeep.namespaces
             config_maps = ConfigMaps(self._client)
@@ -186,7 +186,7 @@ class App:
         )
         return Server(paths, limits_of(settings.server), self.metrics, self.logger)
 
-    def _tell(self, trouble: Trouble) -> None:
+    def _tell(self, trouble: FailureEvent) -> None:
         if self._events is not None:
             self._events.tell(trouble.owner, trouble.reason, trouble.note)
 
@@ -216,7 +216,7 @@ class App:
         self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
-        return about(self._settings, self.keeper, self.ports[1])
+        return index_text(self._settings, self.keeper, self.ports[1])
 
     # -- tasks --
 
@@ -252,7 +252,7 @@ class App:
         self.output.flush()
 
 
-async def run(options: Options) -> None:
+async def run(options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Logs go to standard output, one JSON object a line.
 
     Raises SettingsError, NoClusterError or OSError when it cannot start; their texts are for people.

@@ -13,8 +13,8 @@ from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
 
 from injector.errors import ReviewError
-from injector.webhook.limits import DISCARD_FACTOR
-from injector.webhook.status import status_body
+from injector.webhook.connection_limits import DISCARD_FACTOR
+from injector.webhook.http_status import status_body
 
 if TYPE_CHECKING:
     from injector.webhook.server import Route, Server

@@ -21,15 +21,15 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
 from injector.telemetry import Metrics
 from injector.templates.snapshot import Snapshot
-from injector.webhook.cache import AnswerCache, Entry, key_of, may_be_kept
-from injector.webhook.judge import DOUBTFUL, PASSING, Judge, note_of, verdict_of
-from injector.webhook.lookup import Lookup
-from injector.webhook.parts import ConfigMaps, Snapshots
+from injector.webhook.answer_cache import AnswerCache, CachedAnswer, key_of, may_be_kept
+from injector.webhook.evaluator import DOUBTFUL, PASSING, Evaluator, note_of, verdict_of
+from injector.webhook.failure_events import FailureEvent, Tell, failure_event_of
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.pass_through import PassThrough, is_pod_creation
+from injector.webhook.protocols import ConfigMapCreator, SnapshotSource
+from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
-from injector.webhook.seals import REUSE_SECONDS
-from injector.webhook.troubles import Tell, Trouble, trouble_of
-from injector.webhook.untouched import Untouched, is_pod_creation
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Mutate:
 
     def __init__(
         self,
-        judge: Judge,
-        snapshots: Snapshots,
-        lookup: Lookup,
-        config_maps: ConfigMaps,
+        judge: Evaluator,
+        snapshots: SnapshotSource,
+        lookup: NamespaceResolver,
+        config_maps: ConfigMapCreator,
         recorder: Recorder,
         metrics: Metrics,
         cache_bytes: int,
@@ -63,7 +63,7 @@ class Mutate:
         self._config_maps = config_maps
         self._recorder = recorder
         self._tell = tell
-        self._untouched = Untouched(recorder)
+        self._untouched = PassThrough(recorder)
         self._cache = AnswerCache(cache_bytes)
         self._cached_of: Snapshot | None = None
         self._hits = metrics.cache.cell("hit")
@@ -136,7 +136,7 @@ class Mutate:
         answer = self._conclude(case, pod, namespace, injection, key, volatile)
         return answer if isinstance(answer, bytes) else await answer
 
-    async def _with_files(self, case: _Case, namespace: Namespace, entry: Entry) -> bytes:
+    async def _with_files(self, case: _Case, namespace: Namespace, entry: CachedAnswer) -> bytes:
         """A known answer whose ConfigMaps have not been seen for a while."""
         try:
             await self._ensure(entry.files, case)
@@ -221,18 +221,18 @@ class Mutate:
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(case.review, line, cells, case.started, False)
         # What the API server had to confirm holds as long as `Lookup` says, not as long as the cache would keep it.
-        trouble = None if self._tell is None else trouble_of(pod, namespace.name, injection)
+        trouble = None if self._tell is None else failure_event_of(pod, namespace.name, injection)
         if trouble is not None:
             self._told(trouble, case.review)
         lasting = key and injection.reason not in PASSING | DOUBTFUL and case.snapshot is self._cached_of
         if lasting:
             until = case.started + REUSE_SECONDS if injection.patch else math.inf
-            entry = Entry(tail, line, cells, injection.files, trouble, until)
+            entry = CachedAnswer(tail, line, cells, injection.files, trouble, until)
             if may_be_kept(volatile, verdict.patch, entry):
                 self._cache.put(key, entry)
                 self._bytes.value = self._cache.size
         return answer_head(case.review) + tail
 
-    def _told(self, trouble: Trouble, review: Review) -> None:
+    def _told(self, trouble: FailureEvent, review: Review) -> None:
         if self._tell is not None and not review.request.dry_run:
             self._tell(trouble)

@@ -14,7 +14,7 @@ import msgspec
 
 from injector.errors import DENIED_CODE, ReviewError
 from injector.pods.context import Object, Request
-from injector.webhook.status import reason_of
+from injector.webhook.http_status import reason_of
 
 #: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
 WARNING_LENGTH = 120
@@ -55,7 +55,7 @@ class Review(msgspec.Struct, frozen=True, rename="camel", gc=False):
     request: ReviewRequest
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AdmissionResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What a review is answered with, before it becomes bytes.
 
     `patch` is a JSON Patch (RFC 6902) as bytes, empty for none; `message` and `code` are what a refusal tells the
@@ -161,7 +161,7 @@ def answer_head(review: Review) -> bytes:
     return _VERSIONS[review.api_version] + _encode(review.request.uid)
 
 
-def answer_tail(verdict: Verdict) -> bytes:
+def answer_tail(verdict: AdmissionResponse) -> bytes:
     """The part of an answer that is the same for every review that gets this verdict; follows `answer_head`."""
     response: dict[str, Any] = {"allowed": verdict.allowed}
     if not verdict.allowed:

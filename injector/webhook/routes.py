@@ -9,24 +9,24 @@ import structlog
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
-from injector.webhook import parts
+from injector.webhook import protocols
 from injector.webhook.advise import Advise
-from injector.webhook.judge import Judge
-from injector.webhook.lookup import Lookup
+from injector.webhook.at_path import AtPath
+from injector.webhook.evaluator import Evaluator
+from injector.webhook.failure_events import Tell
 from injector.webhook.mutate import Mutate
-from injector.webhook.paths import AtPath
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import Recorder
-from injector.webhook.seals import CertificateSeals
 from injector.webhook.server import Route
-from injector.webhook.troubles import Tell
 from injector.webhook.validate import Validate
 
 
 def review_routes(
     settings: Settings,
-    snapshots: parts.Snapshots,
-    namespaces: parts.Namespaces,
-    config_maps: parts.ConfigMaps,
+    snapshots: protocols.SnapshotSource,
+    namespaces: protocols.NamespaceSource,
+    config_maps: protocols.ConfigMapCreator,
     metrics: Metrics,
     output: LogOutput,
     logger: structlog.typing.FilteringBoundLogger,
@@ -35,15 +35,15 @@ def review_routes(
 ) -> dict[str, Route]:
     """The route for each path that the API server may post reviews to."""
     server = settings.server
-    lookup = Lookup(namespaces)
+    lookup = NamespaceResolver(namespaces)
 
     def recorder(path: str) -> Recorder:
         return Recorder(path, metrics, output)
 
-    judge = Judge(partial(inject, seals=seals), logger)
+    judge = Evaluator(partial(inject, seals=seals), logger)
     mutate = Mutate(judge, snapshots, lookup, config_maps, recorder("mutate"), metrics, server.cache_bytes, tell)
     seals.on_new_key = mutate.forget
-    validate = Validate(Judge(partial(guard, seals=seals), logger), snapshots, lookup, recorder("validate"), tell)
+    validate = Validate(Evaluator(partial(guard, seals=seals), logger), snapshots, lookup, recorder("validate"), tell)
     advise = Advise(snapshots, lookup, recorder("advise"), logger)
     return {
         **{path: Route("POST", mutate) for path in server.mutate_paths},
@@ -56,7 +56,7 @@ def review_routes(
     }
 
 
-def about(settings: Settings, snapshots: parts.Snapshots, metrics_port: int) -> bytes:
+def index_text(settings: Settings, snapshots: protocols.SnapshotSource, metrics_port: int) -> bytes:
     """What `GET /` says."""
     server = settings.server
     names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"

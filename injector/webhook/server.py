@@ -21,8 +21,8 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPConnection
 
 from injector.telemetry import Metrics
+from injector.webhook.connection_limits import DISCARD_FACTOR, Limits, seconds_for
 from injector.webhook.exchange import Exchange
-from injector.webhook.limits import DISCARD_FACTOR, Limits, seconds_for
 
 #: Answers a body: with bytes at once where possible, else with something to wait for. Takes the body and how many
 #: seconds there are. Raises ReviewError, also while it is waited for, to be answered with HTTP 4xx.

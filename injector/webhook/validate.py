@@ -15,27 +15,32 @@ from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
 from injector.templates.snapshot import Snapshot
-from injector.webhook.judge import Judge, note_of, verdict_of
-from injector.webhook.lookup import Lookup
-from injector.webhook.parts import Snapshots
+from injector.webhook.evaluator import Evaluator, note_of, verdict_of
+from injector.webhook.failure_events import Tell, failure_event_of
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.pass_through import PassThrough, is_pod_creation
+from injector.webhook.protocols import SnapshotSource
 from injector.webhook.record import Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_object, read_review, to_request
-from injector.webhook.troubles import Tell, trouble_of
-from injector.webhook.untouched import Untouched, is_pod_creation
 
 
 class Validate:
     """The handler of the validating webhook."""
 
     def __init__(
-        self, judge: Judge, snapshots: Snapshots, lookup: Lookup, recorder: Recorder, tell: Tell = None
+        self,
+        judge: Evaluator,
+        snapshots: SnapshotSource,
+        lookup: NamespaceResolver,
+        recorder: Recorder,
+        tell: Tell = None,
     ) -> None:
         self._judge = judge
         self._snapshots = snapshots
         self._lookup = lookup
         self._recorder = recorder
         self._tell = tell
-        self._untouched = Untouched(recorder)
+        self._untouched = PassThrough(recorder)
 
     def __call__(self, body: bytes, seconds: float) -> bytes | Awaitable[bytes]:
         """Answer an AdmissionReview within `seconds`. Raises ReviewError for one that cannot be read."""
@@ -89,7 +94,7 @@ class Validate:
         line, cells = self._recorder.line(note, namespace.name, pod), self._recorder.cells(note)
         self._recorder.record(review, line, cells, started, False)
         if self._tell is not None and not (injection.allowed or review.request.dry_run):
-            trouble = trouble_of(pod, namespace.name, injection)
+            trouble = failure_event_of(pod, namespace.name, injection)
             if trouble is not None:
                 self._tell(trouble)
         return answer_head(review) + answer_tail(verdict)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from injector.authoring.covered import as_a_path, covered_words
 from injector.authoring.reference import reference
+from injector.authoring.template_summary import as_a_path, covered_words
 from injector.settings import parse_settings
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import load_template
 from injector.templates.template import Template
-from injector.templates.yaml import load_manifest
 
 FOR = "for: {apiGroups: ['', apps], resources: [services, deployments], operations: [CREATE, UPDATE, DELETE]}\n"
 

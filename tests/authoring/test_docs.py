@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.reference import BEGIN, END, reference, section, with_section
+from injector.authoring.reference import BEGIN, END, code, reference, section, takes, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.authoring.values import code, takes
 from injector.settings import Settings
 from injector.templates.load import load_template, read_folder
 from injector.templates.template import Template

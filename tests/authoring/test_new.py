@@ -15,11 +15,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from injector.authoring.added import brought_by
 from injector.authoring.scaffold import STARTER, scaffold
 from injector.authoring.scaffold.renaming import renamed
 from injector.authoring.schemas import schema_of
-from injector.cli.processes import free_ports
+from injector.authoring.template_summary import brought_by
+from injector.cli.demo_processes import free_ports
 from injector.templates.load import load_template, read_folder
 from injector.templates.spelling import legal_name
 from tests import parts

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.scaffold.objects import target
+from injector.authoring.scaffold.targets import target
 from injector.settings import parse_settings
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import load_template, read_folder
-from injector.templates.yaml import load_manifest
 from tests.authoring.commands import injector
 
 

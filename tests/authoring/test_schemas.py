@@ -17,20 +17,20 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from injector.authoring.cases.bench import Bench, CaseError
 from injector.authoring.cases.document import Absent, read_document
+from injector.authoring.cases.harness import CaseError, Harness
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.authoring.schemas.settings import HELP
+from injector.authoring.schemas.settings_schema import HELP
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.formats import FORMATS
-from injector.templates.keywords import KEYWORDS
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as KEYS
+from injector.templates.parameter_keywords import KEYWORDS
 from injector.templates.snapshot import build_snapshot
-from injector.templates.yaml import load_manifest
 from tests.unit.test_docs import code, page, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,7 +282,7 @@ def refused_as_case(text: str, folder: Path) -> bool:
         return True
     try:
         for checked in suite.cases:
-            Bench(folder, str(folder)).run(checked)
+            Harness(folder, str(folder)).run(checked)
     except CaseError:
         return True
     return False

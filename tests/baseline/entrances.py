@@ -21,14 +21,14 @@ import pytest
 from injector.cli.main import main
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
-from injector.paths.amend import amend
-from injector.paths.asking import asked_of
 from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.kinds import Resource
+from injector.pods.resource_kinds import Resource
+from injector.policies.admit import admit
+from injector.policies.simulate import asked_of
 from injector.settings import parse_settings
 from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.seals import CertificateSeals
+from injector.webhook.receipt_seals import CertificateSeals
 from tests.corpus.commands import templates_loaded_once
 
 __all__ = ["At", "Injector", "Output", "Result", "command", "gallery", "templates_loaded_once", "timeless"]
@@ -163,7 +163,7 @@ class At:
         more = {"userInfo": request["userInfo"]}
         name = namespace["metadata"]["name"]
         asked = asked_of(request["object"], resource, name, request["operation"], request["oldObject"], more)
-        return _result(amend(asked, _namespace(namespace), self._at, self._snapshot))
+        return _result(admit(asked, _namespace(namespace), self._at, self._snapshot))
 
 
 # ------------------------------------------------------------------------------------------------- the command line

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from injector.cluster.bundles import FIELD_MANAGER
-from injector.cluster.configurations import KINDS, RESOURCES
-from injector.cluster.held import Held, read_held
+from injector.cluster.certificate_state import CertificateState, read_certificate_state
+from injector.cluster.installation import KINDS, RESOURCES
 from injector.cluster.secret_store import data_of
 from tests.cluster.api import ApiError, Object
 from tests.cluster.away import user_with
@@ -146,12 +146,12 @@ class BuiltinInstallation:
                 raise
             return None
 
-    def held(self) -> Held:
-        return read_held(data_of(self.secret() or {}))
+    def held(self) -> CertificateState:
+        return read_certificate_state(data_of(self.secret() or {}))
 
-    def store(self, held: Held | dict[str, bytes]) -> None:
+    def store(self, held: CertificateState | dict[str, bytes]) -> None:
         """Put these certificates into the Secret, whatever is there."""
-        pems = held.data if isinstance(held, Held) else held
+        pems = held.data if isinstance(held, CertificateState) else held
         data = {key: base64.b64encode(value).decode() for key, value in pems.items()}
         if self.api.exists("Secret", SECRET, self.name):
             secret = self.api.get("Secret", SECRET, self.name)
@@ -168,10 +168,10 @@ class BuiltinInstallation:
         whole = held.serving and held.authority and not held.faults and held.anchor == held.authority.certificate
         return bool(whole) and held.next is None and self.bundles_fit(held)
 
-    def bundles_fit(self, held: Held | None = None) -> bool:
+    def bundles_fit(self, held: CertificateState | None = None) -> bool:
         """Whether every entry has the bundle that belongs to the Secret."""
         wanted = set((held or self.held()).bundle)
-        return all(set(read_held({"ca-old.crt": pem}).old) == wanted for pem in self.bundles().values())
+        return all(set(read_certificate_state({"ca-old.crt": pem}).old) == wanted for pem in self.bundles().values())
 
     # ------------------------------------------------------------ servers
 
@@ -261,7 +261,7 @@ def repairs(server: InjectorServer) -> float:
     return server.metric("injector_bundle_writes_total", why="repaired")
 
 
-def wait_in_order(installation: BuiltinInstallation, timeout: float = 120) -> Held:
+def wait_in_order(installation: BuiltinInstallation, timeout: float = 120) -> CertificateState:
     """Wait until Secret and entries agree and nothing is under way."""
     eventually("the certificates are in order", installation.in_order, timeout)
     return installation.held()

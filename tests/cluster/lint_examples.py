@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from injector.apply import InjectionContext, apply_templates
 from injector.authoring.lint.rule import rules
 from injector.inject import inject
 from injector.injection import Injection
-from injector.making import Task, make
 from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import decide
 from injector.pods.workloads import workload_of_pod
@@ -64,7 +64,7 @@ class Example:
         """The pod with everything of the template, also what the injector itself would not let through."""
         where = Namespace("shop", {"injection": "enabled"})
         decision = decide(pod, where, self.snapshot.settings, Request())
-        return make(pod, Task(where, self.snapshot, decision, None, {}, None)).pod
+        return apply_templates(pod, InjectionContext(where, self.snapshot, decision, None, {}, None)).pod
 
     def files(self, pod: Object) -> dict[str, str]:
         """The texts of the config files for a pod whose author gives no parameter."""

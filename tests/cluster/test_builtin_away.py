@@ -7,10 +7,10 @@ from pathlib import Path
 
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.client import Client
-from injector.cluster.configurations import KINDS
-from injector.cluster.issue import Pair
+from injector.cluster.installation import KINDS
 from injector.cluster.reflector import Timing
-from injector.settings import Certificates
+from injector.cluster.x509 import Pair
+from injector.settings import CertificateSettings
 from injector.telemetry import Metrics
 from tests.cluster.away import Relay, until
 from tests.cluster.builtin import BuiltinInstallation, wait_in_order
@@ -39,7 +39,7 @@ def test_it_recovers_alone_and_asks_less_and_less(control_plane: ControlPlane, t
 
 async def away(control_plane: ControlPlane, installation: BuiltinInstallation, how: str) -> None:
     """The certificates of one installation, whose API server is away for a while."""
-    settings = Certificates(
+    settings = CertificateSettings(
         source="builtin", service="injector", webhooks=installation.name, lease_seconds=3, settle_seconds=1
     )
     served: list[Pair] = []

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from injector.cluster.configurations import KINDS
+from injector.cluster.installation import KINDS
 from tests.cluster.api import ApiError
 from tests.cluster.away import user_with
 from tests.cluster.builtin import (

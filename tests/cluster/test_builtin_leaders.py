@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from cryptography.x509 import Certificate
 
-from injector.cluster.configurations import KINDS, RESOURCES
-from injector.cluster.held import Held
-from injector.cluster.issue import new_authority, pem_of, read_certificates, service_names, sign
+from injector.cluster.certificate_state import CertificateState
+from injector.cluster.installation import KINDS, RESOURCES
+from injector.cluster.x509 import new_authority, pem_of, read_certificates, service_names, sign
 from tests.cluster.builtin import (
     SECRET,
     BuiltinInstallation,
@@ -55,28 +55,28 @@ def installed(control_plane: ControlPlane, folder: Path, **certificates: float) 
 class State:
     """What the one before has left behind: the Secret (None: none), and the bundles of the two configurations."""
 
-    secret: Held | None
+    secret: CertificateState | None
     bundles: tuple[Bundle, Bundle]
 
 
-def worn(names: tuple[str, ...], now: datetime.datetime) -> Held:
+def worn(names: tuple[str, ...], now: datetime.datetime) -> CertificateState:
     """A certificate and its authority, both past two thirds of their lives."""
     authority = new_authority("worn", now - 4 * HOUR, now + HOUR)
-    return Held(sign(authority, names, now - 4 * HOUR, now + HOUR), authority)
+    return CertificateState(sign(authority, names, now - 4 * HOUR, now + HOUR), authority)
 
 
-def states(names: tuple[str, ...]) -> dict[str, tuple[Held, State]]:
+def states(names: tuple[str, ...]) -> dict[str, tuple[CertificateState, State]]:
     """What is served at first, and each state that a leader can die in, by the write that was its last."""
     now = datetime.datetime.now(datetime.UTC)
     before = worn(names, now)
     assert before.authority
     upcoming = new_authority("upcoming", now, now + 9 * HOUR)
     made = replace(before, next=upcoming)
-    used = Held(sign(upcoming, names, now, now + HOUR), upcoming, None, before.bundle)
+    used = CertificateState(sign(upcoming, names, now, now + HOUR), upcoming, None, before.bundle)
     ended = new_authority("ended", now - 4 * HOUR, now - HOUR)
-    outlived = Held(used.serving, upcoming, None, (ended.certificate,))
-    lost = Held(None, None, upcoming, before.bundle)
-    found: dict[str, tuple[Held, State]] = {
+    outlived = CertificateState(used.serving, upcoming, None, (ended.certificate,))
+    lost = CertificateState(None, None, upcoming, before.bundle)
+    found: dict[str, tuple[CertificateState, State]] = {
         "before": (before, State(before, (before.bundle, before.bundle))),
         "authority made": (before, State(made, (before.bundle, before.bundle))),
         "in one bundle": (before, State(made, (made.bundle, before.bundle))),

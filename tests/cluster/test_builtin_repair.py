@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from injector.cluster.configurations import KINDS
-from injector.cluster.held import Held
-from injector.cluster.issue import pem_of
+from injector.cluster.certificate_state import CertificateState
+from injector.cluster.installation import KINDS
+from injector.cluster.x509 import pem_of
 from tests.cluster.builtin import (
     SECRET,
     BuiltinInstallation,
@@ -133,7 +133,7 @@ def test_an_authority_of_one_s_own(install: Install) -> None:
     assert held.authority and held.authority.certificate_pem == mine.certificate
 
 
-def another(installation: BuiltinInstallation, before: Held) -> bool:
+def another(installation: BuiltinInstallation, before: CertificateState) -> bool:
     held = installation.held()
     return bool(held.serving and held.authority and held.authority.certificate not in before.bundle)
 

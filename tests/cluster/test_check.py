@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from injector.cli.checks.permissions import SECTION
-from injector.cli.checks.report import look
-from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Mark, Verdict
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_report import look
+from injector.cli.checks.check_result import CheckResult, Mark
+from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
-from injector.cluster.live import Live
+from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.permissions import Permission, permissions
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
@@ -104,10 +104,10 @@ def test_each_permission_that_is_taken_away_is_named(
     installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
 
 
-def _permissions(control_plane: ControlPlane) -> list[Verdict]:
+def _permissions(control_plane: ControlPlane) -> list[CheckResult]:
     """This section alone: the others take seconds, and nothing is changed for them."""
-    with Live(str(control_plane.kubeconfig)) as live:
-        [(_, found)] = look(Scene(live), [SECTION])
+    with BlockingClient(str(control_plane.kubeconfig)) as live:
+        [(_, found)] = look(CheckContext(live), [SECTION])
     return found
 
 

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from cryptography import x509
 
+from injector.cli.csr_flow import NotSignedError
 from injector.cli.main import cli
-from injector.cli.signed import NotSignedError
-from injector.cluster.issue import new_key
 from injector.cluster.signing import answer_of, approval, signing_request
+from injector.cluster.x509 import new_key
 from tests.cluster.away import user_with
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from injector.authoring.importing.advice import settings_for
+from injector.authoring.importing.folder import settings_for
 from injector.authoring.importing.imports import import_configs
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.connection import NoClusterError
-from injector.cluster.live import ClusterError, Live
 from injector.errors import DocumentError
 from injector.settings import Settings
 from tests.cluster.api import Object
@@ -20,8 +20,8 @@ OURS = {"app.kubernetes.io/name": "sidecar-injector"}
 
 
 @pytest.fixture
-def live(control_plane: ControlPlane) -> Iterator[Live]:
-    with Live(str(control_plane.kubeconfig)) as opened:
+def live(control_plane: ControlPlane) -> Iterator[BlockingClient]:
+    with BlockingClient(str(control_plane.kubeconfig)) as opened:
         yield opened
 
 
@@ -34,7 +34,7 @@ def configured(control_plane: ControlPlane, name: str, namespace: str, validatin
 
 
 def test_a_workload_its_namespace_and_the_version(
-    control_plane: ControlPlane, namespace: NamespaceFactory, live: Live
+    control_plane: ControlPlane, namespace: NamespaceFactory, live: BlockingClient
 ) -> None:
     ns = namespace(labels={"injection": "enabled"})
     control_plane.api.create(deployment("web"), ns)
@@ -53,7 +53,7 @@ def test_a_workload_its_namespace_and_the_version(
     assert {obj["metadata"]["name"] for obj in live.objects(f"/api/v1/namespaces/{ns}/pods")} >= {"one"}
 
 
-def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: Live) -> None:
+def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: BlockingClient) -> None:
     with pytest.raises(ClusterError, match='pod/nope in namespace default: pods "nope" not found'):
         live.read("pod/nope")
     with pytest.raises(ClusterError, match='namespace nope: namespaces "nope" not found'):
@@ -66,11 +66,11 @@ def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: Liv
             live.read(target)
     with pytest.raises(ClusterError, match='services "x" not found'):
         live.read("svc/x")
-    with Live(user_with(control_plane, rule("get", "namespaces"))) as limited:
+    with BlockingClient(user_with(control_plane, rule("get", "namespaces"))) as limited:
         assert limited.namespace("default").quotas == ()  # one may not read them
         with pytest.raises(ClusterError, match=r"web in namespace default: .* cannot get resource"):
             limited.read("deploy/web")
-    with pytest.raises(NoClusterError, match="/nowhere is not a file"), Live("/nowhere"):
+    with pytest.raises(NoClusterError, match="/nowhere is not a file"), BlockingClient("/nowhere"):
         pass
 
 
@@ -85,14 +85,16 @@ def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: Liv
     ],
 )
 def test_any_kind_is_found_as_kubectl_finds_it(
-    live: Live, target: str, kind: str, resource: tuple[str, str, str]
+    live: BlockingClient, target: str, kind: str, resource: tuple[str, str, str]
 ) -> None:
     obj, found = live.find(target)
     assert (obj["kind"], obj["metadata"]["name"]) == (kind, target.partition("/")[2])
     assert tuple(found) == resource
 
 
-def test_how_the_injector_is_set_up(control_plane: ControlPlane, namespace: NamespaceFactory, live: Live) -> None:
+def test_how_the_injector_is_set_up(
+    control_plane: ControlPlane, namespace: NamespaceFactory, live: BlockingClient
+) -> None:
     with pytest.raises(ClusterError, match="no injector's webhooks"):
         live.installation()
     ns, api = namespace(), control_plane.api

@@ -21,7 +21,7 @@ from injector.pods.receipt import read_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.seals import PERIOD_SECONDS, CertificateSeals
+from injector.webhook.receipt_seals import PERIOD_SECONDS, CertificateSeals
 from tests.corpus.commands import objects, run
 from tests.corpus.test_corpus import same
 from tests.deploy.helm import CHART

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from injector.cli.certificates import Certificates
+from injector.cli.throwaway_certificates import ThrowawayCertificates
 from tests.dataplane.app import Handler
 from tests.dataplane.calls import service
 from tests.dataplane.network import Namespace
@@ -102,7 +102,7 @@ def forward_receiver(namespace: Namespace, port: int) -> Iterator[Received]:
         server.close()
 
 
-def tls_context(certificates: Certificates, folder: Path) -> ssl.SSLContext:
+def tls_context(certificates: ThrowawayCertificates, folder: Path) -> ssl.SSLContext:
     """A server's context with a certificate; its files are kept in the folder."""
     folder.mkdir()
     (folder / "tls.crt").write_bytes(certificates.certificate)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from injector.authoring.lint.edges import edges, together
+from injector.authoring.lint.boundary_values import boundary_values, paired_values
 from injector.reasons import Effect
 from injector.templates.load import load_template, read_folder
 from tests.dataplane.gallery import GALLERY, app_pod, injected
@@ -32,9 +32,9 @@ def root() -> None:
 def files(name: str, base: dict[str, Any], file: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Every distinct text of a config file, with the parameters that made it; what is not served makes none."""
     template = load_template(name, read_folder(GALLERY / name))
-    ways = [{p.name: edge.value} for p in template.parameters.values() for edge in edges(p)]
+    ways = [{p.name: edge.value} for p in template.parameters.values() for edge in boundary_values(p)]
     seen = set()
-    for way in [{}, *ways, *together(list(template.parameters.values()))]:
+    for way in [{}, *ways, *paired_values(list(template.parameters.values()))]:
         injection = injected(name, {**base, **way}, app_pod(ports=[{"containerPort": 8080}]))
         if injection.effect is Effect.INJECT and (text := injection.files[0].data[file]) not in seen:
             seen.add(text)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from injector.cli.certificates import make_certificates
+from injector.cli.throwaway_certificates import make_certificates
 from tests.dataplane import writer
 from tests.dataplane.calls import call, eventually
 from tests.dataplane.conftest import Run

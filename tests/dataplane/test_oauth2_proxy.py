@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from injector.cli.certificates import make_certificates
+from injector.cli.throwaway_certificates import make_certificates
 from tests.dataplane.calls import Answer, call, eventually
 from tests.dataplane.conftest import Run
 from tests.dataplane.oidc import Provider, provider

@@ -13,8 +13,8 @@ from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
 from injector.settings import Settings, parse_settings
-from injector.templates.catalog import Catalog
 from injector.templates.load import gallery_path, load_template, read_gallery
+from injector.templates.snapshot import Catalog
 from tests.deploy.helm import NAME, ROOT, Helm, HelmError, Object, one
 from tests.deploy.values import together
 

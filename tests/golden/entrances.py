@@ -24,11 +24,11 @@ from injector.settings import Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.judge import Judge
-from injector.webhook.limits import limits_of
-from injector.webhook.lookup import Lookup
+from injector.webhook.connection_limits import limits_of
+from injector.webhook.evaluator import Evaluator
 from injector.webhook.mutate import Mutate
-from injector.webhook.parts import NoConfigMaps
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.protocols import NoConfigMaps
 from injector.webhook.record import Recorder
 from injector.webhook.server import Route, Server
 from injector.webhook.tls import make_context
@@ -121,9 +121,9 @@ class Webhook:
         self._now = _Now()
         self._before: Snapshot | None = None
         mutate = Mutate(
-            Judge(inject, logger),
+            Evaluator(inject, logger),
             self._now,
-            Lookup(self._now),
+            NamespaceResolver(self._now),
             NoConfigMaps(),
             Recorder("mutate", metrics, output),
             metrics,

@@ -16,12 +16,12 @@ from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.judge import Judge
-from injector.webhook.limits import limits_of
-from injector.webhook.lookup import Lookup
+from injector.webhook.at_path import AtPath
+from injector.webhook.connection_limits import limits_of
+from injector.webhook.evaluator import Evaluator
 from injector.webhook.mutate import Mutate
-from injector.webhook.parts import NoConfigMaps
-from injector.webhook.paths import AtPath
+from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.protocols import NoConfigMaps
 from injector.webhook.record import Recorder
 from injector.webhook.server import Route, Server
 from injector.webhook.tls import make_context
@@ -69,9 +69,9 @@ class PathWebhook:
         sources = {template.name: template.sources for template in first.catalog}
         self.current = build_snapshot(self.settings, sources, Cluster((int(major), int(minor))), first, trial=False)
         metrics, output = Metrics(), LogOutput()
-        logger, lookup = make_logger(output), Lookup(self)
+        logger, lookup = make_logger(output), NamespaceResolver(self)
         recorder = Recorder("mutate", metrics, output)
-        judge = Judge(inject, logger)
+        judge = Evaluator(inject, logger)
         mutate = Mutate(judge, self, lookup, NoConfigMaps(), recorder, metrics, self.settings.server.cache_bytes)
         routes = {
             path: Route("POST", AtPath(path, at, self, lookup, Recorder(path, metrics, output), logger))

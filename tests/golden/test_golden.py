@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from injector.cli.documents import read_documents
-from injector.cli.dump import dump_yaml
 from injector.cli.inputs import Input
+from injector.cli.manifest_writer import dump_yaml
 from injector.templates.snapshot import Snapshot
 from tests.corpus.commands import templates_loaded_once
 from tests.golden.entrances import (

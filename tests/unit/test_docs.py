@@ -18,23 +18,23 @@ from injector.cli.serve import serve
 from injector.errors import InjectorError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
-from injector.pods.limits import keep_requests_below_limits
 from injector.pods.merge_keys import KEYS, UNIONS
+from injector.pods.request_clamp import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
-from injector.templates import environment, holes, load, schema, structure
-from injector.templates import yaml as kubernetes_yaml
+from injector.templates import environment, holes, load, parameter_schema, structure
+from injector.templates import kubernetes_yaml as kubernetes_yaml
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.formats import FORMATS
-from injector.templates.keywords import KEYWORDS
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
-from injector.templates.operands import DICT_METHODS, LIST_METHODS, STRING_METHODS
+from injector.templates.parameter_keywords import KEYWORDS
+from injector.templates.quoting import QUOTING
 from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.syntax import NAMES
-from injector.templates.text import QUOTING
 from injector.webhook.record import Note, Recorder
 from injector.webhook.review import read_review
 
@@ -230,7 +230,7 @@ def test_keys_keywords_and_formats_are_those_of_the_code() -> None:
         name: known.words for name, known in FORMATS.items()
     }
     kinds = [kind for row in table(text, "type", "how a string is read") for kind in code(row[0])]
-    assert sorted(kinds) == sorted(schema.TYPES)
+    assert sorted(kinds) == sorted(parameter_schema.TYPES)
     keywords = re.search(r"^Other keywords: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
     assert keywords and set(code(keywords[1])) == KEYWORDS - {"type", "default", "description"}
 
@@ -244,7 +244,7 @@ def test_limits_are_those_of_the_code() -> None:
         kubernetes_yaml.DEPTH,
         holes.WORK,
         environment._RANGE,
-        schema._LONGEST,
+        parameter_schema._LONGEST,
         20,
     ]
 

@@ -19,7 +19,7 @@ from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.yaml import load_manifest
+from injector.templates.kubernetes_yaml import load_manifest
 from tests.unit.pods.pod_cases import pods
 from tests.unit.support import ENABLED, REQUIRED, snapshot, stored, web
 from tests.unit.templates.hostile import HOSTILE

@@ -12,22 +12,22 @@ import pytest
 import yaml
 
 from injector.cluster import bundles, pause
+from injector.cluster.backoff import RepairBackoff
+from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.builtin import _GONE_SECONDS
+from injector.cluster.certificate_state import KEYS
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.entries import entries
 from injector.cluster.events import Pace
-from injector.cluster.held import KEYS
 from injector.cluster.installation import Installation
 from injector.cluster.lease import LeaseTiming
-from injector.cluster.live import INSTALLATION
-from injector.cluster.patience import Patience
 from injector.cluster.permissions import permissions
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates import trial
 from injector.templates.template import SETTERS
-from injector.webhook import tls, upkeep
+from injector.webhook import cluster_sync, tls
 from injector.webhook.watchdog import STUCK_SECONDS
 from tests.unit.test_docs import code, page, table
 
@@ -91,7 +91,7 @@ def test_how_long_things_take() -> None:
     kept = Settings().certificates
     assert LeaseTiming.of(kept.lease_seconds) == LeaseTiming()
     seen = inspect.signature(ConfigMaps).parameters["seconds"].default
-    longest = inspect.signature(Patience).parameters["longest"].default
+    longest = inspect.signature(RepairBackoff).parameters["longest"].default
     assert [float(row[1]) for row in table(PAGE, "what", "seconds")] == [
         kept.lease_seconds,
         kept.settle_seconds,
@@ -100,7 +100,7 @@ def test_how_long_things_take() -> None:
         tls.POLL_SECONDS,
         Pace().again,
         seen,
-        upkeep._AWAY_SECONDS,
+        cluster_sync._AWAY_SECONDS,
     ]
     assert f"After {STUCK_SECONDS:.0f} s the log has the place" in PAGE
 

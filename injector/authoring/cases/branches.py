@@ -15,8 +15,8 @@ from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.errors import Place
 from injector.templates.holes import Text
-from injector.templates.places import first_offset, normal, place_at
 from injector.templates.program import Program
+from injector.templates.source_positions import first_offset, normal, place_at
 from injector.templates.template import Template
 
 #: What a mark is called in the compiled template. Authors cannot write a name with a colon.

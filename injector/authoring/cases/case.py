@@ -34,7 +34,7 @@ def decision_of(injection: Injection) -> Decision:
     return "amended" if amended else _DECISIONS[injection.effect]
 
 
-def about(words: str) -> Any:
+def described(words: str) -> Any:
     """A description for editors."""
     return msgspec.Meta(description=words)
 
@@ -42,85 +42,88 @@ def about(words: str) -> Any:
 class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The namespace that the pod is created in, or that the object lies in."""
 
-    name: Annotated[str, about("Its name.")] = "default"
+    name: Annotated[str, described("Its name.")] = "default"
     labels: Annotated[
         dict[str, str] | None,
-        about("Its labels, all of them; left out: injection is enabled, and at a path there are none."),
+        described("Its labels, all of them; left out: injection is enabled, and at a path there are none."),
     ] = None
-    annotations: Annotated[dict[str, str], about("Its annotations.")] = {}
+    annotations: Annotated[dict[str, str], described("Its annotations.")] = {}
 
 
 class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Who asks, as the API server says it."""
 
-    username: Annotated[str, about("The user's name.")] = ""
-    uid: Annotated[str, about("The user's id.")] = ""
-    groups: Annotated[list[str], about("The groups that the user is in.")] = []
-    extra: Annotated[dict[str, list[str]], about("What else the authenticator said.")] = {}
+    username: Annotated[str, described("The user's name.")] = ""
+    uid: Annotated[str, described("The user's id.")] = ""
+    groups: Annotated[list[str], described("The groups that the user is in.")] = []
+    extra: Annotated[dict[str, list[str]], described("What else the authenticator said.")] = {}
 
 
 class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The path that the object is posted to, as the settings' `paths` have it."""
 
-    type: Annotated[Literal["mutating", "validating"], about("Of which kind its webhook is.")] = "mutating"
+    type: Annotated[Literal["mutating", "validating"], described("Of which kind its webhook is.")] = "mutating"
     failure_policy: Annotated[
-        Literal["Ignore", "Fail"], about("What becomes of an object for which a template fails.")
+        Literal["Ignore", "Fail"], described("What becomes of an object for which a template fails.")
     ] = "Ignore"
 
 
 class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What has to come out. What is left out is not looked at."""
 
-    decision: Annotated[Decision, about("What becomes of the pod.")]
-    reason: Annotated[str | None, about("The reason's name.")] = None
-    message: Annotated[str | None, about("A part of the message.")] = None
-    code: Annotated[int | None, about("The HTTP status code of a denial.")] = None
+    decision: Annotated[Decision, described("What becomes of the pod.")]
+    reason: Annotated[str | None, described("The reason's name.")] = None
+    message: Annotated[str | None, described("A part of the message.")] = None
+    code: Annotated[int | None, described("The HTTP status code of a denial.")] = None
     warnings: Annotated[
-        list[str] | None, about("Each is a part of a warning, and every warning is matched. [] for none.")
+        list[str] | None, described("Each is a part of a warning, and every warning is matched. [] for none.")
     ] = None
     pod: Annotated[
-        dict[str, Any] | None, about("A part of the pod after injection. !absent for what must not be there.")
+        dict[str, Any] | None, described("A part of the pod after injection. !absent for what must not be there.")
     ] = None
-    object: Annotated[dict[str, Any] | None, about("The same of an object at a path.")] = None
+    object: Annotated[dict[str, Any] | None, described("The same of an object at a path.")] = None
     files: Annotated[
-        dict[str, Any] | None, about("Config files by name: parts of the text, or a part of the YAML or JSON.")
+        dict[str, Any] | None, described("Config files by name: parts of the text, or a part of the YAML or JSON.")
     ] = None
-    golden: Annotated[str | None, about("A file that holds the whole output; --update writes it.")] = None
+    golden: Annotated[str | None, described("A file that holds the whole output; --update writes it.")] = None
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"old_object": "oldObject"}):
     """A pod or an object that goes in, with all that decides about it, and what has to come out."""
 
-    name: Annotated[str, about("Says what is shown; unique in its file.")]
-    pod: Annotated[dict[str, Any] | None, about("A Pod, or any object with a pod template.")] = None
+    name: Annotated[str, described("Says what is shown; unique in its file.")]
+    pod: Annotated[dict[str, Any] | None, described("A Pod, or any object with a pod template.")] = None
     object: Annotated[
-        dict[str, Any] | None, about("An object of any kind, as it is posted to a path; what is to be, not what was.")
+        dict[str, Any] | None,
+        described("An object of any kind, as it is posted to a path; what is to be, not what was."),
     ] = None
-    file: Annotated[str | None, about("The pod or the object, in a manifest beside the case file.")] = None
+    file: Annotated[str | None, described("The pod or the object, in a manifest beside the case file.")] = None
     old_object: Annotated[
-        dict[str, Any] | None, about("The object before an UPDATE or DELETE; left out on UPDATE: the same.")
+        dict[str, Any] | None, described("The object before an UPDATE or DELETE; left out on UPDATE: the same.")
     ] = None
     operation: Annotated[
-        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, about("What is done to the object; CREATE.")
+        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, described("What is done to the object; CREATE.")
     ] = None
     resource: Annotated[
-        str | None, about("Its resource, where the kind does not say it: gateways, pods/ephemeralcontainers.")
+        str | None, described("Its resource, where the kind does not say it: gateways, pods/ephemeralcontainers.")
     ] = None
-    user: Annotated[GivenUser | None, about("Who asks.")] = None
+    user: Annotated[GivenUser | None, described("Who asks.")] = None
     request: Annotated[
-        dict[str, Any] | None, about("Other fields of the review's request, such as dryRun and options.")
+        dict[str, Any] | None, described("Other fields of the review's request, such as dryRun and options.")
     ] = None
-    path: Annotated[GivenPath | None, about("The path that it is posted to.")] = None
+    path: Annotated[GivenPath | None, described("The path that it is posted to.")] = None
     namespace: GivenNamespace = GivenNamespace()
-    params: Annotated[dict[str, Any], about("Parameters, before any annotation.")] = {}
-    settings: Annotated[dict[str, Any], about("Settings of the injector, as in its settings file.")] = {}
+    params: Annotated[dict[str, Any], described("Parameters, before any annotation.")] = {}
+    settings: Annotated[dict[str, Any], described("Settings of the injector, as in its settings file.")] = {}
     templates: Annotated[
         list[str] | Literal["chosen"] | None,
-        about("The templates in order; left out: this one. `chosen`: those that a cluster would choose for the pod."),
+        described(
+            "The templates in order; left out: this one. `chosen`: those that a cluster would choose for the pod."
+        ),
     ] = None
-    kubernetes: Annotated[str | None, about('Version of the API server, such as "1.30".')] = None
+    kubernetes: Annotated[str | None, described('Version of the API server, such as "1.30".')] = None
     expect: Expect
-    validate: Annotated[bool, about("Whether the real programs check the config files.")] = True
+    validate: Annotated[bool, described("Whether the real programs check the config files.")] = True
 
     @property
     def at_a_path(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from injector.authoring.cases.bench import Bench
-from injector.authoring.cases.run import Result
+from injector.authoring.cases.harness import Harness
+from injector.authoring.cases.run import CaseResult
 from injector.errors import Place
 from injector.templates.manifest import manifest_place
 
@@ -46,7 +46,7 @@ class Coverage:
         return f"{' and '.join(parts)} not reached by any case" if parts else ""
 
 
-def coverage_of(bench: Bench, results: Iterable[Result]) -> Coverage:
+def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:
     """The coverage after cases have run, with these results."""
     template, branches = bench.template, bench.branches
     given = frozenset[str]().union(*(result.given for result in results))

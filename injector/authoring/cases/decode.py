@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from injector.authoring.cases.document import Absent, Document, Steps
+from injector.authoring.cases.document import Absent, CaseDocument, Steps
 from injector.reasons import Reason
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
@@ -24,7 +24,9 @@ _KINDS = {
 }  # fmt: skip
 
 
-def decode(kind: type[_Struct], value: Any, document: Document, steps: Steps) -> tuple[_Struct | None, list[Problem]]:
+def decode(
+    kind: type[_Struct], value: Any, document: CaseDocument, steps: Steps
+) -> tuple[_Struct | None, list[Problem]]:
     """A struct from a mapping at a place of a document, or None with every problem that there is."""
     if not isinstance(value, dict):
         found = "nothing" if value is None else _kind_of(value)
@@ -54,7 +56,7 @@ def _shape(kind: type[msgspec.Struct]) -> tuple[dict[str, msgspec.structs.FieldI
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}, get_type_hints(kind)
 
 
-def _value(kind: Any, value: Any, document: Document, steps: Steps) -> tuple[Any, list[Problem]]:
+def _value(kind: Any, value: Any, document: CaseDocument, steps: Steps) -> tuple[Any, list[Problem]]:
     for struct in (kind, *get_args(kind)):  # alone, or nothing
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
             return decode(struct, value, document, steps)

@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from injector.authoring.cases.reading import read_within
+from injector.authoring.cases.case_files import read_within
 from injector.authoring.printable import one_line
 from injector.errors import Place
-from injector.templates.places import place_at
+from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.problem import Problem
-from injector.templates.yaml import Builder, Node, YAMLError, compose
-from injector.templates.yaml_words import told
+from injector.templates.source_positions import place_at
+from injector.templates.yaml_words import yaml_mistake
 
 #: Keys and list indices that lead to a value.
 Steps = tuple[str | int, ...]
@@ -38,7 +38,7 @@ class _Builder(Builder):
         return Absent(built) if node.tag == _ABSENT else super().tagged(node, built)
 
 
-class Document:
+class CaseDocument:
     """The one YAML document of a file. `path` is the template's folder as people gave it, `name` the file within."""
 
     def __init__(self, path: str, name: str, text: str) -> None:
@@ -54,7 +54,7 @@ class Document:
             self._node = self._composed(text)
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
-            message, offset = told(error, self._text)
+            message, offset = yaml_mistake(error, self._text)
             self.problem = Problem("case", one_line(f"not YAML: {message}"), path, self._at_offset(offset or 0))
 
     @property
@@ -107,12 +107,12 @@ class Document:
         return Place(self.name, line + 1, column + 1, text.rstrip("\r"))
 
 
-def read_document(folder: Path, path: str, name: str) -> Document:
+def read_document(folder: Path, path: str, name: str) -> CaseDocument:
     """A file of a template's folder. A file that cannot be read has a problem and no value."""
     try:
-        return Document(path, name, read_within(folder, name))
+        return CaseDocument(path, name, read_within(folder, name))
     except ValueError as error:
-        document = Document(path, name, "")
+        document = CaseDocument(path, name, "")
         document.problem = Problem("case", str(error), path, Place(name))
         return document
 

@@ -8,17 +8,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from injector.authoring.cases.bench import Outcome
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.reading import read_within, write_within
+from injector.authoring.cases.case_files import read_within, write_within
+from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.printable import one_line, quoted_lines
 from injector.errors import DocumentError
 from injector.pods.context import Object
 from injector.pods.shape import string_map, with_annotations
 from injector.settings import Settings
-from injector.templates.dump import dump
 from injector.templates.problem import Problem
+from injector.templates.yaml_writer import dump
 
 #: What a block scalar of YAML cannot hold.
 _UNPRINTABLE = re.compile(
@@ -28,7 +28,7 @@ _UNPRINTABLE = re.compile(
 _LINES = 120
 
 
-def output_of(checked: Checked, outcome: Outcome) -> str:
+def case_output(checked: Checked, outcome: Outcome) -> str:
     """The whole output of a case as one YAML document.
 
     Without the receipt: it holds hashes of the template's sources, which change with every comment.
@@ -76,7 +76,7 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
     name = checked.case.expect.golden
     assert name is not None  # noqa: S101
     file = folder / TESTS / name
-    wanted = output_of(checked, outcome)
+    wanted = case_output(checked, outcome)
     try:
         have = read_within(folder, f"{TESTS}/{name}") if os.path.lexists(file) else None
         if have == wanted:

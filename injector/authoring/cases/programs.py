@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,9 +19,53 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from injector.authoring.cases.process import kill, output_of
 from injector.injection import Applied
 from injector.pods.delivery import uses_config_map
+
+#: Bytes of output that are kept; the rest is read, so that the program gets on, and forgotten.
+KEPT = 64 * 1024
+#: Seconds between two looks whether a silent program has ended.
+_LOOK = 0.05
+
+
+def process_output(process: subprocess.Popen[bytes], until: float) -> tuple[int, str]:
+    """The exit status and the output of a program whose standard output is an unbuffered pipe.
+
+    It has ended when it has ended itself: what it has started may hold the pipe for ever. `until` is a time of
+    `time.monotonic`. Raises subprocess.TimeoutExpired where it runs longer; the caller kills it.
+    """
+    assert process.stdout is not None  # noqa: S101
+    descriptor = process.stdout.fileno()
+    os.set_blocking(descriptor, False)
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    kept = bytearray()
+    pause, more = 0.001, True
+    while process.poll() is None:
+        left = max(until - time.monotonic(), 0.0)
+        if not more or not left:
+            process.wait(left)
+            break
+        pause = min(2 * pause, _LOOK, left)
+        if waiting.poll(pause * 1000):
+            more = _read(descriptor, kept)
+    while more and len(kept) < KEPT and waiting.poll(0):
+        more = _read(descriptor, kept)
+    return process.returncode, kept.decode(errors="replace")
+
+
+def kill_process(process: subprocess.Popen[bytes]) -> None:
+    """End a program that leads a process group, and all that it has started there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read(descriptor: int, kept: bytearray) -> bool:
+    """Read what is there and keep of it what there is room for. Whether there may be more."""
+    data = os.read(descriptor, KEPT)
+    kept += data[: KEPT - len(kept)]
+    return bool(data)
+
 
 #: Seconds that one program may take.
 SECONDS = 30.0
@@ -28,7 +75,7 @@ _LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProgramRefusal:
     """A program that did not take a config file: what it wrote, and the line that it names, of which file.
 
     `named` is empty where it names none; it may be another than `file`, which includes it.
@@ -46,7 +93,7 @@ class Refusal:
 class Verdicts:
     """What the programs say about the config files of a case."""
 
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[ProgramRefusal] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)  #: program and file, of those that are not here
     checked: int = 0
 
@@ -58,14 +105,14 @@ class Programs:
         beside = str(Path(sys.executable).parent)
         self._path = os.pathsep.join([os.environ.get("PATH", os.defpath), beside, "/usr/sbin", "/sbin"])
         self._seconds = seconds
-        self._known: dict[bytes, Refusal | None] = {}
+        self._known: dict[bytes, ProgramRefusal | None] = {}
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = Lock()
 
     def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
         """Let every config file of a template that has a command be checked. `texts` are all its files by name."""
         verdicts = Verdicts()
-        mounts = mounted(applied, texts, pod)
+        mounts = mounted_files(applied, texts, pod)
         for spec in applied.template.files.values():
             if not spec.validate or spec.name not in texts:
                 continue
@@ -83,11 +130,11 @@ class Programs:
         with self._lock:
             for process in self._running:
                 if process.returncode is None:
-                    kill(process)
+                    kill_process(process)
 
     def _checked(
         self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> Refusal | None:
+    ) -> ProgramRefusal | None:
         key = hashlib.blake2b(repr((name, command, sorted(texts.items()), sorted(mounts.items()))).encode()).digest()
         if key not in self._known:
             self._known[key] = self._run(name, command, texts, mounts)
@@ -95,7 +142,7 @@ class Programs:
 
     def _run(
         self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> Refusal | None:
+    ) -> ProgramRefusal | None:
         with tempfile.TemporaryDirectory(prefix="injector-test-") as folder:
             places = {place: f"{folder}/{file}".rstrip("/") for place, file in mounts.items()}
             for file, text in texts.items():
@@ -105,14 +152,16 @@ class Programs:
             try:
                 code, output = self._output(words, folder)
             except subprocess.TimeoutExpired:
-                return Refusal(name, command[0], f"did not end within {self._seconds:g} s", "")
+                return ProgramRefusal(name, command[0], f"did not end within {self._seconds:g} s", "")
             except (OSError, ValueError) as error:  # ValueError: a NUL, which no command line holds
-                return Refusal(name, command[0], f"cannot be run: {getattr(error, 'strerror', None) or error}", "")
+                return ProgramRefusal(
+                    name, command[0], f"cannot be run: {getattr(error, 'strerror', None) or error}", ""
+                )
         if code == 0:
             return None
         output = output.replace(f"{folder}/", "").strip()
         verdict = f"ends with {code}" if code > 0 else f"is ended by signal {-code}"
-        return Refusal(name, command[0], verdict, output[:_OUTPUT], *line_of(output, name, texts))
+        return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], *line_of(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:
         with subprocess.Popen(
@@ -128,14 +177,14 @@ class Programs:
             with self._lock:
                 self._running.add(process)
             try:
-                return output_of(process, time.monotonic() + self._seconds)
+                return process_output(process, time.monotonic() + self._seconds)
             finally:
                 with self._lock:
                     self._running.discard(process)
-                kill(process)  # what it has started and left behind, too
+                kill_process(process)  # what it has started and left behind, too
 
 
-def mounted(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
+def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
     """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml.
 
     A folder that holds all of them leads to "".

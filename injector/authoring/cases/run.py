@@ -6,21 +6,20 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from injector.authoring.cases.bench import Bench, CaseError, Outcome
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.files import file_problems
+from injector.authoring.cases.expected_files import author_place, file_problems
 from injector.authoring.cases.golden import golden_problem
-from injector.authoring.cases.origins import author_place
-from injector.authoring.cases.programs import Programs, Refusal
-from injector.authoring.cases.subset import differences
+from injector.authoring.cases.harness import CaseError, Harness, Outcome
+from injector.authoring.cases.programs import ProgramRefusal, Programs
+from injector.authoring.cases.subset import mismatches_of
 from injector.authoring.cases.suite import Checked
 from injector.authoring.printable import quoted_lines
 from injector.errors import TemplateError
 from injector.reasons import Reason
-from injector.templates.applies_to import words_of
 from injector.templates.limits import limited
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
+from injector.templates.template import request_words
 
 #: Seconds of processor time that a case may take, programs apart.
 SECONDS = 5.0
@@ -29,7 +28,7 @@ _NO_LIMIT = 1 << 46
 
 
 @dataclass(slots=True)
-class Result:
+class CaseResult:
     """What became of a case. `problems` are none where it passed; `seconds` is the time that it took."""
 
     checked: Checked
@@ -55,13 +54,13 @@ class Ways:
     update: bool = False
 
 
-def inject_case(bench: Bench, checked: Checked, ways: Ways) -> tuple[Result, Outcome | None]:
+def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResult, Outcome | None]:
     """The first half of a case: everything but the programs. The outcome is there if they are to look at it.
 
     In the main thread of a process it has a limit on processor time. Never raises for what a template or a case does;
     raises DocumentError for a golden file that cannot be read or written.
     """
-    result = Result(checked)
+    result = CaseResult(checked)
     start = time.perf_counter()
     for_programs = None
     try:
@@ -81,7 +80,7 @@ def inject_case(bench: Bench, checked: Checked, ways: Ways) -> tuple[Result, Out
     return result, for_programs
 
 
-def look_at_files(result: Result, outcome: Outcome | None, ways: Ways) -> Result:
+def look_at_files(result: CaseResult, outcome: Outcome | None, ways: Ways) -> CaseResult:
     """The second half: the programs look at the config files of an outcome. May be done in any thread."""
     start = time.perf_counter()
     if outcome is not None:
@@ -90,7 +89,7 @@ def look_at_files(result: Result, outcome: Outcome | None, ways: Ways) -> Result
     return result
 
 
-def _compare_golden(result: Result, outcome: Outcome, bench: Bench, ways: Ways) -> None:
+def _compare_golden(result: CaseResult, outcome: Outcome, bench: Harness, ways: Ways) -> None:
     name = result.checked.case.expect.golden
     if name is None:
         return
@@ -101,7 +100,7 @@ def _compare_golden(result: Result, outcome: Outcome, bench: Bench, ways: Ways) 
         result.written = name
 
 
-def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
+def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
     """Let the programs look at the config files."""
     checked = result.checked
     for applied in outcome.injection.applied:
@@ -112,7 +111,7 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
             result.missing += tuple(verdicts.missing)
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
-            result.problems.append(checked.problem("validate", message, "name", help=told(refusal, texts)))
+            result.problems.append(checked.problem("validate", message, "name", help=refusal_text(refusal, texts)))
             place = author_place(checked, outcome, applied, refusal)
             if place is not None:
                 template = applied.template
@@ -124,7 +123,7 @@ def _validate(result: Result, outcome: Outcome, ways: Ways) -> None:
                 result.problems.append(checked.problem("validate", message, "name"))
 
 
-def told(refusal: Refusal, texts: Mapping[str, str]) -> str:
+def refusal_text(refusal: ProgramRefusal, texts: Mapping[str, str]) -> str:
     """What a program wrote, and the rendered line that it names."""
     lines = texts.get(refusal.named, "").split("\n")
     parts = quoted_lines(refusal.output)
@@ -164,12 +163,12 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
     yield from _warnings(checked, injection.warnings)
     if expect.pod is not None:
-        for difference in differences(expect.pod, injection.object, pod=True):
+        for difference in mismatches_of(expect.pod, injection.object, pod=True):
             steps = ("expect", "pod", *difference.steps)
             yield checked.problem("pod", str(difference), *steps, key=difference.key)
     if expect.object is not None:
         pod = outcome.asked is not None and outcome.asked.is_pod
-        for difference in differences(expect.object, injection.object, pod=pod):
+        for difference in mismatches_of(expect.object, injection.object, pod=pod):
             steps = ("expect", "object", *difference.steps)
             yield checked.problem("object", str(difference), *steps, key=difference.key)
     yield from file_problems(checked, outcome.config_files, template)
@@ -184,7 +183,7 @@ def _why_not_for(outcome: Outcome, template: str) -> str:
         asks = {"`namespaces`": tested.namespaces, "`selector`": tested.selector}
         which = " or ".join(name for name, selector in asks.items() if selector is not None)
         return f"its `for` covers this; its {which} does not match: give the case's namespace or object the labels"
-    return f"this was {words_of(outcome.asked.request)}; if that is wrong, say `resource:`"
+    return f"this was {request_words(outcome.asked.request)}; if that is wrong, say `resource:`"
 
 
 def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:

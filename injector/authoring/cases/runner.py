@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
-from injector.authoring.cases.bench import Bench, Outcome
 from injector.authoring.cases.coverage import Coverage, coverage_of
-from injector.authoring.cases.run import Result, Ways, inject_case, look_at_files
+from injector.authoring.cases.harness import Harness, Outcome
+from injector.authoring.cases.run import CaseResult, Ways, inject_case, look_at_files
 from injector.authoring.cases.select import Choice
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
 from injector.authoring.folders import is_template, no_templates, templates_of
@@ -25,7 +25,7 @@ class TemplateRun:
 
     suite: Suite
     problems: list[Problem] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
+    results: list[CaseResult] = field(default_factory=list)
     coverage: Coverage | None = None
     left_out: int = 0  #: cases that were not chosen, or not ended after a failure
 
@@ -52,7 +52,7 @@ class TemplateRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TestPlan:
     """What is run, and how."""
 
     ways: Ways
@@ -90,7 +90,7 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
 
 
 def run_suites(
-    suites: Sequence[Suite], plan: Plan, told: Callable[[Result], object] = lambda _: None
+    suites: Sequence[Suite], plan: TestPlan, told: Callable[[CaseResult], object] = lambda _: None
 ) -> list[TemplateRun]:
     """Run the cases of templates. `told` hears of each case as it ends. Raises DocumentError for golden files."""
     runs = [TemplateRun(suite, list(suite.problems)) for suite in suites]
@@ -101,7 +101,7 @@ def run_suites(
     if plan.stop_at_first and any(run.problems for run in runs):
         stop.set()
 
-    def finish(begun: tuple[Result, Outcome | None]) -> Result | None:
+    def finish(begun: tuple[CaseResult, Outcome | None]) -> CaseResult | None:
         if stop.is_set() and begun[0].passed:
             return None
         result = look_at_files(*begun, plan.ways)
@@ -111,15 +111,15 @@ def run_suites(
             told(result)
         return result
 
-    def pending_of(begun: tuple[Result, Outcome | None]) -> Future[Result | None]:
+    def pending_of(begun: tuple[CaseResult, Outcome | None]) -> Future[CaseResult | None]:
         """A case in a thread, where programs look at it; done at once where there is nothing to wait for."""
         if begun[1] is not None and any(applied.template.files for applied in begun[1].injection.applied):
             return pool.submit(finish, begun)
-        done: Future[Result | None] = Future()
+        done: Future[CaseResult | None] = Future()
         done.set_result(finish((begun[0], None)))
         return done
 
-    futures: list[list[Future[Result | None]]] = [[] for _ in runs]
+    futures: list[list[Future[CaseResult | None]]] = [[] for _ in runs]
     # Threads for the programs: they are what takes long, and they run outside of this process anyway. The rest stays in
     # the main thread, the one whose time can be limited.
     with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
@@ -144,10 +144,10 @@ def run_suites(
     return runs
 
 
-def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Bench | None:
+def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Harness | None:
     """The template and all that its cases need, loaded; None, and a problem, where it does not load."""
     try:
-        bench = Bench(run.suite.folder, run.path)
+        bench = Harness(run.suite.folder, run.path)
     except TemplateError as error:
         run.problems += Problem.all_of(error)
         return None

@@ -21,7 +21,7 @@ _OTHER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Mismatch:
     """What is not as expected. `steps` lead to the expectation, to its key with `key`; `where` is for people."""
 
     steps: Steps
@@ -33,7 +33,7 @@ class Difference:
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
-def differences(expected: Any, found: Any, *, pod: bool) -> Iterator[Difference]:
+def mismatches_of(expected: Any, found: Any, *, pod: bool) -> Iterator[Mismatch]:
     """Where `found` lacks something of `expected`.
 
     Mappings: every key expected is there. Lists of a pod (`pod`) with a merge key: every element expected is there, by
@@ -48,19 +48,19 @@ class _Comparison:
 
     def compare(
         self, expected: Any, found: Any, steps: Steps, where: str, field: str, parent: dict[str, Any]
-    ) -> Iterator[Difference]:
+    ) -> Iterator[Mismatch]:
         if isinstance(expected, Absent):
-            yield Difference(steps, where, f"must not be there, and is {shown(found)}")
+            yield Mismatch(steps, where, f"must not be there, and is {shown_text(found)}")
         elif isinstance(expected, dict) and isinstance(found, dict):
             yield from self._mappings(expected, found, steps, where)
         elif isinstance(expected, list) and isinstance(found, list):
             yield from self._lists(expected, found, steps, where, field, parent)
         elif not equal(expected, found):
-            yield Difference(steps, where, f"expected {shown(expected, found)}, found {shown(found, expected)}")
+            yield Mismatch(steps, where, f"expected {shown_text(expected, found)}, found {shown_text(found, expected)}")
 
     def _mappings(
         self, expected: dict[str, Any], found: dict[str, Any], steps: Steps, where: str
-    ) -> Iterator[Difference]:
+    ) -> Iterator[Mismatch]:
         for key, value in expected.items():
             here = _within(where, key)
             if key in found:
@@ -68,11 +68,11 @@ class _Comparison:
             elif not isinstance(value, Absent):
                 near = nearest(str(key), [k for k in found if k not in expected])
                 rest = f"; there is {near}" if near else ""
-                yield Difference((*steps, key), here, f"expected {shown(value)}, and it is not there{rest}", True)
+                yield Mismatch((*steps, key), here, f"expected {shown_text(value)}, and it is not there{rest}", True)
 
     def _lists(
         self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: str, parent: dict[str, Any]
-    ) -> Iterator[Difference]:
+    ) -> Iterator[Mismatch]:
         keys = self._keys(field, expected, found)
         if not expected or (keys is None and not (self._pod and field in UNIONS)):
             yield from self._whole(expected, found, steps, where)
@@ -84,25 +84,25 @@ class _Comparison:
             if keys is None:
                 same = [item for item in found if not list(self.compare(value, item, at, where, "", {}))]
                 if absent and same:
-                    yield Difference(at, where, f"{shown(value)} must not be among them, and is")
+                    yield Mismatch(at, where, f"{shown_text(value)} must not be among them, and is")
                 elif not absent and not same:
-                    yield Difference(at, where, f"expected {shown(value)} among them; there are {shown(found)}")
+                    yield Mismatch(at, where, f"expected {shown_text(value)} among them; there are {shown_text(found)}")
                 continue
             name = _name(value, keys)
             if name is None:
-                yield Difference(
-                    at, where, f"an element is found by its {' and '.join(keys)}, and {shown(value)} has none"
+                yield Mismatch(
+                    at, where, f"an element is found by its {' and '.join(keys)}, and {shown_text(value)} has none"
                 )
                 continue
             here = f"{where}[{name}]"
             match = [item for item in found if _name(item, keys) == name]
             if not match and not absent:
-                yield Difference(at, here, self._lost(name, keys, found, field, parent))
+                yield Mismatch(at, here, self._lost(name, keys, found, field, parent))
             elif match and absent and not _rest(value, keys):
-                yield Difference(at, here, "must not be there, and is")
+                yield Mismatch(at, here, "must not be there, and is")
             elif match and absent:
                 if not list(self.compare(value, match[0], at, here, "", {})):
-                    yield Difference(at, here, f"must not be there with {shown(_rest(value, keys))}, and is")
+                    yield Mismatch(at, here, f"must not be there with {shown_text(_rest(value, keys))}, and is")
             elif match:
                 yield from self.compare(_rest(value, keys), match[-1], at, here, "", {})
 
@@ -114,10 +114,10 @@ class _Comparison:
         named = values and all(isinstance(i, dict) and isinstance(i.get("name"), str) for i in (*values, *found))
         return ("name",) if named else None
 
-    def _whole(self, expected: list[Any], found: list[Any], steps: Steps, where: str) -> Iterator[Difference]:
+    def _whole(self, expected: list[Any], found: list[Any], steps: Steps, where: str) -> Iterator[Mismatch]:
         if len(expected) != len(found) or not all(isinstance(i, dict) for i in (*expected, *found)):
             if not equal(expected, found):
-                yield Difference(steps, where, f"expected {shown(expected)}, found {shown(found)}")
+                yield Mismatch(steps, where, f"expected {shown_text(expected)}, found {shown_text(found)}")
             return
         for index, (wanted, item) in enumerate(zip(expected, found, strict=True)):
             yield from self.compare(wanted, item, (*steps, index), f"{where}[{index}]", "", {})
@@ -144,7 +144,7 @@ def equal(expected: Any, found: Any) -> bool:
     return type(expected) is not Absent and bool(expected == found)
 
 
-def shown(value: Any, other: Any = None) -> str:
+def shown_text(value: Any, other: Any = None) -> str:
     """A value on one line; with its type where only that tells it from the other."""
     if isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.case import Case
+from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
 from injector.authoring.cases.decode import decode
-from injector.authoring.cases.document import Document, Steps, read_document
-from injector.authoring.cases.manifests import Given, given, read_objects
+from injector.authoring.cases.document import CaseDocument, Steps, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
-from injector.authoring.cases.objects import object_among
+from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.printable import one_line
 from injector.authoring.sample import SAMPLE
-from injector.authoring.versions import version_of
-from injector.pods.constraints.parts import mappings
+from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
-from injector.pods.kinds import resource_of
+from injector.pods.resource_kinds import resource_of
 from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 
@@ -31,7 +30,7 @@ class Checked:
     """A case that makes sense: something goes in. `number` is its place in its file, from 0."""
 
     case: Case
-    document: Document
+    document: CaseDocument
     number: int
     given: Given
     named: bool  #: whether it says the namespace's name itself
@@ -87,7 +86,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
         if not hidden and file.suffix in (".yaml", ".yml") and not file.name.endswith(GOLDEN):
             documents.append(read_document(folder, path, f"{TESTS}/{file.name}"))
     manifests: set[str] = set()
-    strangers: list[Document] = []
+    strangers: list[CaseDocument] = []
     for document in documents:
         if document.problem is None and isinstance(document.value, dict) and "cases" in document.value:
             names = [case.get("file") for case in mappings(document.value["cases"])]
@@ -105,7 +104,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     return suite
 
 
-def _stranger(document: Document) -> Problem:
+def _stranger(document: CaseDocument) -> Problem:
     if document.value is None:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
     keys = document.value if isinstance(document.value, dict) else ()
@@ -114,7 +113,7 @@ def _stranger(document: Document) -> Problem:
     return document.refuse((), message)
 
 
-def _read_cases(document: Document, suite: Suite) -> None:
+def _read_cases(document: CaseDocument, suite: Suite) -> None:
     for key in document.value:
         if key != "cases":
             message = f"unknown key {shortened(key)}{hint(key, ['cases'], 'the keys are')}"
@@ -142,7 +141,7 @@ def _read_cases(document: Document, suite: Suite) -> None:
             suite.cases.append(Checked(case, document, number, pod, named))
 
 
-def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems: list[Problem]) -> Given | None:
+def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, problems: list[Problem]) -> Given | None:
     """What goes in; None, and a problem, where that is not to be had."""
     if case.file is not None:
         try:
@@ -163,7 +162,7 @@ def _given(case: Case, document: Document, steps: Steps, suite: Suite, problems:
         return None
 
 
-def _given_object(case: Case, document: Document, steps: Steps, problems: list[Problem]) -> Given | None:
+def _given_object(case: Case, document: CaseDocument, steps: Steps, problems: list[Problem]) -> Given | None:
     """The object of a case at a path; of one that is deleted, the one before."""
     field_ = "oldObject" if case.operation == "DELETE" else "object"
     obj = case.old_object if case.operation == "DELETE" else case.object

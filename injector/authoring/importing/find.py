@@ -9,10 +9,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from injector.authoring.cases.document import Steps
-from injector.authoring.importing.fields import CONFIG_FIELDS
-from injector.authoring.importing.source import RULE, ImportProblems, Source, read_sources
+from injector.authoring.importing.config_fields import CONFIG_FIELDS
+from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.errors import Place
-from injector.pods.constraints.parts import mapping
+from injector.pods.constraints.pod_view import mapping
 from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
 
@@ -30,7 +30,7 @@ class Config:
     is where the files are that it may inherit from, None where it was no file.
     """
 
-    source: Source
+    source: ImportSource
     steps: Steps
     value: Any
     name: str
@@ -44,13 +44,13 @@ class ConfigFiles:
 
     name: str
     data: dict[str, str]
-    source: Source
+    source: ImportSource
     steps: Steps
     binary: bool = False  #: whether it has more than texts
 
 
 @dataclass(slots=True)
-class Found:
+class FoundConfigs:
     """Everything that was found, in order, and what there is to say about it."""
 
     configs: list[Config] = field(default_factory=list)
@@ -58,9 +58,9 @@ class Found:
     problems: list[Problem] = field(default_factory=list)
 
 
-def find(inputs: Iterable[tuple[str, bytes]]) -> Found:
+def find(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
     """The sidecar configs of inputs, each a name as a person would call it and its bytes."""
-    found = Found()
+    found = FoundConfigs()
     for name, data in inputs:
         before = len(found.configs) + len(found.files) + len(found.problems)
         try:
@@ -81,7 +81,7 @@ def is_config(value: Any) -> bool:
     return named or isinstance(value.get("env"), list) or bool(_TELLING & value.keys())
 
 
-def _in_document(source: Source, name: str, found: Found) -> None:
+def _in_document(source: ImportSource, name: str, found: FoundConfigs) -> None:
     remote = name.startswith(("http://", "https://"))
     here = Path(name).parent if not remote and Path(name).is_file() else None
     stem = PurePath(name).stem if here is not None or remote else ""
@@ -104,7 +104,7 @@ def _objects(value: dict[str, Any]) -> Iterator[tuple[Steps, Any]]:
         yield (), value
 
 
-def _in_object(source: Source, steps: Steps, value: Any, found: Found) -> None:
+def _in_object(source: ImportSource, steps: Steps, value: Any, found: FoundConfigs) -> None:
     kind, metadata = mapping(value).get("kind"), mapping(mapping(value).get("metadata"))
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
@@ -136,7 +136,7 @@ def _stem(key: str) -> str:
     return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
 
 
-def _in_key(source: Source, steps: Steps, key: str, config_map: str, found: Found) -> list[Config]:
+def _in_key(source: ImportSource, steps: Steps, key: str, config_map: str, found: FoundConfigs) -> list[Config]:
     """The config that a ConfigMap's key holds, or a list of them. What does not parse, and looks so, is a problem."""
     label = f"ConfigMap {config_map}, key {key}"
     try:
@@ -150,14 +150,14 @@ def _in_key(source: Source, steps: Steps, key: str, config_map: str, found: Foun
     return [Config(inner, (), inner.value, _stem(key), config_map)] if is_config(inner.value) else []
 
 
-def _text_at(source: Source, steps: Steps) -> str:
+def _text_at(source: ImportSource, steps: Steps) -> str:
     value = source.value
     for step in steps:
         value = value[step]
     return str(value)
 
 
-def _left_aside(source: Source, steps: Steps, texts: Iterable[str], found: Found) -> None:
+def _left_aside(source: ImportSource, steps: Steps, texts: Iterable[str], found: FoundConfigs) -> None:
     for key in texts:
         message = f"the key {key} is no sidecar config; it is left aside"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))

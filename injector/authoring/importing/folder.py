@@ -1,29 +1,59 @@
-"""The folder of an imported template: its files, and the case that shows that pods get what was in the config."""
+"""What an import leaves: the template's folder with its files and a case, and what goes into the settings."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways, inject_case
 from injector.authoring.cases.suite import TESTS, read_suite
-from injector.authoring.importing.config_files import Delivered, source_of
-from injector.authoring.importing.overlay import containers_of, overlay_text, value_text
+from injector.authoring.importing.mounted_files import Delivered, source_of
 from injector.authoring.importing.sidecar import Sidecar
-from injector.authoring.reference import BEGIN, END, with_section
+from injector.authoring.importing.sidecar_overlay import overlay_text, sidecar_containers, value_text
+from injector.authoring.reference import BEGIN, END, code, with_section
 from injector.authoring.sample import SAMPLE
-from injector.authoring.values import code
 from injector.errors import InjectorError
 from injector.pods.context import Object
 from injector.pods.defaults import means_nothing
 from injector.templates.load import load_template
 from injector.templates.problem import Problem
 from injector.templates.template import MANIFEST, OVERLAY
+from injector.templates.yaml_writer import dump
+
+
+def settings_for(templates: Sequence[Imported]) -> str:
+    """The settings as YAML, with what each line is for. Names are those that the forms are widely used with."""
+    named = [t for t in templates if t.sidecar.name]
+    plain = [t.name for t in templates if not t.sidecar.name]
+    if named and not plain:
+        return _NAMED
+    listed = f"templates: [{', '.join(dump(name).strip() for name in plain)}]"  # `1` and `on` are no texts
+    return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + (_BOTH if named else "")
+
+
+_NAMED = """\
+prefix: injector.tumblr.com                # what is before the slash in your pods' annotations
+templatesKey: injector.tumblr.com/request  # the annotation by which they name what they want
+podDefault: named                          # only pods that have it, wherever they are
+templates: []
+nativeSidecars: never                      # plain containers, as before
+"""
+_PLAIN = """\
+prefix: sidecar-injector-webhook.morven.me  # what is before the slash in your pods' annotations
+namespaceLabel: {key: sidecar-injector}     # your namespaces' label
+podDefault: skip                            # only pods whose annotation says yes
+TEMPLATES
+nativeSidecars: never                       # plain containers, as before
+"""
+_BOTH = """\
+# for those with a name: templatesKey: .../request and podDefault: named in the place of skip
+"""
+
 
 #: The file of the case.
 CASE = f"{TESTS}/imported.yaml"
@@ -69,7 +99,7 @@ def _failure(name: str, files: dict[str, str]) -> str:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
         suite = read_suite(folder, name)
-        bench = Bench(folder, name)
+        bench = Harness(folder, name)
         found = [*suite.problems]
         for checked in suite.cases:
             found += inject_case(bench, checked, Ways(Programs()))[0].problems
@@ -127,7 +157,7 @@ def _free_port(sidecar: Sidecar) -> int:
 def _brought(sidecar: Sidecar) -> list[str]:
     """The volumes that are mounted and that the config has not."""
     own = {volume["name"] for volume in sidecar.spec.get("volumes", ())}
-    containers = [c for field in ("initContainers", "containers") for c in containers_of(sidecar, field)]
+    containers = [c for field in ("initContainers", "containers") for c in sidecar_containers(sidecar, field)]
     mounts = [*sidecar.mounts, *(mount for container in containers for mount in container.get("volumeMounts", ()))]
     devices = [device for container in containers for device in container.get("volumeDevices", ())]
     return [name for name in dict.fromkeys(item["name"] for item in (*mounts, *devices)) if name not in own]
@@ -138,8 +168,8 @@ def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:
     every = {"env": sidecar.env, "volumeMounts": sidecar.mounts}
     spec = {
         **sidecar.spec,
-        "initContainers": containers_of(sidecar, "initContainers"),
-        "containers": [{"name": app, **every}, *containers_of(sidecar, "containers")],
+        "initContainers": sidecar_containers(sidecar, "initContainers"),
+        "containers": [{"name": app, **every}, *sidecar_containers(sidecar, "containers")],
         "volumes": [v if v["name"] not in delivered else {"name": v["name"]} for v in sidecar.spec.get("volumes", ())],
     }
     if sidecar.service_account:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from injector.authoring.importing.fields import LISTS
+from injector.authoring.importing.config_fields import LISTS
 from injector.authoring.importing.find import Config, find
 from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.source import LIMIT

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.authoring.cases.document import Steps
-from injector.authoring.importing.check import check_names
-from injector.authoring.importing.duplicates import without_duplicates
-from injector.authoring.importing.fields import (
+from injector.authoring.importing.config_fields import (
     CONFIG_FIELDS,
     EVERYWHERE,
     LISTS,
@@ -24,8 +22,9 @@ from injector.authoring.importing.fields import (
     SWITCHES,
 )
 from injector.authoring.importing.find import Config
+from injector.authoring.importing.pod_checks import check_names, without_duplicates
 from injector.authoring.importing.teller import Teller
-from injector.authoring.lint.kubernetes import SchemaError, schema_errors, versions
+from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.pods.context import Object
 from injector.templates.problem import Problem

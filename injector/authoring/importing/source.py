@@ -15,13 +15,13 @@ from typing import Any
 import yaml
 
 from injector.authoring.cases.document import Steps, step_below
-from injector.authoring.yaml_stream import Piece, split_yaml
+from injector.authoring.yaml_stream import YamlPiece, split_yaml
 from injector.errors import DocumentError, Place
-from injector.templates.dump import dump
-from injector.templates.places import normal, place_at
+from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
 from injector.templates.problem import Problem, Severity
-from injector.templates.yaml import Node, YAMLError, compose, index, load_manifest
-from injector.templates.yaml_words import told
+from injector.templates.source_positions import normal, place_at
+from injector.templates.yaml_words import yaml_mistake
+from injector.templates.yaml_writer import dump
 
 #: What all problems of this command are called.
 RULE = "import"
@@ -38,7 +38,7 @@ class ImportProblems(Exception):  # noqa: N818 - a carrier of problems; those ar
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ImportSource:
     """A document. `line` is that of the file on which its text begins, `indent` how far it is indented there."""
 
     file: str
@@ -72,7 +72,7 @@ class Source:
         """What is wrong at a place."""
         return Problem(RULE, message, "", self.place(steps, key=key), severity, help)
 
-    def within(self, steps: Steps, label: str) -> Source:
+    def within(self, steps: Steps, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
         node = self.node
         for step in steps:
@@ -98,7 +98,7 @@ class Source:
         return 0, 0
 
 
-def read_sources(name: str, data: bytes) -> Iterator[Source]:
+def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
     """The documents of an input that says something. Raises ImportProblems where one cannot be read."""
     if len(data) > LIMIT:
         raise _refused(name, f"larger than {LIMIT // 1024 // 1024} MiB, as no sidecar config is")
@@ -118,7 +118,7 @@ def read_sources(name: str, data: bytes) -> Iterator[Source]:
             yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
 
 
-def _of_json(text: str, name: str) -> list[Piece]:
+def _of_json(text: str, name: str) -> list[YamlPiece]:
     """The document of JSON that YAML cannot read (tabs, pairs of surrogates); none where it is no JSON either."""
     try:
         return list(split_yaml(dump(json.loads(text, parse_constant=float)), name))
@@ -126,11 +126,11 @@ def _of_json(text: str, name: str) -> list[Piece]:
         return []
 
 
-def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> Source:
+def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> ImportSource:
     try:
-        return Source(file, text, load_manifest(text), compose(text), line, indent)
+        return ImportSource(file, text, load_manifest(text), compose(text), line, indent)
     except YAMLError as error:
-        message, offset = told(error, text)
+        message, offset = yaml_mistake(error, text)
         place = _placed(file, text, offset or 0, line, indent)
         raise ImportProblems(Problem(RULE, f"not YAML: {message}", "", place)) from None
 

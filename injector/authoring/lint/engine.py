@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from injector.authoring.folders import is_template, no_templates, templates_of
-from injector.authoring.lint.disable import Disable, disables, without_disabled
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, rules
 from injector.authoring.lint.subject import Subject
+from injector.authoring.lint.suppressions import Disable, disables, without_disabled
 from injector.errors import Place, TemplateError
 from injector.pods.context import Cluster
 from injector.templates.load import load_template, read_folder
@@ -26,7 +26,7 @@ _DISABLE = "disable"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LintOptions:
     """What is looked for: the names of rules, none for all of them, and the API server's version."""
 
     only: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ def _named(folder: Path) -> str:
     return str(folder) if folder.name else str(folder.resolve())
 
 
-def lint(paths: Sequence[str], options: Options, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
+def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
     """Lint templates by their folders, in the order given. `told` hears of each as soon as it is done.
 
     Raises SchemasMissingError where a rule needs Kubernetes' schemas and they are not there.
@@ -118,7 +118,7 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def lint_template(path: str, options: Options) -> Linted:
+def lint_template(path: str, options: LintOptions) -> Linted:
     """Everything that is wrong with the template of one folder. Raises SchemasMissingError."""
     folder = Path(path)
     name = folder.resolve().name
@@ -131,7 +131,7 @@ def lint_template(path: str, options: Options) -> Linted:
     return Linted(path, tuple(lint_subject(subject, options)))
 
 
-def lint_subject(subject: Subject, options: Options) -> list[Problem]:
+def lint_subject(subject: Subject, options: LintOptions) -> list[Problem]:
     """What the rules find, each problem once, less what comments switch off; by file, line and column."""
     chosen = options.rules
     varying = _varying(subject)

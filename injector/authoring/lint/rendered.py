@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 
 from injector.errors import Place
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Context, render_files, render_overlay
 from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import Trace, trace
-from injector.templates.yaml import load_manifest
 
 
 class RenderedSource:

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.edges import Edge, tried
-from injector.authoring.lint.objects import ObjectRenders
-from injector.authoring.lint.pods import SAMPLE_PODS, STANDARD, SamplePod
+from injector.apply import InjectionContext, apply_templates, containers_of, render_context
+from injector.authoring.lint.boundary_values import BoundaryValue, tried
+from injector.authoring.lint.object_renderings import ObjectRenders
 from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering, Subject
 from injector.errors import InjectionError, Place, TemplateError
 from injector.inject import inject
-from injector.making import Task, containers_of, context_of, make
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
@@ -23,15 +23,13 @@ from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.applies_to import AppliesTo
-from injector.templates.catalog import Catalog
 from injector.templates.limits import limited
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
-from injector.templates.snapshot import Snapshot
+from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.spelling import shortened
-from injector.templates.template import MANIFEST, OVERLAY, UNSET, Template
+from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
 
 #: How many failures are enough for an author to start with.
 _ENOUGH = 50
@@ -39,7 +37,7 @@ _ENOUGH = 50
 _ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
 
 #: The defaults, which are at no edge.
-_NO_EDGE = Edge(None)
+_NO_EDGE = BoundaryValue(None)
 
 
 def make_subject(
@@ -122,7 +120,9 @@ class _Renders:
             if value is UNSET
         ]
 
-    def _one(self, sample: SamplePod, given: dict[str, Any], edge: Edge = _NO_EDGE) -> Rendering | Failure | None:
+    def _one(
+        self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue = _NO_EDGE
+    ) -> Rendering | Failure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
         title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         try:
@@ -133,9 +133,11 @@ class _Renders:
             broken = error.rule if sample is STANDARD and not given else ""
             return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True, broken=broken)
 
-    def _made(self, sample: SamplePod, given: dict[str, Any], edge: Edge, title: str) -> Rendering | Failure | None:
+    def _made(
+        self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue, title: str
+    ) -> Rendering | Failure | None:
         template, snapshot = self._template, self._snapshots[sample.native]
-        task = Task(
+        task = InjectionContext(
             sample.namespace,
             snapshot,
             decide(sample.pod, sample.namespace, snapshot.settings, Request()),
@@ -162,7 +164,7 @@ class _Renders:
             context = _context(sample, template, task)
             overlay = RenderedSource(template, context)
             files = {file: RenderedSource(template, context, file) for file in template.files}
-            after = injection.object if injection.effect is Effect.INJECT else make(sample.pod, task).pod
+            after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
         except RenderError as error:
             if edge.invented:
                 return None
@@ -189,16 +191,16 @@ class _Renders:
         )
 
 
-def _told(error: RenderError, pod: Object, task: Task) -> RenderError:
+def _told(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
     """The error as an injection tells it: with the values of the parameters that it is about."""
     try:
-        make(pod, task)
+        apply_templates(pod, task)
     except RenderError as told:
         return told
     return error
 
 
-def _context(sample: SamplePod, template: Template, task: Task) -> Context:
+def _context(sample: SamplePod, template: Template, task: InjectionContext) -> Context:
     """What the template sees of a sample pod, as an injection makes it."""
     parameters = resolve(
         template,
@@ -207,7 +209,7 @@ def _context(sample: SamplePod, template: Template, task: Task) -> Context:
         task.settings,
         task.overrides[template.name],
     )
-    context = context_of(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
+    context = render_context(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
     if not template.files:
         return context
     files = render_files(template, context)

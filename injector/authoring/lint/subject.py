@@ -9,9 +9,9 @@ from typing import Any
 from injector.authoring.lint.rendered import RenderedSource
 from injector.errors import Place
 from injector.injection import Injection
-from injector.paths.request import ObjectRequest
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
+from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.manifest import manifest_place
 from injector.templates.render import Context

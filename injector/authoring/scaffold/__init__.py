@@ -9,8 +9,8 @@ from pathlib import Path
 
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.reference import BEGIN, with_section
-from injector.authoring.scaffold.objects import POLICY, Target, retargeted
 from injector.authoring.scaffold.renaming import LongNameError, renamed
+from injector.authoring.scaffold.targets import POLICY, Target, retargeted
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
 from injector.templates.load import gallery_path, load_template, read_folder

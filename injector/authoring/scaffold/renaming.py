@@ -1,17 +1,29 @@
-"""A template under another name: what carries its name in its files is called after the new one.
-
-Only what is the template's own is renamed: containers, volumes and ports called after it, its annotations, its name in
-lists of templates and in commands, its README's title. The program may have the same name (nginx), so its image, its
-command, its paths and its config files stay.
-"""
+"""A template under another name: what carries its name in its files is called after the new one."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from injector.authoring.cases.suite import TESTS
+from injector.authoring.cases.golden import golden_problem
+from injector.authoring.cases.harness import CaseError, Harness
+from injector.authoring.cases.suite import TESTS, read_suite
 from injector.templates.template import OVERLAY
+
+
+def write_goldens(folder: Path) -> None:
+    """Write the golden file of each case that has one. A case that cannot be run will say so when it is.
+
+    Raises DocumentError for a file that cannot be written, TemplateError for a template that does not load.
+    """
+    bench = Harness(folder, str(folder))
+    for checked in read_suite(folder, str(folder)).cases:
+        if checked.case.expect.golden is not None:
+            with contextlib.suppress(CaseError):
+                golden_problem(checked, bench.run(checked), bench.folder, update=True)
+
 
 #: Kubernetes API reference: a port's name is an IANA service name, a container's and a volume's a DNS label.
 _PORT, _LABEL = 15, 63

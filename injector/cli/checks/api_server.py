@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from injector.cli.checks.scene import Scene
-from injector.cli.checks.verdict import Section, Verdict, failed, good, warning
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
 
 OLDEST = (1, 30)
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
@@ -14,13 +14,13 @@ _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets
 _SKEW, _LARGE_SKEW = 30, 300  # seconds
 
 
-def version(scene: Scene) -> Iterator[Verdict]:
+def version(scene: CheckContext) -> Iterator[CheckResult]:
     """matchConditions are stable from 1.30 on; the webhooks rely on them."""
     found = scene.live.cluster().version
     text = "{}.{}".format(*found)
     if found < OLDEST:
         need = "{}.{}".format(*OLDEST)
-        yield failed(
+        yield bad(
             "version",
             f"Kubernetes {text} is too old: webhooks need matchConditions, which are stable from {need} on",
             f"upgrade the cluster to {need} or newer",
@@ -29,7 +29,7 @@ def version(scene: Scene) -> Iterator[Verdict]:
         yield good("version", f"{scene.live.host} answers; Kubernetes {text} has matchConditions", version=text)
 
 
-def native_sidecars(scene: Scene) -> Iterator[Verdict]:
+def native_sidecars(scene: CheckContext) -> Iterator[CheckResult]:
     """Which form sidecars get by `nativeSidecars: auto`."""
     found = scene.live.cluster().version
     if found >= _AUTO:
@@ -42,7 +42,7 @@ def native_sidecars(scene: Scene) -> Iterator[Verdict]:
         )
 
 
-def clock(scene: Scene) -> Iterator[Verdict]:
+def clock(scene: CheckContext) -> Iterator[CheckResult]:
     """Certificates that are made here count by this clock, those in the cluster by the other one."""
     now = datetime.now(UTC)
     scene.live.cluster()  # an answer of this moment
@@ -54,7 +54,7 @@ def clock(scene: Scene) -> Iterator[Verdict]:
     words = f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
     to_do = "let both follow the same time servers (NTP); certificates made here may not be valid there yet"
     if abs(behind) > _LARGE_SKEW:
-        yield failed("clock", words, to_do)
+        yield bad("clock", words, to_do)
     elif abs(behind) > _SKEW:
         yield warning("clock", words, to_do)
     else:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from injector.cli.checks import (
     api_server,
-    before,
-    certificate,
-    namespaces,
-    others,
-    permissions,
-    server,
-    templates,
-    trial,
-    webhooks,
+    before_installation,
+    granted_permissions,
+    namespace_labels,
+    other_webhooks,
+    replicas,
+    serving_certificate,
+    settings_and_templates,
+    trial_pod,
+    webhook_entries,
 )
-from injector.cli.checks.verdict import Section
+from injector.cli.checks.check_result import Section
 
 INSTALLED: tuple[Section, ...] = (
     api_server.SECTION,
-    templates.SECTION,
-    permissions.SECTION,
-    namespaces.SECTION,
-    webhooks.SECTION,
-    certificate.SECTION,
-    server.SECTION,
-    others.SECTION,
-    trial.SECTION,
+    settings_and_templates.SECTION,
+    granted_permissions.SECTION,
+    namespace_labels.SECTION,
+    webhook_entries.SECTION,
+    serving_certificate.SECTION,
+    replicas.SECTION,
+    other_webhooks.SECTION,
+    trial_pod.SECTION,
 )
-BEFORE: tuple[Section, ...] = before.SECTIONS
+BEFORE: tuple[Section, ...] = before_installation.SECTIONS

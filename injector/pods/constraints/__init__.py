@@ -10,32 +10,32 @@ from collections.abc import Iterator
 
 from injector.errors import InjectionError
 from injector.pods.constraints import (
-    fields,
+    container_fields,
+    field_types,
     handlers,
     limit_ranges,
     metadata,
-    names,
+    part_names,
     platform,
-    pod_security,
     ports,
     quota,
-    resources,
-    shapes,
+    requests_and_limits,
+    security_level,
     volumes,
 )
-from injector.pods.constraints.parts import Parts, Violation
+from injector.pods.constraints.pod_view import PodView, Violation
 from injector.pods.context import Cluster, Namespace, Object
 
 __all__ = ["check"]
 
 _ALWAYS = (
-    names.find,
-    shapes.find,
-    fields.find,
+    part_names.find,
+    field_types.find,
+    container_fields.find,
     volumes.find,
     ports.find,
     handlers.find,
-    resources.find,
+    requests_and_limits.find,
     platform.find,
     metadata.find,
 )
@@ -52,22 +52,22 @@ def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = 
     Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its message names the
     container or field, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
     """
-    parts = Parts(final, base)
+    parts = PodView(final, base)
     if next(_violations(parts, base, namespace, cluster), None) is None:
         parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
-    known = {violation.fault for violation in _violations(Parts(base), base, namespace, cluster)}
+    known = {violation.fault for violation in _violations(PodView(base), base, namespace, cluster)}
     for violation in _violations(parts, base, namespace, cluster):
         if violation.fault not in known:
             raise InjectionError(violation.reason, violation.message)
 
 
-def _violations(parts: Parts, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
+def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
     for find in _ALWAYS:
         yield from find(parts)
-    if pod_security.applies(namespace):
-        yield from pod_security.find(parts, namespace, cluster.version[1])
+    if security_level.applies(namespace):
+        yield from security_level.find(parts, namespace, cluster.version[1])
     if namespace.limit_ranges:
         yield from limit_ranges.find(parts, namespace)
     if namespace.quotas:

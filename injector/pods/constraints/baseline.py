@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.parts import Parts, mapping, mappings, sequence, shown, text
+from injector.pods.constraints.pod_view import PodView, mapping, mappings, sequence, shown_value, string_field
 from injector.pods.context import Object
 
 _CAPABILITIES = frozenset(
@@ -48,7 +48,7 @@ _APP_ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 PROFILES = ("RuntimeDefault", "Localhost")
 
 
-def find(parts: Parts, minor: int, *, hardened: bool) -> Iterator[str]:
+def find(parts: PodView, minor: int, *, hardened: bool) -> Iterator[str]:
     """What level `baseline` refuses in the pod's own fields and in touched parts.
 
     `hardened` where the level is `restricted`, which knows no relief for pods with users of their own.
@@ -57,12 +57,12 @@ def find(parts: Parts, minor: int, *, hardened: bool) -> Iterator[str]:
     yield from _pod(parts, minor)
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
-            yield f"spec.volumes[{shown(volume.get('name'))}]: hostPath is not allowed; use another volume"
+            yield f"spec.volumes[{shown_value(volume.get('name'))}]: hostPath is not allowed; use another volume"
     for container in parts.touched:
         body, where = container.body, container.path
         for port in mappings(body.get("ports")):
             if port.get("hostPort") not in (None, 0):
-                yield f"{where}.ports: hostPort {shown(port['hostPort'])} is not allowed; drop it"
+                yield f"{where}.ports: hostPort {shown_value(port['hostPort'])} is not allowed; drop it"
         if minor >= 34:
             yield from _hosts(where, body)
         security = body.get("securityContext")
@@ -72,7 +72,7 @@ def find(parts: Parts, minor: int, *, hardened: bool) -> Iterator[str]:
             yield from _profiles(where, security, minor)
 
 
-def _pod(parts: Parts, minor: int) -> Iterator[str]:
+def _pod(parts: PodView, minor: int) -> Iterator[str]:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if parts.spec.get(field) is True:
             yield f"spec.{field} true is not allowed; drop it"
@@ -81,12 +81,12 @@ def _pod(parts: Parts, minor: int) -> Iterator[str]:
     for sysctl in mappings(security.get("sysctls")):
         name = sysctl.get("name")
         if not isinstance(name, str) or _SYSCTLS.get(name, 1000) > minor:
-            yield f"spec.securityContext.sysctls: {shown(name)} is not allowed; drop it"
+            yield f"spec.securityContext.sysctls: {shown_value(name)} is not allowed; drop it"
     for key, value in mapping(parts.metadata.get("annotations")).items():
         if isinstance(key, str) and key.startswith(_APP_ARMOR_ANNOTATION):
-            allowed = value in ("", "runtime/default") or text(value).startswith("localhost/")
+            allowed = value in ("", "runtime/default") or string_field(value).startswith("localhost/")
             if not allowed:
-                yield f"metadata.annotations[{key}]: {shown(value)} is not allowed; use runtime/default"
+                yield f"metadata.annotations[{key}]: {shown_value(value)} is not allowed; use runtime/default"
 
 
 def _container(where: str, security: Object, *, own_users: bool) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _container(where: str, security: Object, *, own_users: bool) -> Iterator[str
             yield f"{where}.capabilities.add: {capability[:40]} is not allowed; drop it, or take another template"
     proc = security.get("procMount")
     if proc not in (None, "Default") and not own_users:
-        yield f"{where}.procMount {shown(proc)} is not allowed; use Default"
+        yield f"{where}.procMount {shown_value(proc)} is not allowed; use Default"
 
 
 def _profiles(where: str, security: Object, minor: int) -> Iterator[str]:
@@ -105,11 +105,11 @@ def _profiles(where: str, security: Object, minor: int) -> Iterator[str]:
     for field in ("appArmorProfile", "seccompProfile") if minor >= 19 else ("appArmorProfile",):
         kind = mapping(security.get(field)).get("type")
         if kind is not None and kind not in PROFILES:
-            yield f"{where}.{field}.type {shown(kind)} is not allowed; use {' or '.join(PROFILES)}"
+            yield f"{where}.{field}.type {shown_value(kind)} is not allowed; use {' or '.join(PROFILES)}"
     linux = mapping(security.get("seLinuxOptions"))
     kind = linux.get("type") or ""
     if isinstance(kind, str) and _SELINUX_TYPES.get(kind, 1000) > minor:
-        yield f"{where}.seLinuxOptions.type {shown(kind)} is not allowed; drop it"
+        yield f"{where}.seLinuxOptions.type {shown_value(kind)} is not allowed; drop it"
     for field in ("user", "role"):
         if linux.get(field):
             yield f"{where}.seLinuxOptions.{field} is not allowed; drop it"
@@ -125,4 +125,4 @@ def _hosts(where: str, body: Object) -> Iterator[str]:
         for kind in ("httpGet", "tcpSocket"):
             host = mapping(mapping(owner).get(kind)).get("host")
             if host:
-                yield f"{where}.{name}.{kind}.host {shown(host)} is not allowed; drop it"
+                yield f"{where}.{name}.{kind}.host {shown_value(host)} is not allowed; drop it"

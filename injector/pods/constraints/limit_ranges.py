@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from injector.pods.constraints.parts import Parts, Violation, Violations, mapping, mappings, text
+from injector.pods.constraints.pod_view import PodView, Violation, Violations, mapping, mappings, string_field
 from injector.pods.constraints.usage import Ask, amounts, asking, pod_ask
 from injector.pods.context import Namespace, Object
 from injector.pods.quantity import format_quantity
@@ -32,7 +32,7 @@ def defaults(namespace: Namespace) -> Ask | None:
     return found
 
 
-def find(parts: Parts, namespace: Namespace) -> Violations:
+def find(parts: PodView, namespace: Namespace) -> Violations:
     """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
     given = defaults(namespace)
     touched = {(container.list_name, container.name) for container in parts.touched}
@@ -103,7 +103,7 @@ def _refusal(name: str, message: str, same: str = "") -> Violation:
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
     for limit_range in namespace.limit_ranges:
         if isinstance(limit_range, dict):
-            name = text(mapping(limit_range.get("metadata")).get("name"))
+            name = string_field(mapping(limit_range.get("metadata")).get("name"))
             for item in mappings(mapping(limit_range.get("spec")).get("limits")):
                 if item.get("type") == kind:
                     yield name, item

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from injector.pods.constraints.parts import Parts, Violation, Violations, invalid, mapping, shown
+from injector.pods.constraints.pod_view import PodView, Violation, Violations, invalid, mapping, shown_value
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
-def find(parts: Parts) -> Violations:
+def find(parts: PodView) -> Violations:
     """What is wrong with annotations and labels that the base does not have with that value."""
     before = mapping(parts.base.get("metadata")) if parts.base is not None else {}
     for field in ("annotations", "labels"):
@@ -26,14 +26,14 @@ def find(parts: Parts) -> Violations:
             if key in known and known[key] is value:
                 continue
             if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
-                yield invalid(f"metadata.{field}: {shown(key)} is no key; it looks like example.com/name")
+                yield invalid(f"metadata.{field}: {shown_value(key)} is no key; it looks like example.com/name")
             if value is None:  # the API server reads null as an empty string
                 continue
             if not isinstance(value, str):
-                yield invalid(f"metadata.{field}[{key}] is {shown(value)}, which is no string; put it in quotes")
+                yield invalid(f"metadata.{field}[{key}] is {shown_value(value)}, which is no string; put it in quotes")
             elif field == "labels" and value and not _NAME.match(value):
                 yield invalid(
-                    f"metadata.labels[{key}]: {shown(value)} is no label value; 63 letters, digits, -_. at most"
+                    f"metadata.labels[{key}]: {shown_value(value)} is no label value; 63 letters, digits, -_. at most"
                 )
         if field == "annotations":
             size = sum(_size(key) + _size(value) for key, value in held.items())

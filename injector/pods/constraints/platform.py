@@ -6,7 +6,16 @@ reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
 
 from __future__ import annotations
 
-from injector.pods.constraints.parts import Container, Parts, Violations, chosen, invalid, mapping, sequence, shown
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    chosen_members,
+    invalid,
+    mapping,
+    sequence,
+    shown_value,
+)
 
 _NOT_ON_WINDOWS = (
     "allowPrivilegeEscalation",
@@ -34,7 +43,7 @@ _NOT_ON_WINDOWS_POD = (
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
-def find(parts: Parts) -> Violations:
+def find(parts: PodView) -> Violations:
     """What is wrong with the security contexts of touched containers and with the pod's namespaces."""
     system = mapping(parts.spec.get("os")).get("name")
     for container in parts.unproven:
@@ -45,9 +54,9 @@ def find(parts: Parts) -> Violations:
         return
     security = mapping(parts.spec.get("securityContext"))
     if system == "windows":
-        for field in chosen(security, _NOT_ON_WINDOWS_POD):
+        for field in chosen_members(security, _NOT_ON_WINDOWS_POD):
             yield invalid(f"spec.securityContext.{field} is not for a Windows pod; drop it")
-        for field in chosen(parts.spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
+        for field in chosen_members(parts.spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
             if field == "hostUsers" or parts.spec[field] is True:
                 yield invalid(f"spec.{field} is not for a Windows pod; drop it")
     elif system == "linux" and security.get("windowsOptions") is not None:
@@ -60,17 +69,17 @@ def find(parts: Parts) -> Violations:
                 yield invalid(f"spec.{field} needs the host's users, and spec.hostUsers is false; drop one")
 
 
-def _container(container: Container, security: dict[str, object], system: object, users: object) -> Violations:
+def _container(container: ContainerView, security: dict[str, object], system: object, users: object) -> Violations:
     where = f"{container.path}.securityContext"
     if system == "windows":
-        for field in chosen(security, _NOT_ON_WINDOWS):
+        for field in chosen_members(security, _NOT_ON_WINDOWS):
             yield invalid(f"{where}.{field} is not for a Windows pod; drop it")
     elif system == "linux" and security.get("windowsOptions") is not None:
         yield invalid(f"{where}.windowsOptions is not for a Linux pod; drop it")
     for field in ("runAsUser", "runAsGroup"):
         value = security.get(field)
         if isinstance(value, int) and not 0 <= value < 2**31:
-            yield invalid(f"{where}.{field} is {shown(value)}; it must be 0 to 2147483647")
+            yield invalid(f"{where}.{field} is {shown_value(value)}; it must be 0 to 2147483647")
     for field in ("seccompProfile", "appArmorProfile"):
         profile = mapping(security.get(field))
         if profile and (profile.get("type") == "Localhost") != bool(profile.get("localhostProfile")):

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import re
 
-from injector.pods.constraints.parts import Container, Parts, Violation, Violations, invalid, mappings, shown
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violation,
+    Violations,
+    invalid,
+    mappings,
+    shown_value,
+)
 from injector.pods.context import Object
 from injector.reasons import Reason
 
@@ -18,13 +26,13 @@ _PROTOCOLS = ("TCP", "UDP", "SCTP")
 PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]{0,13}[a-z0-9])?\Z")
 
 
-def find(parts: Parts) -> Violations:
+def find(parts: PodView) -> Violations:
     """What is wrong with the ports of touched containers, alone and beside the other containers' ports."""
     asking = [container for container in parts.touched if container.body.get("ports")]
     if not asking:
         return
     on_host = parts.spec.get("hostNetwork") is True
-    listeners: dict[tuple[str, object, object], Container] = {}
+    listeners: dict[tuple[str, object, object], ContainerView] = {}
     for container in parts.unproven:
         yield from _own(container, on_host)
     touched = {id(container.body) for container in asking}
@@ -38,25 +46,29 @@ def find(parts: Parts) -> Violations:
                     yield _clash(key, first, container)
 
 
-def _own(container: Container, on_host: bool) -> Violations:
+def _own(container: ContainerView, on_host: bool) -> Violations:
     names: set[str] = set()
     where = f"{container.path}.ports"
     for port in mappings(container.body.get("ports")):
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not _in_range(number):
-            yield invalid(f"{where}: containerPort {shown(number)} is not one of 1 to 65535")
+            yield invalid(f"{where}: containerPort {shown_value(number)} is not one of 1 to 65535")
         if host not in (None, 0) and not _in_range(host):
-            yield invalid(f"{where}: hostPort {shown(host)} is not one of 1 to 65535")
+            yield invalid(f"{where}: hostPort {shown_value(host)} is not one of 1 to 65535")
         elif on_host and host and host != number:
-            yield invalid(f"{where}: under hostNetwork hostPort {shown(host)} must be containerPort {shown(number)}")
+            yield invalid(
+                f"{where}: under hostNetwork hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
+            )
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
-            yield invalid(f"{where}: protocol {shown(protocol)} is not one of {', '.join(_PROTOCOLS)}")
+            yield invalid(f"{where}: protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}")
         if name:
             if not isinstance(name, str) or not PORT_NAME.match(name):
-                yield invalid(f"{where}: {shown(name)} is no port name (15 lower case letters, digits, dashes at most)")
+                yield invalid(
+                    f"{where}: {shown_value(name)} is no port name (15 lower case letters, digits, dashes at most)"
+                )
             elif name in names:
-                yield invalid(f"{where}: two ports are called {shown(name)}; rename one")
+                yield invalid(f"{where}: two ports are called {shown_value(name)}; rename one")
             else:
                 names.add(name)
 
@@ -73,11 +85,11 @@ def _bindings(port: Object) -> list[tuple[str, object, object]]:
     return found
 
 
-def _clash(key: tuple[str, object, object], first: Container, second: Container) -> Violation:
+def _clash(key: tuple[str, object, object], first: ContainerView, second: ContainerView) -> Violation:
     kind, number, protocol = key
     return Violation(
         Reason.CONFLICT,
-        f"{first.path} and {second.path} both have {kind} {shown(number)}/{protocol};"
+        f"{first.path} and {second.path} both have {kind} {shown_value(number)}/{protocol};"
         " the containers of a pod share their ports: move one",
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from injector.pods.constraints.limit_ranges import defaults
-from injector.pods.constraints.parts import Parts, Violation, Violations, mapping, mappings, sequence, text
+from injector.pods.constraints.pod_view import PodView, Violation, Violations, mapping, mappings, sequence, string_field
 from injector.pods.constraints.usage import Amounts, Ask, amounts, asking, pod_ask, pod_level
 from injector.pods.context import Namespace, Object
 from injector.pods.quantity import format_quantity
@@ -20,7 +20,7 @@ _STATED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "li
 _UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 
 
-def find(parts: Parts, base: Object, namespace: Namespace) -> Violations:
+def find(parts: PodView, base: Object, namespace: Namespace) -> Violations:
     """What the namespace's quotas refuse in a pod, as against `base`, the pod without any injection."""
     given = defaults(namespace)
     before, after = mapping(base.get("spec")), parts.spec
@@ -30,7 +30,7 @@ def find(parts: Parts, base: Object, namespace: Namespace) -> Violations:
             continue
         spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
         hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
-        name = text(mapping(quota.get("metadata")).get("name"))
+        name = string_field(mapping(quota.get("metadata")).get("name"))
         yield from _unstated(parts, name, hard, given)
         counted = used_before if _matches(quota, before, given) else {}
         for resource, most in hard.items():
@@ -45,7 +45,7 @@ def find(parts: Parts, base: Object, namespace: Namespace) -> Violations:
                 )
 
 
-def _unstated(parts: Parts, quota: str, hard: Amounts, given: Ask | None) -> Violations:
+def _unstated(parts: PodView, quota: str, hard: Amounts, given: Ask | None) -> Violations:
     needed = [resource for resource in _STATED if resource in hard]
     if not needed:
         return
@@ -95,7 +95,7 @@ def _in_scope(scope: object, operator: object, values: list[object], spec: Objec
     if scope in ("BestEffort", "NotBestEffort"):
         return _best_effort(spec, given) == (scope == "BestEffort")
     if scope == "PriorityClass":
-        name = text(spec.get("priorityClassName"))
+        name = string_field(spec.get("priorityClassName"))
         if operator in ("In", "NotIn"):
             return (name in values) == (operator == "In")
         return bool(name) == (operator == "Exists")

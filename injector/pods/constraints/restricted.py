@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.parts import Parts, mapping, sequence, shown
+from injector.pods.constraints.pod_view import PodView, mapping, sequence, shown_value
 from injector.pods.context import Object
 
 _VOLUMES = (
@@ -24,7 +24,7 @@ _VOLUMES = (
 )
 
 
-def find(parts: Parts, minor: int, server: int) -> Iterator[str]:
+def find(parts: PodView, minor: int, server: int) -> Iterator[str]:
     """What level `restricted` refuses, beyond `baseline`, in the pod's own fields and in touched parts.
 
     `minor` is the version of the standard, `server` that of the API server: version 1.33 allowed image volumes in
@@ -41,7 +41,7 @@ def find(parts: Parts, minor: int, server: int) -> Iterator[str]:
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
-            name = shown(volume.get("name"))
+            name = shown_value(volume.get("name"))
             yield f"spec.volumes[{name}]: {sources[0]} is not allowed; use one of {', '.join(allowed)}"
     linux_only = not (parts.windows and minor >= 25)
     profile = mapping(security.get("seccompProfile")).get("type") in PROFILES

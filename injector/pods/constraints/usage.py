@@ -11,7 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
 from injector.pods.quantity import parse_quantity
 
@@ -39,7 +39,7 @@ def amounts(value: object) -> Amounts:
     found = {}
     for name, quantity in mapping(value).items():
         with suppress(ValueError):
-            found[text(name)] = parse_quantity(quantity)
+            found[string_field(name)] = parse_quantity(quantity)
     return found
 
 
@@ -58,7 +58,7 @@ def asking(spec: Object, defaults: Ask | None = None) -> list[Asking]:
     return list(_asking(spec, defaults))
 
 
-def together(containers: list[Asking]) -> Ask:
+def sum_of_asks(containers: list[Asking]) -> Ask:
     """What the containers of a pod ask for together.
 
     App containers and restartable init containers run at the same time: their sum. A plain init container runs beside
@@ -69,7 +69,7 @@ def together(containers: list[Asking]) -> Ask:
 
 def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
     """What a pod asks for in all: its containers together, its own `resources` instead where it sets them, overhead."""
-    found = together(asking(spec, defaults))
+    found = sum_of_asks(asking(spec, defaults))
     own = pod_level(spec)
     requests = {**found.requests, **own.limits, **own.requests}
     for name in own.limits:
@@ -94,7 +94,7 @@ def _asking(spec: Object, defaults: Ask | None) -> Iterator[Asking]:
         for container in mappings(spec.get(list_name)):
             restarts = list_name == "initContainers" and container.get("restartPolicy") == "Always"
             ask = container_ask(container, defaults)
-            yield Asking(list_name, text(container.get("name")), restarts, ask)
+            yield Asking(list_name, string_field(container.get("name")), restarts, ask)
 
 
 def _together(containers: list[Asking], side: int) -> Amounts:

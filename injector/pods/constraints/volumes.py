@@ -5,7 +5,16 @@ Rules: Kubernetes API reference, Volume, VolumeMount and VolumeDevice.
 
 from __future__ import annotations
 
-from injector.pods.constraints.parts import Container, Parts, Violations, invalid, mapping, mappings, shown, text
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    invalid,
+    mapping,
+    mappings,
+    shown_value,
+    string_field,
+)
 from injector.pods.context import Object
 from injector.pods.quantity import parse_quantity
 
@@ -18,7 +27,7 @@ _BLOCK = ("persistentVolumeClaim", "ephemeral")
 _PROPAGATIONS = (None, "None", "HostToContainer", "Bidirectional")
 
 
-def find(parts: Parts) -> Violations:
+def find(parts: PodView) -> Violations:
     """What is wrong with touched volumes and with the mounts of touched containers."""
     for volume in parts.touched_volumes:
         sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
@@ -46,39 +55,43 @@ def _source(where: str, volume: Object) -> Violations:
     if size is not None:
         try:
             if parse_quantity(size) < 0:
-                yield invalid(f"{where}.emptyDir.sizeLimit is {shown(size)}; it cannot be negative")
+                yield invalid(f"{where}.emptyDir.sizeLimit is {shown_value(size)}; it cannot be negative")
         except ValueError as error:
             yield invalid(f"{where}.emptyDir.sizeLimit: {error}")
     for source in ("configMap", "downwardAPI", "projected", "secret"):
         mode = mapping(volume.get(source)).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:
-            yield invalid(f"{where}.{source}.defaultMode is {shown(mode)}; it must be 0 to 511 (octal 0777)")
+            yield invalid(f"{where}.{source}.defaultMode is {shown_value(mode)}; it must be 0 to 511 (octal 0777)")
 
 
-def _mounts(container: Container, volumes: dict[str, Object]) -> Violations:
+def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
     paths: set[str] = set()
-    devices = {text(device.get("name")) for device in mappings(container.body.get("volumeDevices"))}
+    devices = {string_field(device.get("name")) for device in mappings(container.body.get("volumeDevices"))}
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
             where = f"{container.path}.{field}"
             if not isinstance(name, str) or name not in volumes:
-                yield invalid(f"{where}: there is no volume {shown(name)}; add it to spec.volumes")
+                yield invalid(f"{where}: there is no volume {shown_value(name)}; add it to spec.volumes")
             elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
-                yield invalid(f"{where}: volume {shown(name)} is no block device; use a persistentVolumeClaim")
+                yield invalid(f"{where}: volume {shown_value(name)} is no block device; use a persistentVolumeClaim")
             elif field == "volumeMounts" and name in devices:
-                yield invalid(f"{where}: volume {shown(name)} is a device of the same container; mount another")
+                yield invalid(f"{where}: volume {shown_value(name)} is a device of the same container; mount another")
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
-                yield invalid(f"{where}[{shown(name)}].{key} is {shown(path)}; it must be a path")
+                yield invalid(f"{where}[{shown_value(name)}].{key} is {shown_value(path)}; it must be a path")
             elif path in paths:
-                yield invalid(f"{where}: two volumes are mounted at {shown(path)}; move one")
+                yield invalid(f"{where}: two volumes are mounted at {shown_value(path)}; move one")
             else:
                 paths.add(path)
             yield from _sub_path(where, mount)
             if mount.get("mountPropagation") not in _PROPAGATIONS:
-                yield invalid(f"{where}[{shown(path)}].mountPropagation is {shown(mount['mountPropagation'])}")
+                yield invalid(
+                    f"{where}[{shown_value(path)}].mountPropagation is {shown_value(mount['mountPropagation'])}"
+                )
             if mount.get("mountPropagation") == "Bidirectional" and not _privileged(container):
-                yield invalid(f"{where}[{shown(path)}]: mountPropagation Bidirectional needs a privileged container")
+                yield invalid(
+                    f"{where}[{shown_value(path)}]: mountPropagation Bidirectional needs a privileged container"
+                )
 
 
 def _sub_path(where: str, mount: dict[str, object]) -> Violations:
@@ -88,8 +101,8 @@ def _sub_path(where: str, mount: dict[str, object]) -> Violations:
     for field in given:
         path = mount[field]
         if isinstance(path, str) and (path.startswith("/") or ".." in path.split("/")):
-            yield invalid(f"{where}: {field} {shown(path)} leaves its volume; make it relative, without ..")
+            yield invalid(f"{where}: {field} {shown_value(path)} leaves its volume; make it relative, without ..")
 
 
-def _privileged(container: Container) -> bool:
+def _privileged(container: ContainerView) -> bool:
     return mapping(container.body.get("securityContext")).get("privileged") is True

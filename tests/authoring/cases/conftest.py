@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.run import Result, Ways
+from injector.authoring.cases.run import CaseResult, Ways
 from injector.authoring.cases.suite import Suite, read_suite
 from injector.cli.main import cli
 from injector.errors import InjectorError
@@ -104,20 +104,20 @@ def suite(write: Write) -> Callable[..., Suite]:
 
 
 @pytest.fixture
-def results(suite: Callable[..., Suite]) -> Callable[..., list[Result]]:
+def results(suite: Callable[..., Suite]) -> Callable[..., list[CaseResult]]:
     """What becomes of the cases of a text."""
 
-    def call(cases: str, **files: str) -> list[Result]:
+    def call(cases: str, **files: str) -> list[CaseResult]:
         read = suite(cases, **files)
         assert [str(problem) for problem in read.problems] == []
-        bench = Bench(read.folder, read.path)
+        bench = Harness(read.folder, read.path)
         return [run_case(bench, checked, Ways(Programs())) for checked in read.cases]
 
     return call
 
 
 @pytest.fixture
-def problems(results: Callable[..., list[Result]]) -> Callable[..., list[str]]:
+def problems(results: Callable[..., list[CaseResult]]) -> Callable[..., list[str]]:
     """What is told about the cases of a text, a line each."""
     return lambda cases, **files: [str(p) for result in results(cases, **files) for p in result.problems]
 

@@ -9,7 +9,7 @@ import pytest
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import Plan, run_suites
+from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import Suite
 from injector.errors import InjectionError
 from injector.templates.load import gallery_path, load_template, read_folder
@@ -142,7 +142,7 @@ cases:
 
 
 def _coverage(suite: Suite):
-    (run,) = run_suites([suite], Plan(Ways(Programs())))
+    (run,) = run_suites([suite], TestPlan(Ways(Programs())))
     assert [str(p) for p in run.all_problems] == []
     assert run.coverage is not None
     return run.coverage

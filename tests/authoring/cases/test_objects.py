@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.cases.bench import Bench
 from injector.authoring.cases.coverage import coverage_of
+from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.suite import Suite, read_suite
@@ -123,7 +123,7 @@ def gate(tmp_path: Path) -> Gate:
 def told(suite: Suite) -> list[str]:
     """What is told about cases that can be run."""
     assert [str(problem) for problem in suite.problems] == []
-    bench = Bench(suite.folder, suite.path)
+    bench = Harness(suite.folder, suite.path)
     ran = [run_case(bench, checked, Ways(Programs())) for checked in suite.cases]
     return [f"{p}{' | ' + p.help if p.help else ''}" for result in ran for p in result.problems]
 
@@ -134,11 +134,11 @@ def test_what_comes_out_is_as_expected(gate: Gate) -> None:
 
 def test_every_branch_is_reached_and_so_is_every_parameter(gate: Gate) -> None:
     suite = gate(PASSING)
-    bench = Bench(suite.folder, suite.path)
+    bench = Harness(suite.folder, suite.path)
     results = [run_case(bench, checked, Ways(Programs())) for checked in suite.cases]
     coverage = coverage_of(bench, results)
     assert (coverage.sentence, coverage.parameters, coverage.branches) == ("", 1, 7)
-    few = coverage_of(Bench(suite.folder, suite.path), results[:1])
+    few = coverage_of(Harness(suite.folder, suite.path), results[:1])
     assert [missed.what for missed in few.missed_parameters] == ["parameter class"]
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs, line_of
-from injector.authoring.cases.run import Result, Ways
+from injector.authoring.cases.run import CaseResult, Ways
 from injector.authoring.cases.suite import Suite
 from injector.errors import TemplateError
 from tests.authoring.cases.support import run_case
@@ -56,7 +56,7 @@ def nginx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
 
 
 def test_files_name_each_other_as_the_container_sees_them(
-    results: Callable[..., list[Result]], nginx: dict[str, str]
+    results: Callable[..., list[CaseResult]], nginx: dict[str, str]
 ) -> None:
     (result,) = results(CASE, **nginx)
     assert (result.problems, result.validated, result.missing) == ([], 1, ())
@@ -66,7 +66,7 @@ def test_files_name_each_other_as_the_container_sees_them(
     "include",
     ["/etc/proxy/*.conf", "/etc/proxy/p*.conf", "/etc/alone.conf", "'/etc/proxy/part.conf'"],
 )
-def test_paths_of_many_kinds(results: Callable[..., list[Result]], nginx: dict[str, str], include: str) -> None:
+def test_paths_of_many_kinds(results: Callable[..., list[CaseResult]], nginx: dict[str, str], include: str) -> None:
     nginx["main.conf.j2"] = MAIN.replace("/etc/proxy/part.conf", include)
     (result,) = results(CASE.replace("  expect", "  params: {word: lissten}\n  expect"), **nginx)
     if "/*" in include:  # it includes itself
@@ -87,7 +87,7 @@ def test_paths_of_many_kinds(results: Callable[..., list[Result]], nginx: dict[s
         "/etc/alone.conf.d",
     ],
 )
-def test_other_paths_stay(results: Callable[..., list[Result]], nginx: dict[str, str], path: str) -> None:
+def test_other_paths_stay(results: Callable[..., list[CaseResult]], nginx: dict[str, str], path: str) -> None:
     nginx["main.conf.j2"] = f"here: {path}\n"
     nginx["template.yaml"] = nginx["template.yaml"].replace(
         "nginx, -t, -q, -e, stderr, -c", f'grep, -qx, "here: {path.replace("/", "[/]")}"'
@@ -98,7 +98,7 @@ def test_other_paths_stay(results: Callable[..., list[Result]], nginx: dict[str,
 
 @pytest.mark.parametrize("delivery", ["configmap", "annotation"])
 def test_what_a_program_refuses_is_told_with_the_authors_line(
-    results: Callable[..., list[Result]], nginx: dict[str, str], delivery: str
+    results: Callable[..., list[CaseResult]], nginx: dict[str, str], delivery: str
 ) -> None:
     nginx["template.yaml"] += f"delivery: {delivery}\n"
     (result,) = results(CASE.replace("  expect", "  params: {word: lissten}\n  expect"), **nginx)
@@ -110,7 +110,7 @@ def test_what_a_program_refuses_is_told_with_the_authors_line(
     assert origin.excerpt == "    3 |   {{ params.word }} on;\n      |   ^"
 
 
-def test_a_case_may_leave_it_out(results: Callable[..., list[Result]], nginx: dict[str, str]) -> None:
+def test_a_case_may_leave_it_out(results: Callable[..., list[CaseResult]], nginx: dict[str, str]) -> None:
     text = CASE.replace("  expect", "  params: {word: lissten}\n  validate: false\n  expect")
     (result,) = results(text, **nginx)
     assert (result.problems, result.validated) == ([], 0)
@@ -124,7 +124,7 @@ def manifest(command: str) -> dict[str, str]:
     }
 
 
-def test_a_program_that_is_missing_is_counted(results: Callable[..., list[Result]]) -> None:
+def test_a_program_that_is_missing_is_counted(results: Callable[..., list[CaseResult]]) -> None:
     (result,) = results(CASE, **manifest('[no-such-program, "{path}"]'))
     assert (result.problems, result.validated, result.missing) == ([], 0, (("no-such-program", "main.conf"),))
 
@@ -140,13 +140,15 @@ def test_a_program_that_is_missing_is_counted(results: Callable[..., list[Result
         ("printf '\\377'; exit 1", "main.conf: sh ends with 1", "| \ufffd"),
     ],
 )
-def test_how_a_program_may_end(results: Callable[..., list[Result]], script: str, message: str, output: str) -> None:
+def test_how_a_program_may_end(
+    results: Callable[..., list[CaseResult]], script: str, message: str, output: str
+) -> None:
     (result,) = results(CASE, **manifest(f'[sh, -c, "{script}", "{{path}}"]'.replace("\\", "\\\\")))
     assert result.problems[0].message == message
     assert result.problems[0].help.startswith(output)
 
 
-def test_no_shell_and_no_words_of_its_own(results: Callable[..., list[Result]], tmp_path: Path) -> None:
+def test_no_shell_and_no_words_of_its_own(results: Callable[..., list[CaseResult]], tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     (result,) = results(CASE, **manifest(f'["true", "; touch {flag}", "$(touch {flag})", "{{path}}"]'))
     assert (result.problems, result.validated, flag.exists()) == ([], 1, False)
@@ -156,7 +158,7 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(suite: Callable
     pid = tmp_path / "pid"
     read = suite(CASE, **manifest(f'[sh, -c, "sleep 100 & echo $! > {pid}; wait", "{{path}}"]'))
     start = time.monotonic()
-    result = run_case(Bench(read.folder, "logger"), read.cases[0], Ways(Programs(seconds=0.5)))
+    result = run_case(Harness(read.folder, "logger"), read.cases[0], Ways(Programs(seconds=0.5)))
     assert time.monotonic() - start < 10
     assert [p.message for p in result.problems] == ["main.conf: sh did not end within 0.5 s"]
     for _ in range(100):
@@ -179,13 +181,13 @@ def test_the_same_files_are_checked_once(suite: Callable[..., Suite], tmp_path: 
         f"- {{name: {n}, namespace: {{name: {n[0]}}}, expect: {{decision: injected}}}}\n" for n in ("a1", "a2", "b1")
     )
     read = suite(cases, **manifest(f'[sh, -c, "echo x >> {log}", "{{path}}"]'))
-    bench, ways = Bench(read.folder, "logger"), Ways(Programs())
+    bench, ways = Harness(read.folder, "logger"), Ways(Programs())
     assert [run_case(bench, checked, ways).validated for checked in read.cases] == [1, 1, 1]
     assert log.read_text() == "x\nx\n"
 
 
 def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
-    results: Callable[..., list[Result]], monkeypatch: pytest.MonkeyPatch
+    results: Callable[..., list[CaseResult]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINE", "here")
     (result,) = results(CASE, **manifest('[sh, -c, "echo $MINE; exit 1", "{path}"]'))
@@ -240,7 +242,7 @@ b: {name: three, key: x, "{{ workload.name }}-key": 2}
     ],
 )
 def test_the_authors_place_of_what_is_refused_in_yaml(
-    results: Callable[..., list[Result]], said: str, place: str | None
+    results: Callable[..., list[CaseResult]], said: str, place: str | None
 ) -> None:
     files = {
         "template.yaml": "description: x\nfiles:\n  main.yaml: {validate: [sh, say, '{path}']}\n  say: {}\n",
@@ -256,7 +258,7 @@ def test_the_authors_place_of_what_is_refused_in_yaml(
     )
 
 
-def test_output_without_end_is_read_and_little_of_it_kept(results: Callable[..., list[Result]]) -> None:
+def test_output_without_end_is_read_and_little_of_it_kept(results: Callable[..., list[CaseResult]]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (result,) = results(CASE, **manifest('[sh, -c, "head -c 400000000 /dev/zero; exit 3", "{path}"]'))
     assert result.problems[0].message == "main.conf: sh ends with 3"
@@ -267,7 +269,7 @@ def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_
     pid = tmp_path / "pid"
     read = suite(CASE, **manifest(f'[sh, -c, "echo said; sleep 300 & echo $! > {pid}; exit 4", "{{path}}"]'))
     start = time.monotonic()
-    result = run_case(Bench(read.folder, "logger"), read.cases[0], Ways(Programs()))
+    result = run_case(Harness(read.folder, "logger"), read.cases[0], Ways(Programs()))
     assert time.monotonic() - start < 10
     assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 4", "| said")]
     for _ in range(100):
@@ -277,7 +279,7 @@ def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_
     raise AssertionError("what it had started still runs")
 
 
-def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., list[Result]]) -> None:
+def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., list[CaseResult]]) -> None:
     (result,) = results(CASE, **manifest('[sh, -c, "echo said; exec >&- 2>&-; sleep 0.3; exit 5", "{path}"]'))
     assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 5", "| said")]
 
@@ -292,6 +294,6 @@ def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., li
 def test_what_is_no_command_is_refused_at_its_place(suite: Callable[..., Suite], command: str, message: str) -> None:
     read = suite(CASE, **manifest(command))
     with pytest.raises(TemplateError) as raised:
-        Bench(read.folder, "logger")
+        Harness(read.folder, "logger")
     place = raised.value.place
     assert (raised.value.message, place and place.line) == (message, 3)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from injector.authoring.cases import run as cases_run
-from injector.authoring.cases.bench import Bench
+from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.run import Result, Ways
+from injector.authoring.cases.run import CaseResult, Ways
 from injector.authoring.cases.suite import Suite
-from injector.templates.dump import dump
+from injector.templates.yaml_writer import dump
 from tests.authoring.cases.conftest import OVERLAY, TEMPLATE, Done
 from tests.authoring.cases.support import run_case
 
@@ -128,11 +128,11 @@ spec: {template: {spec: {containers: [{name: web, image: "web:1", resources: {li
 def injected(suite: Callable[..., Suite]) -> str:
     """A pod as an injection leaves it, with its receipt, as a manifest."""
     read = suite("cases:\n- name: a\n  pod: {spec: {containers: [{name: web}]}}\n  expect: {decision: injected}\n")
-    pod = Bench(read.folder, read.path).run(read.cases[0]).injection.object
+    pod = Harness(read.folder, read.path).run(read.cases[0]).injection.object
     return dump({"apiVersion": "v1", "kind": "Pod", **pod})
 
 
-def test_cases_that_pass(results: Callable[..., list[Result]], injected: str, tmp_path: Path) -> None:
+def test_cases_that_pass(results: Callable[..., list[CaseResult]], injected: str, tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "template.yaml").write_text("description: x\n")
@@ -303,6 +303,6 @@ def test_a_case_without_end_is_ended(problems: Problems, monkeypatch: pytest.Mon
 def test_the_pod_of_a_case_is_not_changed(suite: Callable[..., Suite]) -> None:
     read = suite("cases:\n- {name: a, expect: {decision: injected}}\n- {name: b, expect: {decision: injected}}\n")
     before = copy.deepcopy(read.cases[0].given.obj)
-    bench = Bench(read.folder, read.path)
+    bench = Harness(read.folder, read.path)
     assert [run_case(bench, checked, Ways(Programs())).passed for checked in read.cases] == [True, True]
     assert read.cases[1].given.obj == before

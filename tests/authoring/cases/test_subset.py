@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from injector.authoring.cases.document import Absent
-from injector.authoring.cases.subset import differences
+from injector.authoring.cases.subset import mismatches_of
 
 POD = {
     "metadata": {"labels": {"app": "web"}},
@@ -37,7 +37,7 @@ POD = {
 
 
 def of(expected: Any, found: Any = POD, *, pod: bool = True) -> list[str]:
-    return [str(d) for d in differences(expected, found, pod=pod)]
+    return [str(d) for d in mismatches_of(expected, found, pod=pod)]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from injector.authoring.importing.folder import Imported
-from injector.authoring.importing.imports import Result, import_configs
+from injector.authoring.importing.imports import ImportResult, import_configs
 from injector.inject import inject, uninject
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.defaults import mismatches
 from injector.settings import Settings
-from injector.templates.dump import dump
 from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.yaml_writer import dump
 from tests.authoring.importing.configs import ODD, configs
 from tests.unit.support import OWNER
 
@@ -64,7 +64,7 @@ def injected(template: Imported, **chosen: Any) -> Object:
     return result.object
 
 
-def one(result: Result) -> Imported:
+def one(result: ImportResult) -> Imported:
     """The one template of a result without an error."""
     assert [str(p) for p in result.problems if p.severity == "error"] == []
     [template] = result.templates

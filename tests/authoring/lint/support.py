@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from injector.authoring.lint.engine import Options, lint_template
+from injector.authoring.lint.engine import LintOptions, lint_template
 from injector.templates.problem import Problem
 
 BASE = Path(__file__).parent / "base" / "tool"
@@ -23,4 +23,4 @@ def write(folder: Path, files: Mapping[str, str], *, clean: bool = True) -> Path
 
 def found(folder: Path, **options: object) -> tuple[Problem, ...]:
     """The problems of one template."""
-    return lint_template(str(folder), Options(**options)).problems  # type: ignore[arg-type]
+    return lint_template(str(folder), LintOptions(**options)).problems  # type: ignore[arg-type]

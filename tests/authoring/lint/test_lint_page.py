@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.lint.explain import MARK, kinds, rules_page
-from injector.authoring.lint.rule import rules
+from injector.authoring.lint.rule import MARK, kinds, rules, rules_page
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "lint.md"
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from injector.authoring.lint.back import overlay_path
-from injector.authoring.lint.edges import edges
-from injector.authoring.lint.kubernetes import schema_errors
-from injector.authoring.lint.pods import SAMPLE_PODS
+from injector.authoring.lint.boundary_values import boundary_values
+from injector.authoring.lint.overlay_origin import overlay_path
+from injector.authoring.lint.pod_schema import schema_errors
 from injector.authoring.lint.rendering import make_subject
+from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lint.subject import Subject
 from injector.templates.load import load_template, read_folder
-from injector.templates.schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter, value_of
 from tests.authoring.lint.support import found, write
 
 
@@ -53,7 +53,7 @@ def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Sub
 )  # fmt: skip
 def test_a_parameter_at_its_edges(schema: dict[str, Any], values: list[Any]) -> None:
     parameter = make_parameter("p", schema)
-    made = [edge.value for edge in edges(parameter)]
+    made = [edge.value for edge in boundary_values(parameter)]
     assert made == values
     assert [value_of(parameter, value) for value in made] == made
 

@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from injector.cli import sources
+from injector.cli import injection_sources
 from injector.cli.admission import Admission, asked_about
 from injector.cli.path_explanation import looks_of
-from injector.paths.request import is_for
 from injector.pods.context import Cluster, Namespace
+from injector.policies.request import is_for
 from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot
 from tests.unit.cli.manifests import POD, SERVICE, WORKLOADS
@@ -52,7 +52,7 @@ LABELLED = SERVICE.replace("{name: web}", "{name: web, labels: {app: b}}")
 
 @pytest.fixture(scope="module")
 def gallery():
-    return sources.gather().snapshot
+    return injection_sources.gather().snapshot
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def at(run, templates_dir, tmp_path, gallery):
         file.write_text(json.dumps(settings))
         with pytest.MonkeyPatch.context() as patch:
             if command in ("inject", "explain"):  # the gallery does not change between commands
-                patch.setattr(sources, "build_snapshot", partial(build_snapshot, previous=gallery))
+                patch.setattr(injection_sources, "build_snapshot", partial(build_snapshot, previous=gallery))
             return run(command, "--settings", str(file), *args, stdin=stdin)
 
     return call

@@ -8,25 +8,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from injector.cli.checks.certificate import bundle_fault, lasting, trusts
-from injector.cli.checks.differences import differences
+from injector.cli.checks.check_context import chosen_entries
+from injector.cli.checks.check_report import look, show_results, worst
+from injector.cli.checks.check_result import Mark, Section, bad, good, warning
+from injector.cli.checks.entry_differences import entry_differences
+from injector.cli.checks.granted_permissions import permission_words, requests
 from injector.cli.checks.handshake import shake_hands
-from injector.cli.checks.namespaces import misspelt
-from injector.cli.checks.others import goes_by
-from injector.cli.checks.permissions import requests, words_of
-from injector.cli.checks.report import look, show, worst
-from injector.cli.checks.scene import chosen
-from injector.cli.checks.trial import plain_pod
-from injector.cli.checks.verdict import Mark, Section, failed, good, warning
+from injector.cli.checks.namespace_labels import misspelt
+from injector.cli.checks.other_webhooks import goes_by
+from injector.cli.checks.serving_certificate import bundle_fault, lasting, trusts
+from injector.cli.checks.trial_pod import plain_pod
+from injector.cluster.blocking_client import ClusterError
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
-from injector.cluster.issue import new_authority, pem_of, sign
-from injector.cluster.live import ClusterError
 from injector.cluster.permissions import permissions
+from injector.cluster.x509 import new_authority, pem_of, sign
 from injector.errors import SettingsError
 from injector.settings import NamespaceLabel, Settings, parse_settings
-from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog
 
 HERE = Installation(namespace="edge", name="injector")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -45,7 +45,7 @@ def live(installation=HERE, settings=None):
 def test_what_the_api_server_fills_in_is_no_difference():
     found = live()
     for entry in (*entries(Settings(), HERE).mutating, *entries(Settings(), HERE).validating):
-        assert list(differences(found[entry["name"]], entry)) == []
+        assert list(entry_differences(found[entry["name"]], entry)) == []
 
 
 def test_folded_expressions_and_another_order_are_no_difference():
@@ -56,7 +56,7 @@ def test_folded_expressions_and_another_order_are_no_difference():
         condition["expression"] = condition["expression"].replace(" ", "\n  ")
     entry["namespaceSelector"]["matchExpressions"].reverse()
     entry["namespaceSelector"]["matchExpressions"][0]["values"].reverse()
-    assert list(differences(entry, expected)) == []
+    assert list(entry_differences(entry, expected)) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_folded_expressions_and_another_order_are_no_difference():
 )
 def test_a_difference_is_named(change, words):
     expected = entries(Settings(), HERE).mutating[0]
-    found = list(differences(live()[expected["name"]] | change, expected))
+    found = list(entry_differences(live()[expected["name"]] | change, expected))
     assert any(text.startswith(words) for text in found), found
 
 
@@ -95,9 +95,9 @@ def test_choices_of_an_admin_are_read_back():
         opted_in_failure_policy="Ignore",
         namespaces=selector,
     )
-    assert chosen(HERE, live(mine), entries(Settings(), HERE)) == mine
-    assert chosen(HERE, live(), entries(Settings(), HERE)) == HERE
-    assert chosen(HERE, {}, entries(Settings(), HERE)) == HERE
+    assert chosen_entries(HERE, live(mine), entries(Settings(), HERE)) == mine
+    assert chosen_entries(HERE, live(), entries(Settings(), HERE)) == HERE
+    assert chosen_entries(HERE, {}, entries(Settings(), HERE)) == HERE
 
 
 def test_what_one_entry_alone_has_is_no_choice():
@@ -105,7 +105,7 @@ def test_what_one_entry_alone_has_is_no_choice():
     first = found["enabled.injector.internal"]
     first["timeoutSeconds"] = 30
     first["namespaceSelector"]["matchLabels"] = {"team": "a"}
-    assert chosen(HERE, found, entries(Settings(), HERE)) == HERE
+    assert chosen_entries(HERE, found, entries(Settings(), HERE)) == HERE
 
 
 def test_choices_are_read_back_from_entries_of_paths_too():
@@ -114,7 +114,7 @@ def test_choices_are_read_back_from_entries_of_paths_too():
     mine = Installation(namespace="edge", name="injector", port=9000, namespaces={"matchLabels": {"team": "a"}})
     found = {e["name"]: e for part in entries(settings, mine, catalog) for e in part}
     assert "path-x.injector.internal" in found
-    chosen_back = chosen(HERE, found, entries(settings, HERE, catalog))
+    chosen_back = chosen_entries(HERE, found, entries(settings, HERE, catalog))
     assert chosen_back.port == 9000 and chosen_back.namespaces == {"matchLabels": {"team": "a"}, "matchExpressions": []}
 
 
@@ -167,7 +167,7 @@ def test_every_right_of_a_line_is_asked_for():
         assert len(asked) == len(line.resources) * len(line.verbs) * max(1, len(line.names))
         assert all(("namespace" in one) != line.everywhere for one in asked)
         assert {one["verb"] for one in asked} == set(line.verbs)
-        assert all(verb in words_of(line) for verb in line.verbs)
+        assert all(verb in permission_words(line) for verb in line.verbs)
 
 
 # ------------------------------------------------------------------------------------------- certificates
@@ -237,7 +237,7 @@ def wrong_settings(scene):
 
 
 def broken(scene):
-    yield failed("broken", "it is broken", "mend it")
+    yield bad("broken", "it is broken", "mend it")
 
 
 def lost(scene):
@@ -263,11 +263,11 @@ def test_without_an_api_server_nothing_more_is_asked():
 
 def test_forms_of_the_report(capsys):
     results = [("one", [good("fine", "all is well", number=3)]), ("two", [warning("w", "know it", "read")]), ("no", [])]
-    show(results, "text")
+    show_results(results, "text")
     assert capsys.readouterr().out == (
         "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (1 good, 1 to know, 0 failed)\n"
     )
-    show(results, "json")
+    show_results(results, "json")
     data = json.loads(capsys.readouterr().out)
     assert data["success"] is True
     assert data["sections"][0]["checks"] == [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.cli.documents import added, joined, read_documents, rewritten
+from injector.cli.documents import added, join_documents, read_documents, rewritten
 from injector.cli.inputs import Input
 from injector.errors import DocumentError
 
@@ -37,7 +37,7 @@ def documents(text, name="f.yaml"):
 def test_untouched_documents_are_the_input(text):
     found = documents(text)
     assert "".join(d.text for d in found) == text
-    assert joined(found) == text
+    assert join_documents(found) == text
 
 
 @settings(max_examples=200, deadline=None)
@@ -71,9 +71,9 @@ def test_whatever_can_be_read_comes_out_as_it_went_in(lines, end, bom):
         found = documents(text)
     except DocumentError:
         return
-    assert joined(found) == text
+    assert join_documents(found) == text
     touched = [rewritten(d, {"n": number}) for number, d in enumerate(found)]
-    assert [d.value for d in documents(joined(touched))] == [{"n": number} for number in range(len(found))]
+    assert [d.value for d in documents(join_documents(touched))] == [{"n": number} for number in range(len(found))]
 
 
 def test_values_and_places():
@@ -90,7 +90,7 @@ def test_a_touched_document_keeps_head_and_line_ends_and_its_neighbours_stay():
     text = "# Source: web.yaml\r\na: 1 # lost\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 3}\r\n...\r\n"
     one, two, three = documents(text)
     assert (one.has_comments, two.has_comments, three.has_comments) == (True, True, False)
-    out = joined([rewritten(one, {"a": "x\ny\n"}), two, rewritten(three, {"c": 4})])
+    out = join_documents([rewritten(one, {"a": "x\ny\n"}), two, rewritten(three, {"c": 4})])
     assert out == (
         "# Source: web.yaml\r\na: |\r\n  x\r\n  y\r\n---\r\n# b\r\nb:   2   # kept\r\n---\r\nc: 4\r\n...\r\n"
     )
@@ -104,15 +104,15 @@ def test_a_hash_within_a_value_is_no_comment():
 def test_json_stays_json_with_its_indentation():
     one, two = documents('{\n   "a": 1\n}\n{"b": 2}\n')
     assert (
-        joined([rewritten(one, {"a": [1]}), rewritten(two, {"b": "ä"})])
+        join_documents([rewritten(one, {"a": [1]}), rewritten(two, {"b": "ä"})])
         == '{\n   "a": [\n      1\n   ]\n}\n{"b":"ä"}\n'
     )
-    assert joined([one, added({"c": 1}, one), two]) == '{\n   "a": 1\n}\n{\n  "c": 1\n}\n{"b": 2}\n'
+    assert join_documents([one, added({"c": 1}, one), two]) == '{\n   "a": 1\n}\n{\n  "c": 1\n}\n{"b": 2}\n'
 
 
 def test_added_documents_stand_apart():
     (one,) = documents("a: 1\r\nb: 2")
-    assert joined([one, added({"c": 3}, one)]) == "a: 1\r\nb: 2\r\n---\r\nc: 3\r\n"
+    assert join_documents([one, added({"c": 3}, one)]) == "a: 1\r\nb: 2\r\n---\r\nc: 3\r\n"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_added_documents_stand_apart():
 )
 def test_files_are_joined_so_that_they_read_as_they_did(parts, whole):
     found = [d for part in parts for d in documents(part)]
-    assert joined(found) == whole
+    assert join_documents(found) == whole
     assert [d.value for d in documents(whole) if d.value] == [d.value for d in found if d.value]
 
 

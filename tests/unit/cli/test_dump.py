@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.cli.dump import dump_json, dump_yaml
+from injector.cli.manifest_writer import dump_json, dump_yaml
 from injector.pods.overlay import Replace
-from injector.templates.yaml import load_manifest
+from injector.templates.kubernetes_yaml import load_manifest
 
 TRICKY = [
     *("yes", "y", "Y", "n", "No", "on", "off", "true", "null", "~", "=", "<<", "-", "--", "---", "...", "", " "),

@@ -13,9 +13,9 @@ import urllib.request
 import pytest
 
 from injector.cli import demo_traffic
-from injector.cli.certificates import make_certificates
+from injector.cli.demo_processes import LOCAL, ProgramError, free_ports, running
 from injector.cli.main import COMMANDS, main
-from injector.cli.processes import LOCAL, ProgramError, free_ports, running
+from injector.cli.throwaway_certificates import make_certificates
 from tests.command import ROOT
 from tests.unit.cli.manifests import POD, WORKLOADS
 
@@ -74,7 +74,7 @@ def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path):
 
 def test_an_error_of_the_injector_itself_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["injector"])
-    monkeypatch.setattr("injector.cli.sources.gallery_path", lambda: None)
+    monkeypatch.setattr("injector.cli.injection_sources.gallery_path", lambda: None)
     with pytest.raises(SystemExit) as end:
         main(["render", "envoy"])
     assert end.value.code == 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from injector.cli.stores import FolderStore
+from injector.cli.csr_flow import FolderTarget
 from injector.errors import SettingsError
 
 
 def test_files_are_put_there_and_taken_away(tmp_path):
-    store = FolderStore(tmp_path / "certs")
+    store = FolderTarget(tmp_path / "certs")
     assert store.read() == {}
     store.write({"server.crt": b"c", "server.key": b"k", "pending.key": b"p"})
     store.write({"pending.key": None, "server.crt": b"d", "never-there": None})
@@ -21,6 +21,6 @@ def test_files_are_put_there_and_taken_away(tmp_path):
 def test_a_file_in_its_place(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="Not a directory"):
-        FolderStore(tmp_path / "file").read()
+        FolderTarget(tmp_path / "file").read()
     with pytest.raises(SettingsError, match="file"):
-        FolderStore(tmp_path / "file" / "below").write({"a.crt": b""})
+        FolderTarget(tmp_path / "file" / "below").write({"a.crt": b""})

@@ -20,19 +20,19 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from structlog.testing import capture_logs
 
+from injector.cluster.backoff import RepairBackoff
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
+from injector.cluster.certificate_controller import CertificateController
+from injector.cluster.certificate_state import CertificateState, read_certificate_state
 from injector.cluster.client import Client
-from injector.cluster.custodian import Custodian
-from injector.cluster.held import Held, read_held
-from injector.cluster.issue import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
-from injector.cluster.patience import Patience
-from injector.cluster.rotation import Plan
+from injector.cluster.rotation import RotationPlan
 from injector.cluster.secret_store import SecretStore, data_of
+from injector.cluster.x509 import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.errors import SettingsError
-from injector.settings import Certificates, parse_settings
+from injector.settings import CertificateSettings, parse_settings
 from injector.telemetry import Metrics
-from injector.webhook.certificate import context_of
+from injector.webhook.certificate_sources import ssl_context_of
 from injector.webhook.tls import CertificateError
 from tests.cluster.away import until
 from tests.unit.cluster.fault_server import Asked, Write, answer, listed, serving, status, stream
@@ -54,7 +54,7 @@ class Clock:
         return self.now
 
 
-def repaired_after(patience: Patience, clock: Clock) -> float:
+def repaired_after(patience: RepairBackoff, clock: Clock) -> float:
     """How long it takes until the next repair, in steps of a quarter of a second."""
     begin = clock.now
     while not patience.due:
@@ -65,7 +65,7 @@ def repaired_after(patience: Patience, clock: Clock) -> float:
 
 def test_a_fight_is_given_more_and_more_time() -> None:
     clock = Clock()
-    patience = Patience(1, 300, clock)
+    patience = RepairBackoff(1, 300, clock)
     pauses = [repaired_after(patience, clock) for _ in range(14)]
     assert pauses == [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
     assert patience.fighting
@@ -78,7 +78,7 @@ def test_a_fight_is_given_more_and_more_time() -> None:
 
 def test_one_mistake_a_day_is_no_fight() -> None:
     clock = Clock()
-    patience = Patience(1, 300, clock)
+    patience = RepairBackoff(1, 300, clock)
     for _ in range(20):
         assert repaired_after(patience, clock) == 0
         clock.now += 86400
@@ -158,7 +158,7 @@ def test_the_clock_that_counts_is_the_api_server_s(tmp_path: Path, hours: float)
     there = NOW + datetime.timedelta(hours=hours)
     authority = new_authority("in use", there - 300 * DAY, there + 65 * DAY)
     due = sign(authority, ["injector.sidecars.svc"], there - 70 * DAY, there + 20 * DAY)
-    held = Held(due, authority)
+    held = CertificateState(due, authority)
     written: list[dict[str, Any]] = []
 
     async def handler(asked: Asked, write: Write) -> None:
@@ -175,8 +175,8 @@ def test_the_clock_that_counts_is_the_api_server_s(tmp_path: Path, hours: float)
         async with serving(handler) as server, await Client.connect(server.kubeconfig(tmp_path)) as client:
             store = SecretStore(client, "sidecars", "kept", lambda _held: None)
             bundles = Bundles(client, "injector", ("injector", "sidecars"), lambda: None)
-            plan = Plan(("injector.sidecars.svc",), 90 * DAY, 365 * DAY)
-            custodian = Custodian(
+            plan = RotationPlan(("injector.sidecars.svc",), 90 * DAY, 365 * DAY)
+            custodian = CertificateController(
                 store, bundles, plan, lambda: True, client.now, Metrics(), settle_seconds=0, write_seconds=5
             )
             await client.get("/")
@@ -185,7 +185,7 @@ def test_the_clock_that_counts_is_the_api_server_s(tmp_path: Path, hours: float)
 
     asyncio.run(work())
     [secret] = written
-    found = read_held(data_of(secret))
+    found = read_certificate_state(data_of(secret))
     assert found.serving and found.authority
     assert found.authority.certificate == authority.certificate, "it is good by the clock of who checks it"
     begin, end = found.serving.certificate.not_valid_before_utc, found.serving.certificate.not_valid_after_utc
@@ -226,7 +226,9 @@ def test_a_certificate_that_cannot_be_read_is_damage() -> None:
     with pytest.raises(x509.DuplicateExtension):
         print(odd.extensions)
     assert read_certificates(pem_of([odd])) == ()
-    held = read_held({"ca.crt": pem_of([odd]), "ca.key": ONE.key_pem, "ca-old.crt": pem_of([odd, TWO.certificate])})
+    held = read_certificate_state(
+        {"ca.crt": pem_of([odd]), "ca.key": ONE.key_pem, "ca-old.crt": pem_of([odd, TWO.certificate])}
+    )
     assert (held.authority, held.old, len(held.faults)) == (None, (TWO.certificate,), 2)
 
 
@@ -255,7 +257,9 @@ def test_a_mistake_does_not_end_the_renewal_for_good(tmp_path: Path) -> None:
             await write(listed())
 
     async def work() -> None:
-        settings = Certificates(source="builtin", secret="kept", lease="lease", webhooks="webhooks", lease_seconds=3)
+        settings = CertificateSettings(
+            source="builtin", secret="kept", lease="lease", webhooks="webhooks", lease_seconds=3
+        )
         async with serving(handler) as server, await Client.connect(server.kubeconfig(tmp_path)) as client:
             certificates = BuiltinCertificates(
                 client, "sidecars", "cluster.local", settings, lambda _pair: None, Metrics()
@@ -295,11 +299,11 @@ def test_beginnings_without_an_end_cost_no_time() -> None:
 )
 def test_keys_that_api_servers_do_not_know_or_trust_are_damage(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenSSL would serve the curves: but a bundle with such an authority is refused, so it would stay for ever."""
-    monkeypatch.setattr("injector.cluster.issue.new_key", lambda _use_rsa=False: key)
+    monkeypatch.setattr("injector.cluster.x509.new_key", lambda _use_rsa=False: key)
     authority = new_authority("odd", NOW, NOW + DAY)
     server = sign(authority, ["injector.sidecars.svc"], NOW, NOW + DAY)
     monkeypatch.undo()
-    held = read_held(
+    held = read_certificate_state(
         {
             "tls.crt": server.certificate_pem,
             "tls.key": server.key_pem,
@@ -314,7 +318,7 @@ def test_keys_that_api_servers_do_not_know_or_trust_are_damage(key: Any, monkeyp
 
 
 def test_a_pair_in_memory_is_served() -> None:
-    context = context_of(SERVER)
+    context = ssl_context_of(SERVER)
     ours, theirs = socket.socketpair()
     client = ssl.create_default_context(cadata=ONE.certificate_pem.decode())
     client.verify_flags |= ssl.VERIFY_X509_STRICT
@@ -334,7 +338,7 @@ def test_a_pair_in_memory_is_served() -> None:
 def test_a_pair_that_has_ended_is_not_served() -> None:
     old = new_authority("old", NOW - 2 * DAY, NOW - DAY)
     with pytest.raises(CertificateError, match="expired"):
-        context_of(Pair(sign(old, ["x"], NOW - 2 * DAY, NOW - DAY).certificate, old.key))
+        ssl_context_of(Pair(sign(old, ["x"], NOW - 2 * DAY, NOW - DAY).certificate, old.key))
 
 
 # ------------------------------------------------------------------------------------------------ settings

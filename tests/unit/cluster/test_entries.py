@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cluster.conditions import selected, text, words
-from injector.cluster.entries import Entries, Entry, entries
+from injector.cluster.entries import Entries, Entry, entries, selected, string_expression, words
 from injector.cluster.installation import Installation
 from injector.settings import parse_settings
-from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -128,7 +127,7 @@ def test_selectors_become_expressions() -> None:
         selected({"matchLabels": {"b": "2", "a": "1"}}).index("'a'")
         < selected({"matchLabels": {"a": "1"}}).index("]") + 1
     )
-    assert text("a\\b'c") == r"'a\\b\'c'"
+    assert string_expression("a\\b'c") == r"'a\\b\'c'"
     assert words([]) == "[]"
 
 

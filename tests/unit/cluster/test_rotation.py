@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from injector.cluster.builtin import _why_not_served
-from injector.cluster.held import KEYS, Held, read_held
-from injector.cluster.issue import CLOCK_SKEW, issued_by, names_of, new_authority, pem_of, service_names, sign
-from injector.cluster.rotation import Plan, Step, StepName, awaited, next_step
+from injector.cluster.certificate_state import KEYS, CertificateState, read_certificate_state
+from injector.cluster.rotation import RotationPlan, RotationStep, StepName, awaited, next_step
+from injector.cluster.x509 import CLOCK_SKEW, certificate_names, issued_by, new_authority, pem_of, service_names, sign
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 LIFE, AUTHORITY_LIFE, SETTLE = (datetime.timedelta(seconds=s) for s in (3600, 4 * 3600, 30))
-PLAN = Plan(service_names("injector", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
+PLAN = RotationPlan(service_names("injector", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
 
 
 def seconds(number: float) -> datetime.timedelta:
     return datetime.timedelta(seconds=number)
 
 
-def follow(held: Held, now: datetime.datetime, count: int = 10) -> tuple[Held, list[StepName]]:
+def follow(held: CertificateState, now: datetime.datetime, count: int = 10) -> tuple[CertificateState, list[StepName]]:
     """Take every step that is to be taken now, with the bundles always up to date and settled."""
     names = []
     for _ in range(count):
@@ -35,20 +35,20 @@ def follow(held: Held, now: datetime.datetime, count: int = 10) -> tuple[Held, l
         if step is None:
             return held, names
         names.append(step.name)
-        held = read_held(step.held.data)
+        held = read_certificate_state(step.held.data)
     raise AssertionError(f"no end to it: {names}")
 
 
 @pytest.fixture(scope="module")
-def first() -> Held:
-    return follow(Held(), NOW)[0]
+def first() -> CertificateState:
+    return follow(CertificateState(), NOW)[0]
 
 
 # ------------------------------------------------------------------------------------------------ the usual way
 
 
-def test_from_nothing(first: Held) -> None:
-    held, names = follow(Held(), NOW)
+def test_from_nothing(first: CertificateState) -> None:
+    held, names = follow(CertificateState(), NOW)
     assert names == [StepName.AUTHORITY_MADE, StepName.AUTHORITY_USED]
     assert set(held.data) == {"tls.crt", "tls.key", "ca.crt", "ca.key"}
     assert held.serving and held.authority
@@ -57,10 +57,10 @@ def test_from_nothing(first: Held) -> None:
     assert first.authority and first.authority.certificate.subject != held.authority.certificate.subject
 
 
-def test_what_is_signed(first: Held) -> None:
+def test_what_is_signed(first: CertificateState) -> None:
     assert first.serving and first.authority
     server, authority = first.serving.certificate, first.authority.certificate
-    assert names_of(server) == {
+    assert certificate_names(server) == {
         "injector.sidecars.svc",
         "injector.sidecars.svc.cluster.local",
         "injector.sidecars",
@@ -83,7 +83,7 @@ def test_what_is_signed(first: Held) -> None:
     assert server.serial_number != authority.serial_number
 
 
-def test_a_certificate_is_signed_anew_at_two_thirds_of_its_life(first: Held) -> None:
+def test_a_certificate_is_signed_anew_at_two_thirds_of_its_life(first: CertificateState) -> None:
     assert follow(first, NOW + LIFE * 0.66)[1] == []
     held, names = follow(first, NOW + LIFE * 0.67)
     assert names == [StepName.CERTIFICATE_SIGNED]
@@ -93,7 +93,7 @@ def test_a_certificate_is_signed_anew_at_two_thirds_of_its_life(first: Held) -> 
     assert next_step(first, [()], NOW + LIFE * 0.67, PLAN, settled=False)
 
 
-def test_an_authority_is_followed_by_another_at_two_thirds_of_its_life(first: Held) -> None:
+def test_an_authority_is_followed_by_another_at_two_thirds_of_its_life(first: CertificateState) -> None:
     begin = NOW + AUTHORITY_LIFE * 0.67
     held, _ = follow(first, NOW + AUTHORITY_LIFE * 0.6)
     assert held.authority
@@ -110,7 +110,9 @@ def test_an_authority_is_followed_by_another_at_two_thirds_of_its_life(first: He
 
 
 @pytest.mark.parametrize("settled", [True, False])
-def test_the_next_authority_signs_only_when_every_bundle_has_it_for_long_enough(first: Held, settled: bool) -> None:
+def test_the_next_authority_signs_only_when_every_bundle_has_it_for_long_enough(
+    first: CertificateState, settled: bool
+) -> None:
     now = NOW + AUTHORITY_LIFE * 0.67
     made = next_step(first, [first.bundle], now, PLAN, settled=True)
     while made and made.name is not StepName.AUTHORITY_MADE:
@@ -122,19 +124,21 @@ def test_the_next_authority_signs_only_when_every_bundle_has_it_for_long_enough(
 
 
 def test_without_entries_nobody_is_waited_for() -> None:
-    made = next_step(Held(), [], NOW, PLAN, settled=True)
+    made = next_step(CertificateState(), [], NOW, PLAN, settled=True)
     assert made
     used = next_step(made.held, [], NOW, PLAN, settled=True)
     assert used and used.held.serving
 
 
-def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(first: Held) -> None:
+def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(first: CertificateState) -> None:
     now = NOW + AUTHORITY_LIFE * 0.99
     held = follow(first, now)[0]
     assert held.serving and held.anchor
     assert held.serving.certificate.not_valid_after_utc <= held.anchor.not_valid_after_utc
     # the next authority waits, the certificate is past two thirds of the little that was left
-    stuck = read_held({**first.data, **{k: v for k, v in follow(Held(), now)[0].data.items() if "ca-next" in k}})
+    stuck = read_certificate_state(
+        {**first.data, **{k: v for k, v in follow(CertificateState(), now)[0].data.items() if "ca-next" in k}}
+    )
     made = next_step(stuck, [first.bundle], now, PLAN, settled=False)
     names = []
     while made:
@@ -144,7 +148,7 @@ def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(fi
     assert StepName.AUTHORITY_USED not in names
 
 
-def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_again(first: Held) -> None:
+def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_again(first: CertificateState) -> None:
     held, _ = follow(first, NOW + AUTHORITY_LIFE * 0.66)
     names = []
     for share in (0.7, 0.9, 0.99):  # the next authority is made, and does not settle
@@ -158,15 +162,15 @@ def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_agai
     assert held.serving.certificate.not_valid_after_utc == held.authority.certificate.not_valid_after_utc
 
 
-def test_other_names_are_signed_for_at_once(first: Held) -> None:
-    plan = Plan(service_names("other", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
+def test_other_names_are_signed_for_at_once(first: CertificateState) -> None:
+    plan = RotationPlan(service_names("other", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
     step = next_step(first, [first.bundle], NOW, plan, settled=True)
     assert step and step.held.serving
-    assert names_of(step.held.serving.certificate) == set(plan.names)
+    assert certificate_names(step.held.serving.certificate) == set(plan.names)
 
 
 def test_made_by_a_clock_far_ahead() -> None:
-    ahead, _ = follow(Held(), NOW + datetime.timedelta(days=2))
+    ahead, _ = follow(CertificateState(), NOW + datetime.timedelta(days=2))
     held, names = follow(ahead, NOW)
     assert StepName.AUTHORITY_USED in names
     assert held.serving and held.serving.certificate.not_valid_before_utc <= NOW
@@ -176,8 +180,8 @@ def test_made_by_a_clock_far_ahead() -> None:
 # ------------------------------------------------------------------------------------------------ lost or damaged
 
 
-def test_a_lost_secret_keeps_in_the_bundle_what_may_be_served(first: Held) -> None:
-    step = next_step(Held(), [first.bundle], NOW, PLAN, settled=True)
+def test_a_lost_secret_keeps_in_the_bundle_what_may_be_served(first: CertificateState) -> None:
+    step = next_step(CertificateState(), [first.bundle], NOW, PLAN, settled=True)
     assert step and step.name is StepName.AUTHORITY_MADE
     assert set(first.bundle) < set(step.held.bundle)
     assert "tls.crt" not in step.held.data, "signed before its authority is in the bundle"
@@ -185,7 +189,7 @@ def test_a_lost_secret_keeps_in_the_bundle_what_may_be_served(first: Held) -> No
 
 def test_of_too_many_authorities_the_newest_are_kept() -> None:
     old = [new_authority(f"old {n}", NOW, NOW + LIFE + seconds(n)).certificate for n in range(18)]
-    step = next_step(Held(), [old], NOW, PLAN, settled=True)
+    step = next_step(CertificateState(), [old], NOW, PLAN, settled=True)
     assert step and step.held.next
     assert set(step.held.bundle) == {step.held.next.certificate, *old[2:]}
 
@@ -206,16 +210,16 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_told_and_mended_and_the_bundle_keeps_what_is_served(first: Held, damage: str) -> None:
+def test_damage_is_told_and_mended_and_the_bundle_keeps_what_is_served(first: CertificateState, damage: str) -> None:
     data = {key: value for key, value in {**first.data, **DAMAGES[damage]}.items() if value}
-    held = read_held(data)
+    held = read_certificate_state(data)
     assert held.faults or damage == "pair of somebody else"
     assert first.serving
     for _ in range(10):
         step = next_step(held, [first.bundle], NOW, PLAN, settled=False)
         if step is None:
             break
-        held = read_held(step.held.data)
+        held = read_certificate_state(step.held.data)
         assert any(issued_by(first.serving.certificate, one) for one in held.bundle)
     held, _ = follow(held, NOW)
     assert not held.faults
@@ -250,7 +254,7 @@ class Write:
     secret_version: int
     configuration: int | None
     version: int
-    held: Held
+    held: CertificateState
 
 
 class Cluster(RuleBasedStateMachine):
@@ -268,8 +272,8 @@ class Cluster(RuleBasedStateMachine):
 
     # -- a leader --
 
-    def held(self) -> Held:
-        return read_held(self.data or {})
+    def held(self) -> CertificateState:
+        return read_certificate_state(self.data or {})
 
     def trusted(self) -> list[tuple[x509.Certificate, ...]]:
         return [configuration.bundle for configuration in self.configurations]
@@ -286,7 +290,7 @@ class Cluster(RuleBasedStateMachine):
     def decide(self) -> Write | None:
         """As the leader does: a step in the Secret if there is one, else a configuration that differs."""
         held = self.held()
-        step: Step | None = next_step(held, self.trusted(), self.now, PLAN, settled=self.settled())
+        step: RotationStep | None = next_step(held, self.trusted(), self.now, PLAN, settled=self.settled())
         if step:
             return Write(self.version, None, 0, step.held)
         for number, configuration in enumerate(self.configurations):

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from injector.cluster.issue import new_authority, new_key, sign
 from injector.cluster.signing import (
     KUBELET_SERVING,
     answer_of,
@@ -18,6 +17,7 @@ from injector.cluster.signing import (
     signing_request,
     still_good,
 )
+from injector.cluster.x509 import new_authority, new_key, sign
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NAMES = ("injector.edge.svc", "injector.edge", "10.0.0.1")

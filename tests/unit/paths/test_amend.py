@@ -10,9 +10,9 @@ import pytest
 
 from injector.inject import inject
 from injector.injection import Injection
-from injector.paths.amend import amend
-from injector.paths.request import ObjectRequest
 from injector.pods.context import Cluster, Namespace, Request
+from injector.policies.admit import admit
+from injector.policies.request import ObjectRequest
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
@@ -48,7 +48,7 @@ def asked(
 
 
 def amended(snap: Snapshot, request: ObjectRequest, namespace: Namespace | None = None) -> Injection:
-    found = amend(request, namespace or Namespace("shop"), snap.settings.paths[PATH], snap)
+    found = admit(request, namespace or Namespace("shop"), snap.settings.paths[PATH], snap)
     if found.patch:
         assert jsonpatch.apply_patch(request.object, list(found.patch)) == found.object
     return found
@@ -442,7 +442,7 @@ def test_a_selector_never_picks_a_template_for_a_path() -> None:
 def test_parameters_that_somebody_types_go_before_all_others() -> None:
     snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
     asked_for = asked({"spec": {}}, "persistentvolumeclaims")
-    found = amend(asked_for, Namespace("shop"), snap.settings.paths[PATH], snap, {"claim": {"class": "typed"}})
+    found = admit(asked_for, Namespace("shop"), snap.settings.paths[PATH], snap, {"claim": {"class": "typed"}})
     assert found.object["spec"] == {"storageClassName": "typed"}
 
 

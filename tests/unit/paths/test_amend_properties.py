@@ -9,8 +9,8 @@ import jsonpatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.paths.amend import ObjectRequest, amend
 from injector.pods.context import Cluster, Namespace, Request
+from injector.policies.admit import ObjectRequest, admit
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot
@@ -63,7 +63,7 @@ def test_once_is_enough_and_the_rest_stays(
 
     def ask(given: dict[str, Any]) -> Any:
         request = ObjectRequest(Request("UPDATE", "widgets"), given, second)
-        return amend(request, Namespace("shop"), parsed.paths["/x"], snapshot)
+        return admit(request, Namespace("shop"), parsed.paths["/x"], snapshot)
 
     obj = {"kind": "Widget", **obj}
     before = json.dumps(obj)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.paths.asking import manifest_request, paths_for
 from injector.pods.context import Cluster
+from injector.policies.simulate import manifest_request, paths_for
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.pods.guarantee import protected_differences, skeleton
+from injector.pods.conformance import protected_differences, skeleton
 from injector.pods.merge import merge
 from injector.pods.sidecars import Placement
 from tests.unit.pods.pod_cases import app_pod, as_api_server_returns, envoy_overlay, json_objects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.pods.kinds import Resource, in_a_namespace, resource_of
+from injector.pods.resource_kinds import Resource, in_a_namespace, resource_of
 
 
 @pytest.mark.parametrize(

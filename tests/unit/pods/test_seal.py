@@ -15,7 +15,7 @@ from injector.pods.receipt import read_receipt, write_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.seals import PERIOD_SECONDS, CertificateSeals
+from injector.webhook.receipt_seals import PERIOD_SECONDS, CertificateSeals
 
 SHOP = Namespace("shop", labels={"injection": "required"})
 SETTINGS = Settings(templates=("proxy",))

@@ -13,11 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from injector.errors import InjectionError
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import gallery_path, load_template, read_gallery
 from injector.templates.program import is_document
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.yaml import load_manifest
 from tests.unit.templates.build import context, template
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.templates.test_hostile import shape

@@ -9,10 +9,9 @@ import pytest
 from injector.errors import TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings
-from injector.templates.applies_to import AppliesTo
 from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
 from injector.templates.snapshot import SnapshotError, build_snapshot
-from injector.templates.template import FileSpec
+from injector.templates.template import AppliesTo, FileSpec
 
 GOOD = {
     "template.yaml": """\

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from injector.templates.patterns import LONGEST, compiled, found
-from injector.templates.schema import make_parameter
+from injector.templates.parameter_keywords import LONGEST, compiled, found
+from injector.templates.parameter_schema import make_parameter
 
 SLOW = [
     r"^(a+)+$",

@@ -6,8 +6,8 @@ import pytest
 
 from injector.errors import Place, TemplateError
 from injector.templates.load import load_template
-from injector.templates.places import place_at
 from injector.templates.problem import Problem
+from injector.templates.source_positions import place_at
 
 
 @pytest.mark.parametrize(

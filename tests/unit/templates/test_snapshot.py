@@ -9,9 +9,8 @@ import pytest
 from injector.errors import SettingsError, TemplateError
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
-from injector.templates.catalog import Catalog
 from injector.templates.load import load_template
-from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.trial import try_one, try_templates
 
 PARAMETER = "parameters: {port: {type: integer, default: 80}}"

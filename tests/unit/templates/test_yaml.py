@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.templates.dump import dump
-from injector.templates.yaml import load_manifest
+from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.yaml_writer import dump
 
 #: Plain scalars, and what sigs.k8s.io/yaml's resolver makes of them.
 SCALARS: dict[str, Any] = {

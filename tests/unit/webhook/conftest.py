@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from injector.telemetry import LogOutput
-from injector.webhook.app import App, Options
+from injector.webhook.app import App, ServeOptions
 from tests.unit.webhook.support import Loop, lines_of, make_certificate, running_loop
 
 TEMPLATE = {
@@ -49,7 +49,7 @@ class Served:
         options = {"standalone": True, **options}
 
         async def start() -> App:
-            app = App(Options(self.settings, (folder / "templates",), **options), LogOutput(self.log))
+            app = App(ServeOptions(self.settings, (folder / "templates",), **options), LogOutput(self.log))
             await app.start()
             return app
 

@@ -14,9 +14,9 @@ from injector.errors import ReviewError
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
-from injector.webhook.cache import AnswerCache, Entry, key_of, may_be_kept
+from injector.webhook.answer_cache import AnswerCache, CachedAnswer, key_of, may_be_kept
 from injector.webhook.review import (
-    Verdict,
+    AdmissionResponse,
     answer_head,
     answer_tail,
     read_object,
@@ -55,13 +55,15 @@ def test_too_many_warnings_say_how_many_are_left_out() -> None:
 
 def test_an_answer_has_exactly_what_kubernetes_reads() -> None:
     asked = read_review(to_bytes(review(pod(), uid="u", version="v1beta1")))
-    allowed = json.loads(answer_head(asked) + answer_tail(Verdict(allowed=True)))
+    allowed = json.loads(answer_head(asked) + answer_tail(AdmissionResponse(allowed=True)))
     assert allowed == {
         "apiVersion": "admission.k8s.io/v1beta1",
         "kind": "AdmissionReview",
         "response": {"uid": "u", "allowed": True},
     }
-    verdict = Verdict(allowed=False, message="no", code=403, patch=b"[1]", warnings=("w",), audit={"reason": "r"})
+    verdict = AdmissionResponse(
+        allowed=False, message="no", code=403, patch=b"[1]", warnings=("w",), audit={"reason": "r"}
+    )
     response = json.loads(answer_head(asked) + answer_tail(verdict))["response"]
     assert response == {
         "uid": "u",
@@ -109,27 +111,27 @@ def test_keys_of_anything(text: bytes) -> None:
 def test_an_answer_that_holds_what_its_key_leaves_out_is_not_kept() -> None:
     files = (GeneratedConfigMap("web-x", "shop", {"a": "volume kube-api-access-abcde"}, None, {}),)
     volatile = (b"abcde",)
-    assert may_be_kept(volatile, b"patch", Entry(b"tail", b"line", ()))
-    assert not may_be_kept(volatile, b"an abcde here", Entry(b"", b"", ()))
-    assert not may_be_kept(volatile, b"", Entry(b"a warning of abcde", b"", ()))
-    assert not may_be_kept(volatile, b"", Entry(b"", b"of a pod called kube-api-access-abcde", ()))
-    assert not may_be_kept(volatile, b"", Entry(b"", b"", (), files))
-    assert may_be_kept((), b"abcde", Entry(b"abcde", b"abcde", (), files))
+    assert may_be_kept(volatile, b"patch", CachedAnswer(b"tail", b"line", ()))
+    assert not may_be_kept(volatile, b"an abcde here", CachedAnswer(b"", b"", ()))
+    assert not may_be_kept(volatile, b"", CachedAnswer(b"a warning of abcde", b"", ()))
+    assert not may_be_kept(volatile, b"", CachedAnswer(b"", b"of a pod called kube-api-access-abcde", ()))
+    assert not may_be_kept(volatile, b"", CachedAnswer(b"", b"", (), files))
+    assert may_be_kept((), b"abcde", CachedAnswer(b"abcde", b"abcde", (), files))
 
 
 def test_the_cache_is_bounded_by_bytes_and_drops_the_longest_unused() -> None:
     cache = AnswerCache(100_000)
     for number in range(50):
-        cache.put(b"%d" % number, Entry(b"x" * 4000, b"", ()))
+        cache.put(b"%d" % number, CachedAnswer(b"x" * 4000, b"", ()))
         cache.get(b"0")
         assert cache.size <= 100_000
     assert cache.get(b"0") is not None
     assert cache.get(b"1") is None
     assert cache.get(b"49") is not None
     count = len(cache)
-    cache.put(b"49", Entry(b"x" * 4000, b"", ()))
+    cache.put(b"49", CachedAnswer(b"x" * 4000, b"", ()))
     assert len(cache) == count
-    cache.put(b"large", Entry(b"x" * 20_000, b"", ()))
+    cache.put(b"large", CachedAnswer(b"x" * 20_000, b"", ()))
     assert cache.get(b"large") is None
     cache.clear()
     assert (len(cache), cache.size) == (0, 0)

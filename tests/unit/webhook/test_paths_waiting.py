@@ -14,8 +14,8 @@ from injector.pods.context import Cluster, Namespace
 from injector.settings import parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import build_snapshot
-from injector.webhook.lookup import Lookup
-from injector.webhook.paths import AtPath
+from injector.webhook.at_path import AtPath
+from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.record import Recorder
 from tests.unit.webhook.support import review, to_bytes
 from tests.unit.webhook.test_waiting import Kept, World
@@ -37,7 +37,7 @@ async def answered(
     kept = Kept(build_snapshot(settings, {"policy": POLICY}, Cluster(), trial=False))
     output = LogOutput(io.BytesIO())
     recorder = Recorder("/x", Metrics(), output)
-    handler = AtPath("/x", before.paths["/x"], kept, Lookup(world), recorder, make_logger(output))
+    handler = AtPath("/x", before.paths["/x"], kept, NamespaceResolver(world), recorder, make_logger(output))
     answer = handler(to_bytes(review({"spec": {}}, resource=SERVICES, namespace=name)), seconds)
     found: dict[str, Any] = json.loads(answer if isinstance(answer, bytes) else await answer)["response"]
     return found

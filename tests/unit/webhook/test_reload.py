@@ -14,8 +14,8 @@ import pytest
 
 from injector.errors import SettingsError
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.webhook import reload
-from injector.webhook.sources import Disk
+from injector.webhook import snapshot_manager
+from injector.webhook.snapshot_sources import Disk
 from tests.unit.templates.bombs import BOMBS
 from tests.unit.webhook.conftest import TEMPLATE, Served, write_template
 from tests.unit.webhook.support import Client, Loop, get, pod, review, to_bytes
@@ -205,7 +205,7 @@ def test_what_cannot_be_read_is_refused_until_it_can_be(served: Served, tmp_path
 def test_receipts_reach_the_snapshot_before_for_a_while_only(
     loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reload, "_PREVIOUS_SECONDS", 1.5)
+    monkeypatch.setattr(snapshot_manager, "_PREVIOUS_SECONDS", 1.5)
     served = Served(loop, tmp_path).ready()
     keeper, before = served.app.keeper, served.app.keeper.current
     served.loop.run(keeper.update(in_cluster={"second": TEMPLATE}))
@@ -272,7 +272,9 @@ def test_a_replica_that_starts_leaves_a_wrong_config_map_out(tmp_path: Path) -> 
     """There is no last good snapshot then, and a cluster whose nodes are drained needs its injector."""
     write_template(tmp_path / "templates")
     told: list[str] = []
-    keeper = reload.Keeper(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()), told.append, "own")
+    keeper = snapshot_manager.SnapshotManager(
+        None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()), told.append, "own"
+    )
     wrong = {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}
 
     async def start(maps: dict[str, dict[str, str]]) -> bool:
@@ -290,7 +292,7 @@ def test_a_replica_does_not_start_with_a_wrong_folder(tmp_path: Path) -> None:
     """A folder comes with the installation: the roll-out stops, and the old replicas go on."""
     write_template(tmp_path / "templates")
     (tmp_path / "templates" / "proxy" / "overlay.yaml.j2").write_text("spec: {{ nothing }}")
-    keeper = reload.Keeper(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()))
+    keeper = snapshot_manager.SnapshotManager(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()))
 
     async def start() -> bool:
         await keeper.start()

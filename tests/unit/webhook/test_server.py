@@ -14,8 +14,8 @@ from tornado.netutil import bind_sockets
 
 from injector.errors import ReviewError
 from injector.telemetry import LogOutput, Metrics, make_logger
+from injector.webhook.connection_limits import Limits, seconds_for
 from injector.webhook.drain import Drain
-from injector.webhook.limits import Limits, seconds_for
 from injector.webhook.server import Route, Server
 from injector.webhook.tls import make_context
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop

@@ -23,9 +23,9 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.judge import Judge
-from injector.webhook.lookup import Lookup
+from injector.webhook.evaluator import Evaluator
 from injector.webhook.mutate import Mutate
+from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.record import Recorder
 from injector.webhook.validate import Validate
 from tests.unit.webhook.conftest import TEMPLATE
@@ -92,11 +92,11 @@ class Webhook:
     def __init__(self, cluster: World, kept: Kept, core: Any = inject) -> None:
         self.log = io.BytesIO()
         self.output = LogOutput(self.log)
-        metrics, logger, lookup = Metrics(), make_logger(self.output), Lookup(cluster)
+        metrics, logger, lookup = Metrics(), make_logger(self.output), NamespaceResolver(cluster)
         self.mutate = Mutate(
-            Judge(core, logger), kept, lookup, cluster, Recorder("mutate", metrics, self.output), metrics, 1 << 20
+            Evaluator(core, logger), kept, lookup, cluster, Recorder("mutate", metrics, self.output), metrics, 1 << 20
         )
-        self.validate = Validate(Judge(guard, logger), kept, lookup, Recorder("validate", metrics, self.output))
+        self.validate = Validate(Evaluator(guard, logger), kept, lookup, Recorder("validate", metrics, self.output))
 
     async def ask(self, obj: Any, seconds: float = 2.0, path: str = "mutate", **fields: Any) -> dict[str, Any]:
         handler: Callable[[bytes, float], bytes | Awaitable[bytes]] = getattr(self, path)
@@ -194,7 +194,7 @@ def test_the_guard_believes_no_store_that_says_less_than_the_review_itself() -> 
 
 def test_a_store_that_stays_out_of_date_is_not_believed_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for a pod that was seen before: an answer that the API server had to confirm is not kept."""
-    monkeypatch.setattr("injector.webhook.lookup._HOLDS_SECONDS", 0.05)
+    monkeypatch.setattr("injector.webhook.namespace_resolver._HOLDS_SECONDS", 0.05)
 
     async def go() -> None:
         unlabelled = Namespace("shop")

@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Steps
-from injector.pods.constraints.parts import mapping, mappings
+from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Object
 
 _TYPE = "@type"

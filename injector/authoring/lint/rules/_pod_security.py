@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.parts import CONTAINER_LISTS, Parts, mapping, mappings
+from injector.pods.constraints.pod_view import CONTAINER_LISTS, PodView, mapping, mappings
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, plain
 
@@ -41,7 +41,7 @@ _HELP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class LevelRefusal:
     """One thing in an overlay that a level refuses: the lowest such level, the field it is about, its place."""
 
     level: str
@@ -70,7 +70,7 @@ def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Fin
             yield refusal.finding(rendering)
 
 
-def refusals(rendering: Rendering, minor: int) -> Iterator[Refusal]:
+def refusals(rendering: Rendering, minor: int) -> Iterator[LevelRefusal]:
     """Everything in the overlay that a level of Kubernetes 1.`minor` refuses, each once, at the lowest level."""
     overlay = plain(rendering.overlay.value)
     spec = mapping(mapping(overlay).get("spec"))
@@ -79,8 +79,8 @@ def refusals(rendering: Rendering, minor: int) -> Iterator[Refusal]:
     hardened = {**mapping(overlay), "spec": {**spec, **named}}
     known: set[str] = set()
     levels = (
-        ("baseline", baseline.find(Parts(overlay), minor, hardened=False)),
-        ("restricted", restricted.find(Parts(hardened), minor, minor)),
+        ("baseline", baseline.find(PodView(overlay), minor, hardened=False)),
+        ("restricted", restricted.find(PodView(hardened), minor, minor)),
     )
     for level, sentences in levels:
         for sentence in sentences:
@@ -90,7 +90,7 @@ def refusals(rendering: Rendering, minor: int) -> Iterator[Refusal]:
                 known.add(what)
                 path = _path(found["where"], spec)
                 field = _field(found["where"], found["what"])
-                yield Refusal(level, field, _closer(path, field, found["what"], spec), what, todo)
+                yield LevelRefusal(level, field, _closer(path, field, found["what"], spec), what, todo)
 
 
 def _named(spec: Object, list_: str) -> list[Object]:

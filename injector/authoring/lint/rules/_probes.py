@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Steps
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.parts import mapping, mappings
+from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Object
 
 _ASKING = ("httpGet", "tcpSocket", "grpc")

@@ -10,7 +10,7 @@ from typing import Any
 
 from injector.authoring.lint.subject import Steps
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.parts import mapping, sequence
+from injector.pods.constraints.pod_view import mapping, sequence
 from injector.pods.context import Object
 
 #: Programs that run a script from their arguments, and the options behind which it stands.

@@ -11,8 +11,8 @@ from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
 from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
-from injector.pods.one_of import has_key
 from injector.pods.overlay import bare_value, plain
+from injector.pods.unions import has_key
 from injector.templates.program import is_document
 
 #: What is no YAML of its author's: holes, statements and comments of Jinja, texts in quotes, comments.

@@ -10,7 +10,7 @@ import msgspec
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Rendering, Steps, Subject
 from injector.errors import InjectionError, Place
-from injector.pods.constraints.parts import sequence
+from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value
 from injector.templates.render import Context

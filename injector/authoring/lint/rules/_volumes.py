@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Rendering, Steps
 from injector.errors import Place
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.constraints.pod_view import mapping, mappings, string_field
 
 _FIELDS = ("volumeMounts", "volumeDevices")
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingVolume:
     """A volume that is mounted and not there, where its name stands, and the overlay's own volumes."""
 
     name: str
@@ -22,15 +22,15 @@ class Missing:
     volumes: list[str]
 
 
-def missing_volumes(rendering: Rendering) -> Iterator[Missing]:
+def missing_volumes(rendering: Rendering) -> Iterator[MissingVolume]:
     """One for each mount, unless its volume's name is a value: whose value, its giver knows."""
-    own = [text(volume.get("name")) for _, volume in rendering.volumes()]
-    apps = [text(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
+    own = [string_field(volume.get("name")) for _, volume in rendering.volumes()]
+    apps = [string_field(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
     for path, name in _mounts(rendering):
         if name not in (*own, *apps):
             place = rendering.overlay.place(path)
             if is_written(place):
-                yield Missing(name, place, own)
+                yield MissingVolume(name, place, own)
 
 
 def _mounts(rendering: Rendering) -> Iterator[tuple[Steps, str]]:

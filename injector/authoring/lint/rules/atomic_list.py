@@ -31,9 +31,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.kubernetes import SchemasMissingError, schema_errors
+from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
-from injector.pods.constraints.parts import sequence
+from injector.pods.constraints.pod_view import sequence
 from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 

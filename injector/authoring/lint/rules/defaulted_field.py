@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
-from injector.pods.constraints.parts import sequence
+from injector.pods.constraints.pod_view import sequence
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
 SEVERITY = "warning"

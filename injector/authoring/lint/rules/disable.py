@@ -34,8 +34,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.disable import disables
 from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.suppressions import disables
 from injector.templates.spelling import hint
 
 SEVERITY = "warning"

@@ -93,7 +93,7 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
 from injector.templates.spelling import hint
 
@@ -117,7 +117,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _names(found: list[_Placed]) -> Iterator[Finding]:
     seen: set[str] = set()
     for file, path, listener in found:
-        name = text(listener.get("name"))
+        name = string_field(listener.get("name"))
         if name and name in seen:
             yield Finding(
                 f"two listeners are called {name}: Envoy ignores the second",
@@ -151,7 +151,7 @@ def _is_local(host: str) -> bool:
 
 def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
     bootstraps = [file.value for file in rendering.files.values()]
-    known = {text(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
+    known = {string_field(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
     told_more = any(mapping(mapping(config).get("dynamic_resources")).get("cds_config") for config in bootstraps)
     for file, path, listener in found:
         restored = listener.get("use_original_dst") is True or any(

@@ -34,7 +34,7 @@ from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.pods.constraints.parts import mapping, text
+from injector.pods.constraints.pod_view import mapping, string_field
 from injector.templates.spelling import hint
 
 SEVERITY = "error"
@@ -61,11 +61,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, reference, known in _references(rendering):
             field = mapping(reference.get("fieldRef")).get("fieldPath")
-            if field is not None and field not in known and not _KEY.match(text(field)):
-                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), text(field), known)
+            if field is not None and field not in known and not _KEY.match(string_field(field)):
+                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), string_field(field), known)
             resource = mapping(reference.get("resourceFieldRef")).get("resource")
-            if resource is not None and not _RESOURCE.match(text(resource)):
-                yield _finding(rendering, (*path, "resourceFieldRef", "resource"), text(resource), _RESOURCES)
+            if resource is not None and not _RESOURCE.match(string_field(resource)):
+                yield _finding(rendering, (*path, "resourceFieldRef", "resource"), string_field(resource), _RESOURCES)
 
 
 def _finding(rendering: Rendering, path: Steps, field: str, known: tuple[str, ...]) -> Finding:

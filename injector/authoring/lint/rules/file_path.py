@@ -56,7 +56,7 @@ from pathlib import PurePosixPath
 from injector.authoring.lint.rules._configmap import seen
 from injector.authoring.lint.rules._values import numbered, usual
 from injector.authoring.lint.subject import Finding, Steps, Subject
-from injector.pods.constraints.parts import sequence
+from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object
 
 SEVERITY = "warning"

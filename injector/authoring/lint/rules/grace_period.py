@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import rendered_for, usual
 from injector.authoring.lint.subject import Finding, Subject, sidecars
-from injector.pods.constraints.parts import mapping
+from injector.pods.constraints.pod_view import mapping
 
 SEVERITY = "error"
 

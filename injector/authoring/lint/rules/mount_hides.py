@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Subject
-from injector.pods.constraints.parts import text
+from injector.pods.constraints.pod_view import string_field
 
 SEVERITY = "error"
 
@@ -65,7 +65,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in (*rendering.containers(), *rendering.everywhere()):
             for index, mount in numbered(container.get("volumeMounts")):
-                where = text(mount.get("mountPath"))
+                where = string_field(mount.get("mountPath"))
                 if where and where.rstrip("/") in _SYSTEM and not mount.get("subPath") and not mount.get("subPathExpr"):
                     yield Finding(
                         f"a volume at {where} hides what the image has there",

@@ -37,13 +37,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.blame import path_named
-from injector.authoring.lint.kubernetes import SchemasMissingError, schema_errors
+from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.rules._names import APPS
 from injector.authoring.lint.rules._slips import run_together, slips
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject, plain_mapping
+from injector.authoring.refusal_location import path_named
 from injector.errors import Place
 from injector.pods.overlay import bare_value
 from injector.reasons import Reason

@@ -48,8 +48,8 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.errors import InjectionError, Place
+from injector.templates.parameter_schema import make_parameter, value_of
 from injector.templates.samples import sample_value
-from injector.templates.schema import make_parameter, value_of
 from injector.templates.spelling import shortened
 from injector.templates.template import UNSET, Parameter
 

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import rendered_for, usual
 from injector.authoring.lint.subject import Finding, Subject, sidecars
-from injector.pods.constraints.parts import mapping, mappings, text
+from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
 
 SEVERITY = "warning"
@@ -63,4 +63,4 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _has_traffic(container: Object) -> bool:
-    return any(not _ASIDE.search(text(port.get("name"))) for port in mappings(container.get("ports")))
+    return any(not _ASIDE.search(string_field(port.get("name"))) for port in mappings(container.get("ports")))

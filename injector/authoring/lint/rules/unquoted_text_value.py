@@ -56,8 +56,8 @@ from jinja2 import nodes
 
 from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.environment import Environment
+from injector.templates.parameter_schema import value_of
 from injector.templates.program import is_document
-from injector.templates.schema import value_of
 from injector.templates.spelling import shortened
 from injector.templates.template import Parameter
 

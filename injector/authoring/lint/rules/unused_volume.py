@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._configmap import holdings, unseen
 from injector.authoring.lint.subject import Finding, Subject
-from injector.pods.constraints.parts import mappings, text
+from injector.pods.constraints.pod_view import mappings, string_field
 
 SEVERITY = "warning"
 
@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         told = holdings(rendering, left)  # the rule unmounted-files tells of these
         containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
         mounts = [m for c in containers for field in _FIELDS for m in mappings(c.get(field))]
-        mounted = {text(mount.get("name")) for mount in mounts}
+        mounted = {string_field(mount.get("name")) for mount in mounts}
         for path, volume in rendering.volumes():
             name = volume.get("name")
             if name not in mounted and path not in told:

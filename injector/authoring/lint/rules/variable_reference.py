@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._scripts import interpreter
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
-from injector.pods.constraints.parts import mappings, sequence, text
+from injector.pods.constraints.pod_view import mappings, sequence, string_field
 from injector.pods.context import Object
 from injector.templates.spelling import hint
 
@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.containers():
             if container.get("envFrom"):
                 continue  # whose names nobody knows here
-            names = [text(variable.get("name")) for variable in mappings(container.get("env"))]
+            names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
             for where, name, known in _references(container, names):
                 later = name in names
                 yield Finding(
@@ -66,10 +66,14 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _references(container: Object, names: list[str]) -> Iterator[tuple[Steps, str, list[str]]]:
     """Path, name, and the names known there, of every reference that nothing answers."""
     for index, variable in numbered(container.get("env")):
-        for name in _REFERENCE.findall(text(variable.get("value"))):
+        for name in _REFERENCE.findall(string_field(variable.get("value"))):
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
-    words = [(field, i, text(w)) for field in ("command", "args") for i, w in enumerate(sequence(container.get(field)))]
+    words = [
+        (field, i, string_field(w))
+        for field in ("command", "args")
+        for i, w in enumerate(sequence(container.get(field)))
+    ]
     if any(interpreter(word) == "sh" for _, _, word in words):
         return  # there it runs a command
     for field, index, word in words:

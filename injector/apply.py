@@ -1,0 +1,252 @@
+"""The templates of an injection, applied: everything that they give a pod, merged into the bare pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from injector.errors import InjectionError
+from injector.injection import Applied
+from injector.pods.context import Namespace, Object, Workload
+from injector.pods.decision import Decision
+from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
+from injector.pods.merge import merge
+from injector.pods.merge_keys import CONTAINER_LISTS
+from injector.pods.receipt import Receipt, make_receipt, take_off
+from injector.pods.shape import check_shape, string_map
+from injector.pods.sidecars import Placement
+from injector.pods.workloads import workload_of_pod
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.choice import choose
+from injector.templates.parameters import Resolved, resolve
+from injector.templates.render import Context, RenderError, render_files, render_overlay
+from injector.templates.snapshot import Snapshot
+from injector.templates.spelling import shortened
+from injector.templates.template import Template
+
+#: Parameters given on the command line: template, parameter, text.
+Overrides = Mapping[str, Mapping[str, Any]]
+
+
+class InjectionContext(msgspec.Struct, frozen=True):
+    """What stays the same through one injection."""
+
+    namespace: Namespace
+    snapshot: Snapshot
+    decision: Decision
+    names: Sequence[str] | None
+    overrides: Overrides
+    workload: Workload | None
+    #: The pod was injected by another replica, with a snapshot that is not known here: its receipt is that one's word.
+    by_peer: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """The snapshot's settings."""
+        return self.snapshot.settings
+
+    @property
+    def native(self) -> bool:
+        """Whether sidecars are restartable init containers here: by setting, or from API server 1.32 on, so that
+        kubelets three minors behind have them too (on by default since 1.29).
+        """
+        setting = self.settings.native_sidecars
+        return setting == "always" or (setting == "auto" and self.snapshot.cluster.version >= (1, 32))
+
+
+class AppliedPod(msgspec.Struct, frozen=True):
+    """A pod without (`base`) and with everything that its templates give it (`pod`), and how it came about."""
+
+    base: Object
+    pod: Object
+    applied: tuple[Applied, ...]
+    source: str
+    warnings: tuple[str, ...]
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of the sidecars and of the set-up."""
+        return frozenset(name for applied in self.applied for name in applied.containers)
+
+    @property
+    def app(self) -> frozenset[str]:
+        """The names of the app's containers, those that `"*"` stands for: not of sidecars that the pod customises."""
+        return containers_of(self.base) - self.own
+
+    @property
+    def overridable(self) -> dict[str, frozenset[str]]:
+        """Which fields a pod may set in a container of the sidecar's name, by that name.
+
+        Of a container that two templates define, what both list: a pod may add the second.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for applied in self.applied:
+            fields = applied.template.overridable
+            for name in applied.containers:
+                found[name] = found.get(name, fields) & fields
+        return found
+
+
+def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
+    """Everything that the pod's templates give it, from the pod without any injection.
+
+    Which containers are sidecars is known when all templates are rendered. Where the pod brings one of them, to
+    customise it, that is no app container after all: templates see the pod again without it.
+    """
+    brought = containers_of(base)
+    made = _apply_with(base, brought, task)
+    _check_app(made)
+    app = made.app
+    return made if app == brought else _apply_with(base, app, task)
+
+
+def without_injection(pod: Object, receipt: Receipt | None, task: InjectionContext) -> Object:
+    """The pod as it was before.
+
+    A receipt that leaves no pod behind, or takes volumes from under the containers that stay, is forged and counts for
+    nothing.
+    """
+    base = take_off(pod, receipt, task.settings)
+    if receipt is not None:
+        try:
+            check_shape(base)
+        except InjectionError:
+            return take_off(pod, None, task.settings)
+        if not _mounted(base) - _declared(base) <= _mounted(pod) - _declared(pod):
+            return take_off(pod, None, task.settings)
+    return base
+
+
+def _mounted(pod: Object) -> frozenset[str]:
+    """The names of the volumes that the pod's containers mount."""
+    mounts = (container.get("volumeMounts") for field in CONTAINER_LISTS for container in pod["spec"].get(field) or [])
+    return _names_in(mount for given in mounts if type(given) is list for mount in given)
+
+
+def _declared(pod: Object) -> frozenset[str]:
+    """The names of the pod's volumes."""
+    return _names_in(pod["spec"].get("volumes") or [])
+
+
+def _names_in(items: Iterable[Any]) -> frozenset[str]:
+    return frozenset(item["name"] for item in items if type(item) is dict and type(item.get("name")) is str)
+
+
+def reapply(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
+    """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
+    placement = Placement(task.native)
+    for applied in made.applied:
+        merged = merge(pod, applied.overlay, app=made.app, placement=placement, claimed=receipt.added)
+        pod, placement = merged.pod, merged.placement
+    return pod
+
+
+def render_context(
+    base: Object, state: Object, app: frozenset[str], parameters: Resolved, task: InjectionContext
+) -> Context:
+    """What a template sees of a pod: `base` is the pod without any injection, `state` the same with what the templates
+    before gave it, `app` the names of the app's containers.
+    """
+    containers = [c for c in base["spec"]["containers"] if c["name"] in app]
+    return Context(
+        params=parameters.values,
+        object=state,
+        namespace=task.namespace,
+        workload=task.workload or workload_of_pod(base),
+        containers=containers,
+        ports=tuple(tcp_ports(containers)),
+        cluster=task.snapshot.cluster,
+        native=task.native,
+    )
+
+
+def receipt_of(made: AppliedPod, task: InjectionContext) -> Receipt:
+    """The receipt of what was made."""
+    templates = {a.template.name: a.template.digest for a in made.applied}
+    return make_receipt(made.base, made.pod, task.snapshot.generation, templates)
+
+
+def containers_of(base: Object) -> frozenset[str]:
+    """The names of the containers that the pod brings."""
+    spec = base["spec"]
+    return frozenset(c["name"] for field in CONTAINER_LISTS for c in spec.get(field) or [])
+
+
+def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> AppliedPod:
+    """The same for containers of which those named `app` are the app's: one template after the other."""
+    settings = task.settings
+    choice = choose(
+        base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
+    )
+    applied: list[Applied] = []
+    warnings: list[str] = list(choice.warnings)
+    placement = Placement(task.native)
+    annotations = string_map(base, "annotations")
+    state = base
+    for template in choice.templates:
+        overrides = task.overrides.get(template.name, {})
+        parameters = resolve(template, annotations, task.namespace.annotations, settings, overrides)
+        try:
+            overlay, files, said = _render(template, parameters, state, base, app, task)
+        except RenderError as error:
+            raise with_origins(error, parameters) from None
+        merged = merge(state, overlay, app=app, placement=placement)
+        state, placement = merged.pod, merged.placement
+        applied.append(Applied(template, parameters, overlay, files))
+        warnings += [*parameters.warnings, *said, *merged.differences]
+    return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
+
+
+def _check_app(made: AppliedPod) -> None:
+    """Refuse a pod all of whose containers are called as sidecars are: merged, they leave nothing to serve.
+
+    It is the app in most tutorials that is called nginx. Raises InjectionError with Reason.CONFLICT.
+    """
+    names = [container["name"] for container in made.base["spec"]["containers"]]
+    if made.own.issuperset(names):
+        raise InjectionError(
+            Reason.CONFLICT,
+            f"container {names[0]} has the name of the sidecar, and the pod has no other container; rename it",
+        )
+
+
+def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
+    """The error, with the values of the parameters that it is about and where each came from."""
+    names = {p.variable: p.name for p in error.template.parameters.values()}
+    said = []
+    for variable in error.params:
+        name, value = names[variable], parameters.values[variable]
+        origin = parameters.origins.get(name)
+        said.append(f"{name} = {shortened(value)}, from {origin}" if origin else f"{name} is not given")
+    return error.saying("; ".join(said)) if said else error
+
+
+def _render(
+    template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: InjectionContext
+) -> tuple[Object, tuple[GeneratedConfigMap, ...], tuple[str, ...]]:
+    """A template's overlay, the ConfigMap it needs, and what it warns of."""
+    context = render_context(base, state, app, parameters, task)
+    workload = context.workload
+    if not template.files:
+        rendered = render_overlay(template, context)
+        return rendered.overlay, (), rendered.warnings
+    files = render_files(template, context)
+    generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
+    rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
+    if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
+        overlay = by_annotation(rendered.overlay, generated.name, template.name, files, task.settings)
+        return overlay, (), rendered.warnings
+    return rendered.overlay, (generated,), rendered.warnings
+
+
+def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
+    """The TCP ports that the app's containers declare, in order."""
+    for container in containers:
+        ports = container.get("ports")
+        for port in ports if isinstance(ports, list) else ():
+            number = port.get("containerPort") if isinstance(port, dict) else None
+            if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
+                yield number

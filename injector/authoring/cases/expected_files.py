@@ -1,0 +1,173 @@
+"""Config files held against what is expected of them, and the author's line that a program refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from injector.apply import InjectionContext, containers_of, render_context
+from injector.authoring.cases.document import Absent, Steps
+from injector.authoring.cases.harness import Outcome
+from injector.authoring.cases.programs import ProgramRefusal
+from injector.authoring.cases.subset import mismatches_of, shown_text
+from injector.authoring.cases.suite import Checked
+from injector.errors import InjectionError, Place
+from injector.injection import Applied
+from injector.pods.workloads import workload_of_object
+from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
+from injector.templates.problem import Problem
+from injector.templates.program import is_document
+from injector.templates.render import Context
+from injector.templates.spelling import hint, nearest, shortened
+from injector.templates.trace import Trace, trace
+
+_QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")
+
+
+def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: ProgramRefusal) -> Place | None:
+    """The author's place of the line that a program names; or, in YAML and JSON, of the one name that it has in quotes.
+
+    None where there is no such place, and where what is rendered once more is not what the case rendered: a template
+    before this one may have changed what it sees.
+    """
+    template = applied.template
+    file = refusal.named or refusal.file
+    text = outcome.config_files.get(template.name, {}).get(file, "")
+    source = template.files[file].template
+    if not (refusal.named or is_document(source)):
+        return None
+    try:
+        traced = trace(template, _context(checked, outcome, applied), source)
+        if not is_document(source):
+            return _of_line(traced, text, refusal.line) if traced.value == text else None
+        if traced.value != load_manifest(text):
+            return None
+        found = _at_line(compose(text), refusal.line - 1) if refusal.named else _named(traced.value, refusal.output)
+    except (InjectionError, YAMLError):
+        return None
+    return None if found is None else traced.place(found, key=True)
+
+
+def _of_line(traced: Trace, text: str, line: int) -> Place | None:
+    lines = text.split("\n")
+    if not 0 < line <= len(lines):
+        return None
+    row = lines[line - 1]
+    return traced.place_of(sum(len(before) + 1 for before in lines[: line - 1]) + len(row) - len(row.lstrip()))
+
+
+def _at_line(node: Node | None, line: int) -> Steps | None:
+    """The path of the first key or item of a document that stands in a line, counted from 0."""
+    pairs: Iterator[tuple[Any, int, Node]] = iter(())
+    if isinstance(node, yaml.MappingNode):
+        pairs = ((key.value, key.start_mark.line, value) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        pairs = ((index, item.start_mark.line, item) for index, item in enumerate(node.value))
+    for step, start, value in pairs:
+        if start == line:
+            return (step,)
+        inner = _at_line(value, line)
+        if inner is not None:
+            return (step, *inner)
+    return None
+
+
+def _named(value: Any, output: str) -> Steps | None:
+    """The path of the one key that a program has in quotes; failing that, of the one value."""
+    words = list(dict.fromkeys(_QUOTED.findall(output)))
+    for by_key in (True, False):
+        for word in words:
+            found = list(_paths(value, word, (), by_key=by_key))
+            if len(found) == 1:
+                return found[0]
+    return None
+
+
+def _paths(value: Any, word: str, steps: Steps, *, by_key: bool) -> Iterator[Steps]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in items:
+        if (step if by_key else inner) == word:
+            yield (*steps, step)
+        yield from _paths(inner, word, (*steps, step), by_key=by_key)
+
+
+def _context(checked: Checked, outcome: Outcome, applied: Applied) -> Context:
+    """What the template saw, if it was the first."""
+    given, injection = checked.given, outcome.injection
+    workload = None if given.pod is given.obj else workload_of_object(given.obj)
+    task = InjectionContext(outcome.namespace, outcome.snapshot, injection.decision, None, {}, workload)
+    own = {name for other in injection.applied for name in other.containers}
+    return render_context(given.pod, given.pod, containers_of(given.pod) - own, applied.parameters, task)
+
+
+_YAML = (".yaml", ".yml", ".json")
+
+
+def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], template: str) -> Iterator[Problem]:
+    """What is not in the config files as a case expects it. `files` are texts by template and name.
+
+    A file of `template`, the one under test, goes before one of the same name of another.
+    """
+    texts = {name: text for owner in files.values() for name, text in owner.items()} | dict(files.get(template, {}))
+    for name, expected in (checked.case.expect.files or {}).items():
+        steps = ("expect", "files", name)
+        if isinstance(expected, Absent):
+            if name in texts:
+                yield checked.problem("files", f"{name}: must not be there, and is", *steps)
+        elif name not in texts:
+            message = f"{name}: no such config file came out{hint(name, texts)}"
+            yield checked.problem("files", message, *steps, key=True)
+        elif isinstance(expected, list) and all(isinstance(_part(e), str) for e in expected):
+            for index, part in enumerate(expected):
+                yield from _text(checked, name, part, texts[name], index)
+        elif isinstance(expected, dict | list):
+            yield from _document(checked, name, expected, texts[name])
+        elif isinstance(expected, str):
+            yield from _text(checked, name, expected, texts[name])
+        else:
+            message = f"{name}: expected are parts of its text, or a part of its YAML, and not {shown_text(expected)}"
+            yield checked.problem("files", message, *steps)
+
+
+def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Problem]:
+    part = _part(expected)
+    if isinstance(expected, Absent):
+        if part in text:
+            line = text.count("\n", 0, text.index(part)) + 1
+            message = f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}"
+            yield checked.problem("files", message, "expect", "files", name, *index)
+    elif part not in text:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        near = nearest(part.strip(), lines)
+        rest = f"nearest is {shortened(near, 160)}" if near else _among(part, lines)
+        message = f"{name}: {shortened(part, 160)} is not in it{f'; {rest}' if rest else ''}"
+        yield checked.problem("files", message, "expect", "files", name, *index)
+
+
+def _among(part: str, lines: list[str]) -> str:
+    """The first line that begins with the same word."""
+    word = part.split(maxsplit=1)[0] if part.split() else ""
+    line = next((line for line in lines if word and line.split(maxsplit=1)[0] == word), None)
+    return f"there is {shortened(line, 160)}" if line else ""
+
+
+def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Problem]:
+    steps = ("expect", "files", name)
+    if not name.endswith(_YAML):
+        yield checked.problem("files", f"{name}: is a text; give a list of parts that have to be in it", *steps)
+        return
+    try:
+        found = load_manifest(text)
+    except YAMLError as error:
+        yield checked.problem("files", f"{name}: what came out is no YAML: {error}", *steps, key=True)
+        return
+    for difference in mismatches_of(expected, found, pod=False):
+        message = f"{name}: {difference}"
+        yield checked.problem("files", message, *steps, *difference.steps, key=difference.key)
+
+
+def _part(expected: Any) -> Any:
+    return expected.value if isinstance(expected, Absent) else expected

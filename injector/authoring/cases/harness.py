@@ -1,0 +1,265 @@
+"""Where cases run: the template under test and those that go with it, loaded once, and a snapshot for each case."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.cases.branches import marked
+from injector.authoring.cases.case import CHOSEN
+from injector.authoring.cases.case_objects import case_path, question
+from injector.authoring.cases.suite import Checked
+from injector.authoring.refusal_location import blamed_place
+from injector.errors import InjectionError, InjectorError, Place, TemplateError
+from injector.inject import inject
+from injector.injection import Injection
+from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.delivery import file_annotation
+from injector.pods.shape import string_map
+from injector.pods.workloads import workload_of_object
+from injector.policies.admit import admit
+from injector.policies.request import ObjectRequest
+from injector.settings import Settings, parse_settings
+from injector.templates.choice import names_in
+from injector.templates.limits import limited
+from injector.templates.load import gallery_path, load_template, read_folder
+from injector.templates.parameters import resolve
+from injector.templates.problem import Problem
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
+from injector.templates.spelling import hint
+from injector.templates.template import MANIFEST, UNSET, Template
+
+
+class CaseError(InjectorError):
+    """A case cannot be run. `problem` is the one to tell."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of a case: the injection, or what came of an object at a path, and the snapshot that made it."""
+
+    injection: Injection
+    snapshot: Snapshot
+    namespace: Namespace
+    config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
+    given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
+    blamed: Place | None = None  #: where the template under test says what the injection was refused for
+    asked: ObjectRequest | None = None  #: what was asked at a path; None for an injection
+
+
+class Harness:
+    """Runs the cases of one template. Others come from the folder that holds it, and then from the gallery."""
+
+    def __init__(self, folder: Path, path: str) -> None:
+        """Load the template. Raises TemplateError."""
+        self.folder = folder.resolve()
+        self.path = path
+        loaded = load_template(self.folder.name, read_folder(folder, path), origin=path)
+        with limited(loaded.name, path):
+            self.template, self.branches = marked(loaded)
+        self._templates: dict[str, Template | Problem | None] = {self.template.name: self.template}
+
+    def prepare(self, checked: Checked) -> None:
+        """Load what a case needs."""
+        try:
+            self._known(checked, self._settings(checked))
+        except CaseError:  # told when the case is run
+            return
+
+    def run(self, checked: Checked) -> Outcome:
+        """What inject() makes of a case, or amend(). Raises CaseError for a case that names what there is not."""
+        case = checked.case
+        settings = self._settings(checked)
+        known = self._known(checked, settings)
+        overrides = self._overrides(checked, known)
+        snapshot = _snapshot(settings, Catalog(known.values()), checked)
+        if case.at_a_path:
+            return self._run_at_path(checked, known, overrides, snapshot)
+        if self.template.why_not_injected and case.templates is None:
+            raise CaseError(self._not_injected(checked))
+        given = checked.given
+        namespace = given.namespace(case.namespace, checked.named, settings)
+        injection = inject(
+            given.pod,
+            namespace,
+            snapshot,
+            names=None if case.templates == CHOSEN else list(known),
+            overrides=overrides,
+            workload=None if given.pod is given.obj else workload_of_object(given.obj),
+        )
+        return Outcome(
+            injection,
+            snapshot,
+            namespace,
+            config_files(injection, settings),
+            self._given(given.pod, namespace, settings, overrides),
+            blamed_place(
+                injection,
+                self.template,
+                given.pod,
+                namespace,
+                snapshot,
+                overrides,
+                None if given.pod is given.obj else workload_of_object(given.obj),
+            ),
+        )
+
+    def _run_at_path(
+        self,
+        checked: Checked,
+        known: Mapping[str, Template],
+        overrides: Mapping[str, Mapping[str, Any]],
+        snapshot: Snapshot,
+    ) -> Outcome:
+        """What amend() makes of the case's object."""
+        case, given = checked.case, checked.given
+        asked, namespace = question(case, given.obj, given.others, checked.named, known.values())
+        injection = admit(asked, namespace, case_path(case, known), snapshot, overrides)
+        from_elsewhere = self._given(asked.subject, namespace, snapshot.settings, overrides)
+        return Outcome(injection, snapshot, namespace, given=from_elsewhere, asked=asked)
+
+    def _not_injected(self, checked: Checked) -> Problem:
+        name, why = self.template.name, self.template.why_not_injected
+        message = f"{name} is not for injection but for a path of the settings: {why}"
+        steps = () if checked.case.pod is None else ("pod",)
+        return checked.problem(
+            "case",
+            message,
+            *steps,
+            help="write `object:` for what goes in; beside `file:` write `operation: CREATE`",
+            key=True,
+        )
+
+    def _given(
+        self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
+    ) -> frozenset[str]:
+        """The parameters of the template under test that a pod gets another value of than the default."""
+        of_template = overrides.get(self.template.name, {})
+        try:
+            resolved = resolve(
+                self.template, string_map(pod, "annotations"), namespace.annotations, settings, of_template
+            )
+        except InjectionError:  # a value that is not allowed: nothing is rendered with it
+            return frozenset()
+        defaults = {p.variable: None if p.default is UNSET else p.default for p in self.template.parameters.values()}
+        parameters = self.template.parameters.values()
+        return frozenset(p.name for p in parameters if resolved.values[p.variable] != defaults[p.variable])
+
+    def _settings(self, checked: Checked) -> Settings:
+        try:
+            return parse_settings(checked.case.settings or None, "settings")
+        except InjectorError as error:
+            raise CaseError(_settings_problem(checked, str(error))) from None
+
+    def _known(self, checked: Checked, settings: Settings) -> dict[str, Template]:
+        """The templates that there are for a case, by name, in its order."""
+        given = checked.case.templates
+        if given != CHOSEN:
+            names = [self.template.name] if given is None else given
+            return {name: self._template(checked, index, name) for index, name in enumerate(names)}
+        # those that somebody may name; the others of the folder are no business of this case
+        annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
+        named = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        known = {self.template.name: self.template}
+        for name in (*named, *settings.templates):
+            if self._loaded(name) is not None:
+                known[name] = self._template(checked, 0, name)
+        return known
+
+    def _template(self, checked: Checked, index: int, name: str) -> Template:
+        found = self._loaded(name)
+        if isinstance(found, Problem):
+            raise CaseError(found)
+        if found is None:
+            known = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
+            message = f"no template {name}{hint(name, known)}"
+            raise CaseError(checked.problem("case", message, "templates", index))
+        return found
+
+    def _loaded(self, name: str) -> Template | Problem | None:
+        if name not in self._templates:
+            self._templates[name] = self._load(name)
+        return self._templates[name]
+
+    @property
+    def _parents(self) -> tuple[Path, ...]:
+        return self.folder.parent, gallery_path()
+
+    def _load(self, name: str) -> Template | Problem | None:
+        """Another template, what is wrong with it, or None where there is none of this name."""
+        folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
+        if folder is None:
+            return None
+        # as people would call it who called the template under test `path`
+        path = os.path.relpath(folder) if not Path(self.path).is_absolute() else str(folder)
+        try:
+            return load_template(name, read_folder(folder, path), origin=path)
+        except TemplateError as error:
+            return Problem.of(error)
+
+    def _overrides(self, checked: Checked, known: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
+        """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
+        found: dict[str, dict[str, Any]] = {}
+        for key, value in checked.case.params.items():
+            owner, _, name = key.rpartition(".")
+            owner = owner or self.template.name
+            template = known.get(owner)
+            if template is None:
+                message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
+                raise CaseError(checked.problem("case", message, "params", key, key=True))
+            if name not in template.parameters:
+                message = f"{owner} has no parameter {name}{hint(name, template.parameters)}"
+                raise CaseError(checked.problem("case", message, "params", key, key=True))
+            found.setdefault(owner, {})[name] = value
+        return found
+
+
+def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:
+    """A snapshot of templates that are loaded, for the settings and the cluster of a case."""
+    cluster = Cluster(checked.version or Cluster().version, settings.cluster_domain)
+    for name in settings.parameters:
+        if catalog.get(name) is None:
+            message = (
+                f"settings: parameters.{name}: this case has no such template{hint(name, catalog.names, 'it has')}"
+            )
+            raise CaseError(checked.problem("case", message, "settings", "parameters", name, key=True))
+    # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
+    before = Snapshot(Settings(), catalog, cluster, "")
+    try:
+        made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before, trial=False)
+    except SnapshotError as error:
+        raise CaseError(_settings_problem(checked, str(error.errors[0]))) from None
+    return replace(made, previous=None)
+
+
+def _settings_problem(checked: Checked, message: str) -> Problem:
+    """What is wrong with the settings of a case, at the key that the message names."""
+    named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
+    return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)
+
+
+def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:
+    """The texts of config files, by template and file: those of ConfigMaps, and those of annotations.
+
+    A template without any is left out.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for applied in injection.applied:
+        name = applied.template.name
+        texts = {file: text for generated in applied.files for file, text in generated.data.items()}
+        annotations = (applied.overlay.get("metadata") or {}).get("annotations") or {}
+        for file in applied.template.files:
+            key = file_annotation(name, file, settings)
+            if file not in texts and isinstance(annotations.get(key), str):
+                texts[file] = annotations[key]
+        if texts:
+            found[name] = texts
+    return found

@@ -1,0 +1,122 @@
+"""What came of the cases, for programs: JSON, and the XML that build servers read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree  # only written here, never read
+
+from injector.authoring.cases.coverage import Coverage, Missed
+from injector.authoring.cases.run import CaseResult
+from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.printable import encodable, for_xml
+from injector.authoring.problems import problem_as_data
+from injector.templates.problem import Problem
+
+
+def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
+    """One object: the templates with their cases, problems and coverage, and the sums. Keys are stable."""
+    results = [result for run in runs for result in run.results]
+    found = {
+        "templates": [_template(run) for run in runs],
+        "passed": sum(result.passed for result in results),
+        "failed": sum(not result.passed for result in results),
+        "problems": sum(len(run.all_problems) for run in runs),
+        "seconds": round(seconds, 3),
+    }
+    return encodable(json.dumps(found, ensure_ascii=False, indent=2)) + "\n"
+
+
+def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
+    """JUnit's XML: a suite for each template, a case for each case, a case that is an error for each other problem."""
+    root = ElementTree.Element("testsuites", name="injector test", time=f"{seconds:.3f}")
+    for run in runs:
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=for_xml(run.path),
+            tests=str(len(run.results) + len(run.problems)),
+            failures=str(sum(not result.passed for result in run.results)),
+            errors=str(len(run.problems)),
+            skipped="0",
+            time=f"{sum(result.seconds for result in run.results):.3f}",
+        )
+        for result in run.results:
+            _junit_case(suite, result)
+        for problem in run.problems:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=for_xml(problem.path), name=for_xml(str(problem.place)), time="0"
+            )
+            _junit_problems(case, "error", [problem])
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
+    checked = result.checked
+    place = checked.document.place(("cases", checked.number))
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        classname=for_xml(checked.document.file),
+        name=for_xml(checked.case.name),
+        file=for_xml(checked.document.file),
+        line=str(place.line),
+        time=f"{result.seconds:.3f}",
+    )
+    if result.problems:
+        _junit_problems(case, "failure", result.problems)
+    if result.missing:
+        lines = [f"{file}: not checked, {program} is not on PATH" for program, file in result.missing]
+        ElementTree.SubElement(case, "system-out").text = for_xml("\n".join(lines))
+
+
+def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Problem]) -> None:
+    first = problems[0]
+    element = ElementTree.SubElement(case, kind, message=for_xml(first.message), type=first.rule)
+    element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
+
+
+def _template(run: TemplateRun) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "template": run.suite.name,
+        "path": run.path,
+        "cases": [_case(result) for result in run.results],
+        "leftOut": run.left_out,
+        "problems": [problem_as_data(problem) for problem in run.problems],
+        "unusedGoldenFiles": run.suite.unused_golden_files(),
+    }
+    if run.coverage is not None:
+        found["coverage"] = _coverage(run.coverage)
+    return found
+
+
+def _case(result: CaseResult) -> dict[str, Any]:
+    checked = result.checked
+    return {
+        "name": checked.case.name,
+        "file": checked.document.file,
+        "line": checked.document.place(("cases", checked.number)).line,
+        "outcome": "passed" if result.passed else "failed",
+        "seconds": round(result.seconds, 3),
+        "problems": [problem_as_data(problem) for problem in result.problems],
+        "validated": result.validated,
+        "missingPrograms": sorted({program for program, _ in result.missing}),
+        **({"written": result.written} if result.written else {}),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "percent": round(coverage.percent, 1),
+        "parameters": coverage.parameters,
+        "branches": coverage.branches,
+        "missedParameters": [_missed(missed) for missed in coverage.missed_parameters],
+        "missedBranches": [_missed(missed) for missed in coverage.missed_branches],
+    }
+
+
+def _missed(missed: Missed) -> dict[str, Any]:
+    place = missed.place
+    return {"what": missed.what, "file": place.file, "line": place.line, "column": place.column}

@@ -1,0 +1,120 @@
+"""What the schema of a pod does not say: names twice, mounts without their volume, images that are none."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from injector.authoring.cases.document import Steps
+from injector.authoring.importing.teller import Teller
+from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import Object
+from injector.pods.merge_keys import KEYS, step_of
+from injector.pods.quantity import parse_quantity
+from injector.templates.formats import FORMATS
+from injector.templates.spelling import nearest, shortened
+
+
+def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) -> list[Any]:
+    """A list, and the lists within its items, with each key once.
+
+    Where Kubernetes gives two of one key a meaning, that is kept: of variables the last counts, host aliases of one
+    address are joined. Any other is told as an error.
+    """
+    inner = [_within(item, (*steps, number), told) for number, item in enumerate(items)]
+    if name not in KEYS:
+        return inner
+    found: dict[str, int] = {}
+    kept: dict[str, Any] = {}
+    for number, item in enumerate(inner):
+        key = step_of(item, name)
+        if key not in kept:
+            kept[key] = item
+        elif name == "env":
+            told.warn((*steps, found[key], "name"), f"variable {key} is there twice; the last counts, and is taken")
+            kept.pop(key)
+            kept[key] = item
+        elif name == "hostAliases":
+            hosts = [*kept[key].get("hostnames", ()), *item.get("hostnames", ())]
+            kept[key] = {**kept[key], "hostnames": list(dict.fromkeys(hosts))}
+        elif name != "imagePullSecrets":
+            message = f"{name}: {key} is there twice; keep one of the two"
+            told.tell((*steps, number), message)
+        found[key] = number
+    return list(kept.values())
+
+
+def _within(value: Any, steps: Steps, told: Teller) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: without_duplicates(key, item, (*steps, key), told)
+        if isinstance(item, list)
+        else _within(item, (*steps, key), told)
+        for key, item in value.items()
+    }
+
+
+#: Kubernetes docs, "Object Names and IDs": a container's and a volume's name is a DNS label.
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+
+
+def check_names(fields: Object, told: Teller) -> None:
+    """Names that Kubernetes takes; a container called `*` would be all of the app's."""
+    taken: dict[str, Steps] = {}
+    for kind in ("initContainers", "containers", "volumes"):
+        for number, item in enumerate(fields.get(kind, [])):
+            name, steps = item.get("name"), (kind, number, "name")
+            if not isinstance(name, str) or not _LABEL.match(name):
+                told.tell(steps, f"{shortened(name)} is no name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it")
+            elif kind != "volumes" and name in taken:
+                told.tell(steps, f"there is an init container {name} already; rename one of the two")
+            elif kind != "volumes":
+                taken[name] = steps
+            if kind != "volumes":
+                _check_container(item, (kind, number), told)
+    _check_mounts(fields, told)
+
+
+def _check_container(container: Object, steps: Steps, told: Teller) -> None:
+    """An image that kubelet can read, which the holes of a chart are not, and requests within the limits."""
+    image, form = container.get("image"), FORMATS["image"]
+    if not image:
+        told.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")
+    elif not form.allows(image):
+        told.tell((*steps, "image"), f"image {shortened(image, 80)} is no image reference", help=f"write {form.words}")
+    resources = mapping(container.get("resources"))
+    limits = mapping(resources.get("limits"))
+    for name, request in mapping(resources.get("requests")).items():
+        try:
+            above = name in limits and parse_quantity(request) > parse_quantity(limits[name])
+        except ValueError:  # no quantity; a pod with it is refused, and told why
+            continue
+        if above:
+            message = f"the request of {shortened(name)[1:-1]} is {request}, and its limit is {limits[name]}"
+            told.tell((*steps, "resources", "requests", name), f"{message}; raise the limit, or request less")
+
+
+def _check_mounts(fields: Object, told: Teller) -> None:
+    """Mounts that no container may have beside its own, and those of volumes that pods have to bring."""
+    every: list[tuple[Steps, Any]] = [
+        (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
+    ]
+    mounts = list(every)
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(fields.get(kind, [])):
+            own = container.get("volumeMounts", [])
+            mounts += [((kind, number, "volumeMounts", i), mount) for i, mount in enumerate(own)]
+            names, paths = {m.get("name") for m in own}, {m.get("mountPath") for m in own}
+            for steps, mount in every:
+                if mount.get("mountPath") in paths and mount.get("name") not in names:
+                    message = f"container {container['name']} has another volume at {mount['mountPath']}"
+                    told.tell(steps, f"{message}; choose another path for one of the two")
+    known = {volume.get("name") for volume in fields.get("volumes", [])}
+    for steps, mount in mounts:
+        name = mount.get("name")
+        if name not in known and not (told.inherits and "inherits" in fields):
+            known.add(name)
+            near = nearest(str(name), known - {name})
+            more = f"; did you mean {near}?" if near else ""
+            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so pods have to bring it{more}")

@@ -1,0 +1,221 @@
+"""A parameter at its edges: the values that its schema allows and that templates forget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.samples import sample_value
+from injector.templates.template import UNSET, Parameter
+
+#: The length of the text that is tried where a schema sets none, and the most items of a list.
+_LONG = 1000
+_MANY = 100
+#: How many ways of setting several parameters are tried.
+_PAIRS = 150
+
+_FORMATS: Mapping[str, tuple[Any, ...]] = {
+    "quantity": ("1", "1Gi"),
+    "duration": ("1ms", "24h"),
+    "cidr": ("0.0.0.0/0", "fd00::/8"),
+    "port": (1, 65535),
+    "dns-label": ("a", "a" * 63),
+    "image": ("a:1", f"registry.example:5000/team/tool@sha256:{'0' * 64}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryValue:
+    """A value at an edge. `free`: whether it depends on other parameters (a limit on a request) or on nothing that the
+    schema says, so that a pod which is refused with it tells nothing about the template.
+
+    `invented`: whether the schema says nothing of what is within, so that a mistake within is the linter's own; it is
+    there for the branches that it opens.
+    """
+
+    value: Any
+    free: bool = False
+    invented: bool = False
+
+
+def tried(parameters: Sequence[Parameter]) -> Iterator[tuple[dict[str, Any], BoundaryValue]]:
+    """Values by parameter to try a template with, and what edge they are: each parameter's, then some together."""
+    for parameter in parameters:
+        for edge in boundary_values(parameter):
+            yield {parameter.name: edge.value}, edge
+    for values in paired_values(parameters):
+        yield values, BoundaryValue(values, free=True)
+
+
+def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
+    """Values that the parameter takes, each once, none of them its default."""
+    seen = set()
+    if parameter.default is not UNSET:
+        seen.add(_key(parameter.default))
+    for candidate in _candidates(parameter.schema):
+        key = _key(candidate.value)
+        if key not in seen and _allowed(parameter, candidate.value):
+            seen.add(key)
+            yield candidate
+
+
+def paired_values(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+    """Values, by name, of parameters that belong together: branches that open only where two of them are set.
+
+    All parameters without a default at once, with any two of the switches (words of an `enum`, booleans); and any two
+    of all these without the rest. At most `_PAIRS`.
+    """
+    optional = {p.name: v for p in parameters if _is_optional(p) and (v := sample_value(p)) is not UNSET}
+    switches = [(p.name, edge.value) for p in parameters if _is_switch(p) for edge in boundary_values(p)]
+    ways = [optional, *({**optional, name: value} for name, value in switches)]
+    ways += [{**optional, **dict(pair)} for pair in combinations(switches, 2)] if optional else []
+    ways += [dict(pair) for pair in combinations([*switches, *optional.items()], 2)]
+    yield from [way for way in ways if len(way) > 1][:_PAIRS]
+
+
+def _is_optional(parameter: Parameter) -> bool:
+    return parameter.default is UNSET and not parameter.required and not _is_switch(parameter)
+
+
+def _is_switch(parameter: Parameter) -> bool:
+    return parameter.type == "boolean" or "enum" in parameter.schema
+
+
+def _candidates(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    for key in ("enum", "examples"):
+        for value in schema.get(key, ()):
+            yield BoundaryValue(value)
+    if "const" in schema:
+        yield BoundaryValue(schema["const"])
+    if "enum" not in schema:
+        kind = schema.get("type")
+        if kind in _KINDS:
+            yield from _KINDS[kind](schema)
+
+
+def _booleans(_schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    yield BoundaryValue(False)
+    yield BoundaryValue(True)
+
+
+def _numbers(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    step = schema.get("multipleOf", 1)
+    for key, inwards in (("minimum", 0), ("maximum", 0), ("exclusiveMinimum", step), ("exclusiveMaximum", -step)):
+        if key in schema:
+            yield BoundaryValue(schema[key] + inwards)
+    yield from map(BoundaryValue, _FORMATS.get(str(schema.get("format")), ()))
+    if not any(key in schema for key in ("minimum", "exclusiveMinimum", "format")):
+        yield BoundaryValue(0, free=True)
+
+
+def _strings(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    form = str(schema.get("format"))
+    if form in _FORMATS:
+        free = form == "quantity"
+        yield from (BoundaryValue(value, free) for value in _FORMATS[form])
+        return
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength")
+    yield BoundaryValue("a" * shortest, free="minLength" not in schema)
+    yield BoundaryValue("a" * (_LONG if longest is None else min(longest, 100_000)), free=longest is None)
+
+
+def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    fewest, most = schema.get("minItems", 0), min(schema.get("maxItems", 1), _MANY)
+    items = schema.get("items")
+    inner = _parameter(items) if isinstance(items, Mapping) else None
+    for count in dict.fromkeys((fewest, 1, most)):
+        made = _distinct(inner, count) if inner is not None else None
+        if made is not None or count == 0:
+            yield BoundaryValue(made or [], free=count == 0 and "minItems" not in schema)
+    for edge in boundary_values(inner) if inner is not None else ():
+        yield BoundaryValue([edge.value], edge.free, edge.invented)
+    if inner is None:
+        yield BoundaryValue(["item"], free=True, invented=True)
+
+
+def _objects(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+    yield BoundaryValue({}, free=True)
+    properties = schema.get("properties")
+    inner = {k: _parameter(v) for k, v in properties.items()} if isinstance(properties, Mapping) else {}
+    samples = {k: sample_value(p) for k, p in inner.items() if p is not None}
+    required = schema.get("required")
+    yield BoundaryValue(
+        {k: v for k, v in samples.items() if isinstance(required, list) and k in required and v is not UNSET}
+    )
+    whole = {k: v for k, v in samples.items() if v is not UNSET}
+    yield BoundaryValue(whole)
+    for name, part in inner.items():
+        for edge in boundary_values(part) if part is not None else ():
+            yield BoundaryValue({**whole, name: edge.value}, edge.free, edge.invented)
+    other = _parameter(schema.get("additionalProperties"))
+    if other is not None and (value := sample_value(other)) is not UNSET:
+        yield BoundaryValue({"key": value}, free=True)
+    elif not inner:
+        yield BoundaryValue({"key": "value"}, free=True, invented=True)
+
+
+_KINDS = {
+    "boolean": _booleans,
+    "integer": _numbers,
+    "number": _numbers,
+    "string": _strings,
+    "array": _lists,
+    "object": _objects,
+}
+
+
+def _parameter(schema: Any) -> Parameter | None:
+    """An inner schema as a parameter; None where it has no type, so that nothing is known of what it takes."""
+    try:
+        return make_parameter("item", schema)
+    except (ValueError, AttributeError):
+        return None
+
+
+def _distinct(inner: Parameter, count: int) -> list[Any] | None:
+    """So many values of a schema, none twice where that can be: two clusters of one name are nobody's edge."""
+    sample = sample_value(inner)
+    if sample is UNSET:
+        return [] if count == 0 else None
+    made = [sample]
+    for number in range(1, count):
+        made.append(_varied(inner, sample, number))
+    return made[:count]
+
+
+def _varied(inner: Parameter, sample: Any, number: int) -> Any:
+    if inner.schema.get("enum"):
+        choices = inner.schema["enum"]
+        return choices[number % len(choices)]
+    if isinstance(sample, bool):
+        return sample
+    if isinstance(sample, int | float):
+        other = sample + number if _allowed(inner, sample + number) else sample - number
+        return other if _allowed(inner, other) else sample
+    if isinstance(sample, str):
+        text = f"{sample}{number}"
+        return text if _allowed(inner, text) else sample
+    if isinstance(sample, dict):
+        properties = inner.schema.get("properties") or {}
+        parts = {k: _parameter(properties[k]) for k in sample if k in properties}
+        return {k: v if (p := parts.get(k)) is None else _varied(p, v, number) for k, v in sample.items()}
+    return sample
+
+
+def _allowed(parameter: Parameter, value: Any) -> bool:
+    try:
+        if isinstance(value, str) and parameter.type != "string":
+            return False
+        value_of(parameter, value)
+    except ValueError:
+        return False
+    return True
+
+
+def _key(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")

@@ -1,0 +1,153 @@
+"""What a template makes at a path: of samples of what it is for, with parameters at their edges, and of its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from injector.authoring.cases.case_objects import question
+from injector.authoring.cases.suite import read_suite
+from injector.authoring.lint.boundary_values import BoundaryValue, tried
+from injector.authoring.lint.rendered import RenderedSource
+from injector.authoring.lint.subject import Failure, ObjectRendering
+from injector.errors import Place, TemplateError
+from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.resource_kinds import Resource
+from injector.policies.admit import admit, object_context
+from injector.policies.request import ObjectRequest
+from injector.policies.simulate import asked_of, named_resources
+from injector.reasons import Effect, Reason
+from injector.settings import PathTemplates, Settings
+from injector.templates.limits import limited
+from injector.templates.samples import SAMPLES, sample_object, sample_value
+from injector.templates.snapshot import Catalog, Snapshot
+from injector.templates.spelling import shortened
+from injector.templates.template import OVERLAY, UNSET, Template
+
+#: How many samples, and how many cases, are looked at.
+_SAMPLES = 12
+_CASES = 50
+#: How many failures are enough for an author to start with.
+_ENOUGH = 50
+_NO_EDGE = BoundaryValue(None)
+_USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Something that is asked, as people call it. `given`: parameters by a case; None for a sample, which has none."""
+
+    title: str
+    asked: ObjectRequest
+    namespace: Namespace
+    given: Mapping[str, Any] | None = None
+
+
+class ObjectRenders:
+    """All that one template makes at a path."""
+
+    def __init__(self, template: Template, path: str, kubernetes: tuple[int, int]) -> None:
+        self._path = path
+        # where it may be used, and for what labels, is for the cluster to say, and no matter here
+        self._template = replace(template, namespaces=None, selector=None)
+        self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
+        self._snapshot = Snapshot(Settings(), Catalog([self._template]), Cluster(kubernetes), "lint")
+        self._at = PathTemplates(templates=(template.name,), failure_policy="Fail")
+
+    def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[Failure, ...]]:
+        """Renderings, and failures but those of cases: a case may be about one."""
+        renderings: list[ObjectRendering] = []
+        failures: list[Failure] = []
+        if UNSET in self._required.values():  # told where pods are rendered, or by `renders`
+            return (), ()
+        for made in self._each():
+            if isinstance(made, ObjectRendering):
+                renderings.append(made)
+            else:
+                failures.append(made)
+                if made.hopeless or len(failures) == _ENOUGH:
+                    break
+        return tuple(renderings), tuple(failures)
+
+    def _each(self) -> Iterator[ObjectRendering | Failure]:
+        samples = [sample for sample, _ in zip(self._samples(), range(_SAMPLES), strict=False)]
+        for sample in samples:
+            made = self._one(sample, {})
+            if isinstance(made, Failure) and sample is not samples[0]:
+                made = replace(made, broken="")
+            if made is not None:
+                yield made
+        for given, edge in tried(list(self._template.parameters.values())):
+            made = self._one(samples[0], given, edge)
+            if made is not None:
+                yield replace(made, broken="") if isinstance(made, Failure) else made
+        for case in self._cases():
+            made = self._one(case, case.given or {})
+            if isinstance(made, ObjectRendering):
+                yield made
+
+    def _samples(self) -> Iterator[_Question]:
+        """A request of each operation on each resource; an update changes nothing."""
+        covered = self._template.applies_to
+        for resource in named_resources([self._template]):
+            obj = _sample(resource)
+            for operation in covered.operations:
+                old = obj if operation in ("UPDATE", "DELETE") else None
+                title = f"{operation} of {resource.name}"
+                asked = asked_of(obj, resource, "sample", operation, old, _USER)
+                yield _Question(title, asked, Namespace("sample"))
+
+    def _cases(self) -> Iterator[_Question]:
+        """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""
+        suite = read_suite(Path(self._path), self._path)
+        for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
+            given = checked.given
+            asked, namespace = question(checked.case, given.obj, given.others, checked.named, [self._template])
+            params = {k: v for k, v in checked.case.params.items() if k in self._template.parameters}
+            yield _Question(f"the case “{checked.case.name}”", asked, namespace, params)
+
+    def _one(
+        self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
+    ) -> ObjectRendering | Failure | None:
+        """What comes of one; None where nothing can be said."""
+        title = ", ".join([what.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
+        try:
+            with limited(self._template.name, self._template.origin):
+                return self._made(what, given, edge, title)
+        except TemplateError as error:
+            place = error.place or Place(OVERLAY)
+            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True)
+
+    def _made(
+        self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue, title: str
+    ) -> ObjectRendering | Failure | None:
+        # a case says itself what is required, maybe by an annotation of its namespace
+        name, parameters = self._template.name, {**(self._required if what.given is None else {}), **given}
+        injection = admit(what.asked, what.namespace, self._at, self._snapshot, {name: parameters})
+        if injection.reason in (Reason.BAD_PARAMETER, Reason.NAMESPACE_IGNORED, Reason.NOT_FOR_TEMPLATES):
+            return None
+        if injection.reason in (Reason.DENIED, Reason.NOT_SERVED):
+            return ObjectRendering(title, what.asked, given, injection, None, None)
+        if injection.effect is Effect.REFUSE:
+            if edge.invented or (edge.free and injection.reason is not Reason.TEMPLATE_FAILED):
+                return None
+            mistake = injection.mistake
+            place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
+            message = mistake.message if mistake else injection.message.partition(": ")[2]
+            return Failure(title, given, injection.reason, message, place, broken=mistake.rule if mistake else "")
+        [applied] = injection.applied
+        seen = object_context(
+            what.asked, what.asked.object, what.namespace, self._snapshot, dict(applied.parameters.values)
+        )
+        return ObjectRendering(title, what.asked, given, injection, RenderedSource(self._template, seen), seen)
+
+    @property
+    def _first_line(self) -> str:
+        return self._template.sources[OVERLAY].split("\n", 1)[0]
+
+
+def _sample(resource: Resource) -> Object:
+    """A pod, or an object that says next to nothing."""
+    return {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)

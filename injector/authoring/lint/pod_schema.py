@@ -1,0 +1,139 @@
+"""Kubernetes' own schema of a pod, of the version asked for, from the package kubernetes-validate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from referencing import Resource
+from referencing.jsonschema import SchemaRegistry
+
+from injector.authoring.lint.subject import Steps
+from injector.errors import InjectorError
+from injector.pods.context import Object
+from injector.templates.spelling import hint, shortened
+
+_FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
+_POD = "io.k8s.api.core.v1.Pod"
+_KINDS = {
+    "string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "object": "a mapping", "array": "a list",
+}  # fmt: skip
+
+
+class SchemasMissingError(InjectorError):
+    """The schemas of Kubernetes are not installed, or not those of the version asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaError:
+    """What the API server would not take, or would drop: where in the pod, and why. `field` is one too many."""
+
+    path: Steps
+    message: str
+    field: str = ""
+
+
+@cache
+def versions() -> Mapping[tuple[int, int], Path]:
+    """The folders of schemas by version, oldest first. Raises SchemasMissingError where the package is not there."""
+    spec = find_spec("kubernetes_validate")
+    if spec is None or not spec.submodule_search_locations:
+        raise SchemasMissingError(
+            "lint needs Kubernetes' own schemas (the package kubernetes-validate): "
+            "pip install 'sidecar-injector[lint]'; or go without them: --disable schema"
+        )
+    folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema"
+    found = {(int(m[1]), int(m[2])): path for path in folder.iterdir() if (m := _FOLDER.match(path.name))}
+    return dict(sorted(found.items()))
+
+
+def check_version(version: tuple[int, int]) -> None:
+    """Raise SchemasMissingError where there is no schema of a version."""
+    known = versions()
+    if version not in known:
+        names = [f"{major}.{minor}" for major, minor in known]
+        raise SchemasMissingError(
+            f"no schema of Kubernetes {version[0]}.{version[1]} here; there are {names[0]} to {names[-1]}"
+        )
+
+
+def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[SchemaError, ...]:
+    """What a version of Kubernetes has against a pod, by its schema alone. Raises SchemasMissingError.
+
+    A pod is looked at once; its annotations are strings that say nothing to the schema, and count as the same.
+    """
+    metadata = {k: v for k, v in (pod.get("metadata") or {}).items() if k != "annotations"}
+    return _checked(msgspec.json.encode({"metadata": metadata, "spec": pod.get("spec")}, order="sorted"), version)
+
+
+@lru_cache(maxsize=512)
+def _checked(pod: bytes, version: tuple[int, int]) -> tuple[SchemaError, ...]:
+    found = _validator(version).iter_errors(msgspec.json.decode(pod))
+    errors = [error for outer in found for error in _words(outer)]
+    return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.message)))
+
+
+@cache
+def _validator(version: tuple[int, int]) -> Draft202012Validator:
+    check_version(version)
+    definitions = msgspec.json.decode((versions()[version] / "_definitions.json").read_bytes())
+    registry: SchemaRegistry = Resource.from_contents(definitions) @ SchemaRegistry()
+    return Draft202012Validator({"$ref": f"{definitions['$id']}#/$defs/{_POD}"}, registry=registry)
+
+
+def _words(error: ValidationError) -> list[SchemaError]:
+    """An error in the words of a pod's author: one for each field that is too many or missing."""
+    path = tuple(error.absolute_path)
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    instance: Any = error.instance
+    limit: Any = error.validator_value
+    if error.validator == "additionalProperties" and limit is False:
+        known = schema.get("properties") or {}
+        return [
+            SchemaError((*path, name), f"there is no field {name} here{hint(name, known)}", name)
+            for name in instance
+            if name not in known
+        ]
+    where = _shown(path)
+    if error.validator == "required":
+        return [SchemaError(path, f"{where} needs {name}") for name in limit if name not in instance]
+    value = shortened(instance)
+    if error.validator == "enum":
+        return [SchemaError(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}")]
+    wanted = _wanted(schema)
+    return [SchemaError(path, f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}")]
+
+
+def _wanted(schema: Mapping[str, Any]) -> str:
+    """What a schema takes, in words."""
+    types: list[str] = []
+    for part in [schema, *schema.get("oneOf", ())]:
+        kind = part.get("type", ())
+        types += [kind] if isinstance(kind, str) else kind
+    return " or ".join(dict.fromkeys(_KINDS[kind] for kind in types if kind in _KINDS))
+
+
+def _shown(path: Steps) -> str:
+    """The end of a path as people write it: the field, or the list and the index within it."""
+    fields = [step for step in path if isinstance(step, str)]
+    if path and isinstance(path[-1], int):
+        return f"an item of {fields[-1]}"
+    return fields[-1] if fields else "the pod"
+
+
+_VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
+
+
+def version_of(text: str) -> tuple[int, int] | None:
+    """Major and minor of `1.33`, `v1.33.2` or `1.33+`; None for what is no version."""
+    found = _VERSION.match(text)
+    return (int(found[1]), int(found[2])) if found else None

@@ -1,0 +1,218 @@
+"""The JSON Schema of a parameter's declaration, itself a JSON Schema; and parts that schemas share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from injector.templates.formats import FORMATS
+from injector.templates.parameter_schema import TYPES
+from injector.templates.template import SETTERS
+
+Schema = dict[str, Any]
+
+#: Kubernetes docs, "Labels and Selectors": a label's value, and its key with an optional DNS prefix.
+_VALUE = r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+_KEY = (
+    r"^(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+
+
+def shape_of(kind: type[msgspec.Struct]) -> dict[str, Schema]:
+    """The schemas of a struct and of those within it, by their names; the same on every run."""
+    defs: dict[str, Schema] = _sorted(msgspec.json.schema(kind)["$defs"])
+    return defs
+
+
+def _sorted(schema: Any) -> Any:
+    """The schema with its choices in order: those of a Literal come as a set has them."""
+    if isinstance(schema, dict):
+        made = {key: _sorted(part) for key, part in schema.items()}
+        return {**made, "enum": sorted(made["enum"])} if isinstance(made.get("enum"), list) else made
+    return [_sorted(part) for part in schema] if isinstance(schema, list | tuple) else schema
+
+
+def strings(description: str, **more: Any) -> Schema:
+    """A list of strings."""
+    return {"type": "array", "items": {"type": "string"}, "description": description, **more}
+
+
+def or_null(schema: Schema) -> Schema:
+    """The same, or nothing: a key with no value counts as one that is not there."""
+    if "type" not in schema or "$ref" in schema or "enum" in schema:
+        description = {"description": schema["description"]} if "description" in schema else {}
+        return {**description, "anyOf": [schema, {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return {**schema, "type": [*kinds, "null"]}
+
+
+def selector(description: str) -> Schema:
+    """A label selector, or nothing."""
+    value = {"type": "string", "maxLength": 63, "pattern": _VALUE}
+    requirement: Schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["key", "operator"],
+        "properties": {
+            "key": {"type": "string", "pattern": _KEY, "description": "The label's key."},
+            "operator": {
+                "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                "description": "In and NotIn look at the value, Exists and DoesNotExist at the key alone.",
+            },
+            "values": or_null({"type": "array", "items": value, "description": "For In and NotIn."}),
+        },
+        "if": {"properties": {"operator": {"enum": ["In", "NotIn"]}}},
+        "then": {
+            "required": ["key", "operator", "values"],
+            "properties": {"values": {"type": "array", "minItems": 1}},
+        },
+        "else": {"properties": {"values": {"maxItems": 0}}},
+    }
+    return or_null(
+        {
+            "type": "object",
+            "description": description,
+            "additionalProperties": False,
+            "properties": {
+                "matchLabels": or_null(
+                    {
+                        "type": "object",
+                        "description": "Labels that all have to be there with these values.",
+                        "propertyNames": {"pattern": _KEY},
+                        "additionalProperties": value,
+                    }
+                ),
+                "matchExpressions": or_null(
+                    {
+                        "type": "array",
+                        "description": "Requirements that all have to hold.",
+                        "items": requirement,
+                    }
+                ),
+            },
+        }
+    )
+
+
+_SCHEMA: Schema = {"$ref": "#/$defs/schema"}
+_SCHEMAS: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_NUMBER: Schema = {"type": "number"}
+
+
+def _keywords() -> dict[str, Schema]:
+    """What each keyword takes, by the vocabularies of JSON Schema (draft 2020-12), and what it is for."""
+    return {
+        "title": {"type": "string", "description": "A short name for people."},
+        "description": {
+            "type": "string",
+            "description": "What it is, in one sentence: docs and the linter ask for it.",
+        },
+        "format": {
+            "enum": list(FORMATS),
+            "markdownDescription": "\n".join(f"- `{name}`: {form.words}" for name, form in FORMATS.items()),
+            "description": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
+        },
+        "default": {"description": "Its value where nobody gives one. Without a default it is null."},
+        "examples": {"type": "array", "description": "Values; a template is tried with these where one is required."},
+        "enum": {"type": "array", "description": "The values that it may have."},
+        "const": {"description": "The one value that it may have."},
+        "deprecated": {"type": "boolean", "description": "Whether nobody should set it any more."},
+        "minimum": {**_NUMBER, "description": "Least number."},
+        "maximum": {**_NUMBER, "description": "Greatest number."},
+        "exclusiveMinimum": {**_NUMBER, "description": "It has to be above this."},
+        "exclusiveMaximum": {**_NUMBER, "description": "It has to be below this."},
+        "multipleOf": {"type": "number", "exclusiveMinimum": 0, "description": "It has to be a multiple of this."},
+        "minLength": {**_COUNT, "description": "Least number of characters."},
+        "maxLength": {**_COUNT, "description": "Greatest number of characters."},
+        "pattern": {"type": "string", "description": "A regular expression; write ^ and $ for the whole string."},
+        "items": {**_SCHEMA, "description": "What each item of a list takes."},
+        "prefixItems": {**_SCHEMAS, "description": "What the first items of a list take, one by one."},
+        "contains": {**_SCHEMA, "description": "At least one item of a list has to fit this."},
+        "minContains": {**_COUNT, "description": "Least number of items that fit contains."},
+        "maxContains": {**_COUNT, "description": "Greatest number of items that fit contains."},
+        "minItems": {**_COUNT, "description": "Least number of items."},
+        "maxItems": {**_COUNT, "description": "Greatest number of items."},
+        "uniqueItems": {"type": "boolean", "description": "Whether no two items may be the same."},
+        "properties": {
+            "type": "object",
+            "additionalProperties": _SCHEMA,
+            "description": "What each key of an object takes.",
+        },
+        "patternProperties": {
+            "type": "object",
+            "additionalProperties": _SCHEMA,
+            "description": "What each key of an object takes that matches a regular expression.",
+        },
+        "additionalProperties": {**_SCHEMA, "description": "What keys take that properties does not name, or false."},
+        "propertyNames": {**_SCHEMA, "description": "What the keys of an object have to be like."},
+        "minProperties": {**_COUNT, "description": "Least number of keys."},
+        "maxProperties": {**_COUNT, "description": "Greatest number of keys."},
+        "anyOf": {**_SCHEMAS, "description": "It has to fit one of these, or more."},
+        "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
+        "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
+        "not": {**_SCHEMA, "description": "It must not fit this."},
+        "if": {**_SCHEMA, "description": "What fits this has to fit then, what does not has to fit else."},
+        "then": {**_SCHEMA, "description": "What has to fit this fits if."},
+        "else": {**_SCHEMA, "description": "What has to fit this does not fit if."},
+    }
+
+
+def keyword_schema() -> Schema:
+    """Of a schema within a parameter's: a JSON Schema of the keywords that are known here."""
+    types = [*TYPES, "null"]
+    properties: dict[str, Any] = {
+        "type": {
+            "description": "What it is.",
+            "anyOf": [
+                {"enum": types},
+                {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
+            ],
+        },
+        **_keywords(),
+        "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
+    }
+    return {"type": ["object", "boolean"], "properties": properties, "additionalProperties": False}
+
+
+def parameter_schema() -> Schema:
+    """Of a parameter: a type is needed, keywords that are not known here are refused, the default has to fit."""
+    properties: dict[str, Any] = {
+        "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
+        **_keywords(),
+        "from": {
+            "type": ["array", "null"],
+            "minItems": 1,
+            "items": {"enum": list(SETTERS)},
+            "description": "Who may set it: the pod's annotation, its namespace's, the settings; all three where this "
+            "is left out. What others set is ignored, with a warning.",
+        },
+        "required": {
+            "type": ["boolean", "array"],
+            "items": {"type": "string"},
+            "description": "true: a missing value is an error that names the annotation to set. Of an object also: "
+            "keys that have to be there.",
+        },
+    }
+    return {
+        "type": "object",
+        "description": "A parameter: a JSON Schema with a description.",
+        "required": ["type"],
+        "properties": properties,
+        "additionalProperties": False,
+        "allOf": [
+            *(
+                {
+                    "if": {"required": ["type"], "properties": {"type": {"const": kind}}},
+                    "then": {"properties": {"default": {"type": [kind, "null"]}}},
+                }
+                for kind in TYPES
+            ),
+            {
+                "if": {"required": ["required"], "properties": {"required": {"const": True}}},
+                "then": {"properties": {"default": {"type": "null"}}},
+            },
+        ],
+    }

@@ -1,0 +1,108 @@
+"""The JSON Schema of a settings file: the shape is that of `Settings`, the help is that of docs/settings.md."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of
+from injector.settings import Settings
+
+#: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.
+HELP: Final = {
+    "prefix": "what the injector's annotations and labels begin with",
+    "namespaceLabel": "the namespace label that switches injection on, and its values",
+    "namespaceLabel.key": "the namespace label that switches injection on",
+    "namespaceLabel.enabled": (
+        "its value for: inject; where that cannot be done, the pod starts without its sidecar"
+    ),
+    "namespaceLabel.required": "its value for: inject; where that cannot be done, the pod is refused",
+    "namespaceLabel.disabled": "its value for: never",
+    "yesValues": "values of a pod's `inject` that mean yes, in any case",
+    "noValues": "values that mean no; no value can be in both lists",
+    "podDefault": (
+        "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well. `named`: the "
+        "same, and a pod that names its templates says yes by that, wherever it is"
+    ),
+    "ignoredNamespaces": "namespaces that are left alone, whatever their label; the injector's own is added",
+    "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
+    "alwaysSelector": (
+        "label selector of pods that are injected wherever they are, unless they or their namespace say no"
+    ),
+    "exemptSelector": "label selector of pods that even a `required` namespace lets through as they are",
+    "templatesKey": "the annotation that names templates, of pods and namespaces; empty: `templates` behind the prefix",
+    "templates": "templates for a pod when nobody names one and no template's own selector matches",
+    "parameters": "values of parameters: template, parameter, value; annotations count before them",
+    "nativeSidecars": (
+        "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
+    ),
+    "clusterDomain": "what templates see as `cluster.domain`",
+    "paths": "paths of their own: path, templates and what else is said of it",
+    "server": "where `injector serve` listens, its certificate, and its bounds; holds from the next start",
+    "server.address": "address that `serve` listens on; empty: all",
+    "server.port": "HTTPS port",
+    "server.metricsPort": "plain port of `/healthz`, `/readyz`, `/metrics`",
+    "server.certificate": "certificate, PEM, with its chain",
+    "server.key": "its key, PEM, not encrypted",
+    "server.mutatePaths": "paths of the mutating webhook",
+    "server.validatePaths": "paths of the validating guard",
+    "server.advisePaths": "paths of the webhook that only warns, about workloads",
+    "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
+    "server.idleSeconds": "seconds after which an idle connection is closed",
+    "server.bodySeconds": "seconds that a request's body may take to arrive",
+    "server.maxBodyBytes": "largest review; a larger one is answered 413",
+    "server.maxHeaderBytes": "largest request header",
+    "server.cacheBytes": "memory for answers to pods seen before",
+    "certificates": "where the certificate comes from, and how the built-in one is kept; holds from the next start",
+    "certificates.source": "where the certificate comes from: `files`, `builtin`, `cert-manager`, `csr`",
+    "certificates.lifeSeconds": "`builtin`: how long a certificate is valid; a new one is made after two thirds",
+    "certificates.authorityLifeSeconds": "`builtin`: the same for the authority that signs it",
+    "certificates.settleSeconds": "`builtin`: for how long every `caBundle` has a new authority before it signs",
+    "certificates.secret": "`builtin`: the Secret that holds everything, in the injector's namespace",
+    "certificates.service": "`builtin`: the Service that the certificate is for, and whose entries get the `caBundle`",
+    "certificates.webhooks": "`builtin`: name of the two webhook configurations",
+    "certificates.lease": "`builtin`: the Lease that says which replica does the writing",
+    "certificates.leaseSeconds": "`builtin`: after how long a replica that died is followed by another",
+}  # fmt: skip
+
+#: What each key of a path does; the docs have these in a table of their own.
+_PATHS: Final = {
+    "type": "`mutating`: its templates may complete the object. `validating`: they may only refuse or warn",
+    "templates": "the templates, in order; at least one",
+    "failurePolicy": "where the webhook or a template itself fails: `Ignore` lets through, `Fail` refuses",
+}
+
+#: That of the loader, in the words of ECMA 262.
+_PREFIX = r"^(?=.{1,180}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$"
+
+
+def settings_schema() -> Schema:
+    """The schema of a settings file; one that is empty holds the defaults."""
+    sections = shape_of(Settings)
+    return or_null({"title": "Settings of the injector", **_section(sections["Settings"], "", sections)})
+
+
+def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
+    properties: dict[str, Any] = {}
+    for key, made in section["properties"].items():
+        where = f"{path}{key}"
+        if "$ref" in made:
+            inner = _section(sections[made["$ref"].rpartition("/")[2]], f"{where}.", sections)
+            properties[key] = {**inner, "description": HELP.get(where, key)}
+        elif isinstance(each := made.get("additionalProperties"), dict) and "$ref" in each:
+            inner = _section(sections[each["$ref"].rpartition("/")[2]], f"{where}.", sections)
+            properties[key] = {**made, "additionalProperties": inner, "description": HELP.get(where, key)}
+        elif key.endswith("Selector"):
+            properties[key] = {**selector(HELP.get(where, key)), "default": None}
+        else:
+            properties[key] = {**copy.deepcopy(made), "description": HELP.get(where, key)}
+    if not path:
+        properties["prefix"]["pattern"] = _PREFIX
+        at = properties["paths"]["additionalProperties"]
+        for key, help_ in _PATHS.items():
+            at["properties"][key]["description"] = help_
+        at["properties"]["templates"]["minItems"] = 1
+        at["required"] = ["templates"]
+        properties["paths"]["propertyNames"] = {"pattern": r"^(/[-A-Za-z0-9._~]+)+$"}
+        properties["parameters"]["additionalProperties"]["description"] = "Values of one template's parameters."
+    return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -1,0 +1,109 @@
+"""The JSON Schema of template.yaml."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from injector.authoring.schemas.declaration_schema import (
+    Schema,
+    keyword_schema,
+    or_null,
+    parameter_schema,
+    selector,
+    strings,
+)
+from injector.templates.template import FOR
+
+#: A key of a ConfigMap (Kubernetes API reference, ConfigMap v1), which is no step in a path.
+_FILE = r"^(?!\.{1,2}$)[-._a-zA-Z0-9]{1,253}$"
+
+_FILES: Final[Schema] = {
+    "type": "object",
+    "description": "Config files by the name that the container sees.",
+    "propertyNames": {"pattern": _FILE},
+    "additionalProperties": {
+        "type": "object",
+        "description": "A config file; {} where its source is its name with .j2.",
+        "additionalProperties": False,
+        "properties": {
+            "template": {
+                "type": "string",
+                "not": {"const": "overlay.yaml.j2"},
+                "description": "The source that renders it, a file of this folder. By default its name with .j2.",
+            },
+            "validate": or_null(
+                strings(
+                    'The command by which the real program checks it; "{path}" stands for the file.',
+                    anyOf=[{"maxItems": 0}, {"contains": {"type": "string", "pattern": r"\{path\}"}}],
+                    examples=[["nginx", "-t", "-c", "{path}"]],
+                )
+            ),
+        },
+    },
+}
+
+_HELP: Final = {
+    "apiGroups": 'API groups; "" is the core.',
+    "apiVersions": "Versions of those.",
+    "resources": "Resources, in the plural; below one as in pods/ephemeralcontainers.",
+    "operations": "What is done to them.",
+}
+
+
+def _for() -> Schema:
+    """What a template is for; words are those that the loader takes."""
+    properties: dict[str, Any] = {}
+    for key, (default, pattern, _) in FOR.items():
+        items = {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
+        properties[key] = or_null(strings(_HELP[key], default=list(default), minItems=1, items=items))
+    return {
+        "type": "object",
+        "description": "The requests it is for: pods on CREATE where this is left out. What is for anything else is "
+        "for a path of the settings.",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def template_schema() -> Schema:
+    """The schema of template.yaml."""
+    properties: dict[str, Any] = {
+        "description": or_null({"type": "string", "description": "One sentence for people."}),
+        "parameters": or_null(
+            {
+                "type": "object",
+                "description": "Parameters by name: app-port is params.app_port in the template's files.",
+                "propertyNames": {"pattern": r"^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$"},
+                "additionalProperties": {"$ref": "#/$defs/parameter"},
+            }
+        ),
+        "files": or_null(_FILES),
+        "delivery": or_null(
+            {
+                "enum": ["configmap", "annotation"],
+                "default": "configmap",
+                "description": "How the config files get into the pod: by a generated ConfigMap, or by annotations.",
+            }
+        ),
+        "hostNetwork": or_null(
+            {
+                "enum": ["skip", "inject"],
+                "default": "skip",
+                "description": "Whether pods with hostNetwork: true are served.",
+            }
+        ),
+        "selector": selector("Pods that get this template when nobody names one."),
+        "namespaces": selector("Namespaces in which it may be used; without it all."),
+        "overridable": or_null(
+            strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")
+        ),
+        "for": or_null(_for()),
+    }
+    return {
+        "title": "template.yaml",
+        "description": "Describes a template: its parameters, its config files, and what it is for.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "$defs": {"parameter": parameter_schema(), "schema": keyword_schema()},
+    }

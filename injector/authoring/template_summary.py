@@ -1,0 +1,206 @@
+"""A template in words for people: what it is for, and what it adds to an ordinary object with its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import nodes
+
+from injector.errors import InjectionError
+from injector.pods.constraints.pod_view import mapping, mappings
+from injector.pods.context import Object
+from injector.pods.overlay import EVERY_CONTAINER, plain
+from injector.templates.environment import Environment
+from injector.templates.render import render_overlay
+from injector.templates.samples import sample_contexts
+from injector.templates.template import OVERLAY, AppliesTo, Template
+
+#: Fields of a volume that are no source of it.
+_NO_SOURCE = ("name",)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedContainer:
+    """A container of the overlay: ports as `18080 (nginx-http)`, requests and limits as `cpu 20m`."""
+
+    name: str
+    kind: str
+    image: str
+    ports: tuple[str, ...]
+    requests: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What comes with a template: its containers, and lists of other things by what they are.
+
+    `refuses` is what the template says where it does not serve the pod at all.
+    """
+
+    containers: tuple[AddedContainer, ...] = ()
+    lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    refuses: str = ""
+
+    @property
+    def anything(self) -> bool:
+        """Whether it adds anything."""
+        return bool(self.containers or self.lists)
+
+
+def brought_by(template: Template) -> Brought | None:
+    """What the template adds to the sample pod with one port; None where no value is known for a required parameter.
+
+    Of a template for a path it is what is added to another sample.
+
+    Raises TemplateError where it cannot be rendered.
+    """
+    contexts = list(sample_contexts(template))
+    if not contexts:
+        return None
+    try:
+        overlay = plain(render_overlay(template, contexts[:2][-1]).overlay)
+    except InjectionError as error:
+        return Brought(refuses=str(error))
+    metadata, spec = mapping(overlay.get("metadata")), mapping(overlay.get("spec"))
+    containers = tuple(
+        _container(item, kind)
+        for field, kind in (("initContainers", "set-up"), ("containers", "sidecar"))
+        for item in mappings(spec.get(field))
+        if item.get("name") != EVERY_CONTAINER
+    )
+    return Brought(containers, tuple((label, values) for label, values in _lists(metadata, spec) if values))
+
+
+def filled_by(template: Template) -> tuple[str, ...] | None:
+    """The fields, such as `spec.storageClassName`, that a template for a path gives to samples of what it is for.
+
+    None where no value is known for a required parameter. Raises TemplateError where it cannot be rendered.
+    """
+    contexts = list(sample_contexts(template))
+    if not contexts:
+        return None
+    fields: dict[str, None] = {}
+    for context in contexts:
+        try:
+            fields |= dict.fromkeys(_leaves(plain(render_overlay(template, context).overlay), ""))
+        except InjectionError:  # it refuses this one
+            continue
+    return tuple(fields)
+
+
+def _leaves(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from _leaves(part, f"{at}.{key}" if at else str(key))
+    elif at:
+        yield at
+
+
+def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "Volumes", tuple(_volume(item) for item in mappings(spec.get("volumes")))
+    yield "Annotations", tuple(mapping(metadata.get("annotations")))
+    yield "Labels", tuple(mapping(metadata.get("labels")))
+    known = ("containers", "initContainers", "volumes")
+    yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
+    for item in mappings(spec.get("containers")):
+        if item.get("name") == EVERY_CONTAINER:
+            yield (
+                "In each container of the app, variables",
+                tuple(str(e.get("name")) for e in mappings(item.get("env"))),
+            )
+            yield (
+                "In each container of the app, mounts",
+                tuple(str(m.get("mountPath")) for m in mappings(item.get("volumeMounts"))),
+            )
+            rest = ("name", "env", "volumeMounts")
+            yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
+
+
+def _container(item: Object, kind: str) -> AddedContainer:
+    resources = mapping(item.get("resources"))
+    return AddedContainer(
+        name=str(item.get("name", "")),
+        kind=kind,
+        image=str(item.get("image", "")),
+        ports=tuple(_port(port) for port in mappings(item.get("ports"))),
+        requests=_amounts(resources.get("requests")),
+        limits=_amounts(resources.get("limits")),
+    )
+
+
+def _port(port: Object) -> str:
+    protocol = port.get("protocol", "TCP")
+    number = f"{port.get('containerPort')}" + ("" if protocol == "TCP" else f"/{protocol}")
+    return f"{number} ({port['name']})" if "name" in port else number
+
+
+def _amounts(value: Any) -> tuple[str, ...]:
+    return tuple(f"{name} {amount}" for name, amount in mapping(value).items())
+
+
+def _volume(item: Object) -> str:
+    source = next((field for field in item if field not in _NO_SOURCE), "")
+    return f"{item.get('name')}: {source}" if source else str(item.get("name"))
+
+
+#: Functions that say something of an object and add nothing to it.
+_VERDICTS = ("deny", "fail", "warn")
+
+
+def covered_words(covered: AppliesTo) -> str:
+    """The requests of a `for`: `services` of the core group (v1), on CREATE and UPDATE."""
+    groups = _and([f"`{group}`" if group else "the core group" for group in covered.api_groups])
+    resources = _and([f"`{name}`" for name in covered.resources])
+    return f"{resources} of {groups} ({', '.join(covered.api_versions)}), on {_and(list(covered.operations))}"
+
+
+def only_judges(template: Template) -> bool:
+    """Whether there is nothing in a template's overlay but verdicts and their conditions: a validating webhook will do.
+
+    By its text: what no sample is given may still be for an object that no sample is like.
+    """
+    return not _adds(Environment(document=True).parse(template.sources[OVERLAY]).body)
+
+
+def as_a_path(template: Template) -> str:
+    """The settings that give it a path of its own, in YAML."""
+    kind = "type: validating, " if only_judges(template) else ""
+    verb = "validate" if kind else "mutate"
+    return f"paths:\n  /{verb}/{template.name}: {{{kind}templates: [{template.name}]}}\n"
+
+
+def _adds(body: Iterable[nodes.Node]) -> bool:
+    """Whether these may put anything into the overlay; what is not known here may."""
+    return any(_may_add(node) for node in body)
+
+
+def _may_add(node: nodes.Node) -> bool:
+    match node:
+        case nodes.Output():
+            return any(_writes(part) for part in node.nodes)
+        case nodes.If():
+            return _adds([*node.body, *node.elif_, *node.else_])
+        case nodes.For():
+            return _adds([*node.body, *node.else_])
+        case nodes.With():
+            return _adds(node.body)
+        case nodes.Macro() | nodes.Assign() | nodes.AssignBlock() | nodes.Import() | nodes.FromImport():
+            return False
+    return True
+
+
+def _writes(part: nodes.Expr) -> bool:
+    match part:
+        case nodes.TemplateData():
+            lines = [line.strip() for line in part.data.splitlines()]
+            return any(line not in ("", "{}") and not line.startswith("#") for line in lines)
+        case nodes.Call(node=nodes.Name(name=name)):
+            return name not in _VERDICTS
+    return True
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,138 @@
+"""Before an installation: whether this cluster will take it, and whether this person may install it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from injector.cli.checks import api_server
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, some, warning
+from injector.cli.checks.granted_permissions import requests, review
+from injector.cli.checks.namespace_labels import labels_of
+from injector.cli.checks.other_webhooks import goes_by
+from injector.cluster.blocking_client import ClusterError
+from injector.cluster.installation import API, GROUP, KINDS, RESOURCES, Installation, configuration_path
+from injector.cluster.permissions import permissions
+from injector.settings import Settings
+
+_PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+_OWN = (
+    ("", ("serviceaccounts", "services", "secrets", "configmaps")),
+    ("apps", ("deployments",)),
+    ("policy", ("poddisruptionbudgets",)),
+    ("rbac.authorization.k8s.io", ("roles", "rolebindings")),
+)
+_EVERYWHERE = (
+    ("rbac.authorization.k8s.io", ("clusterroles", "clusterrolebindings")),
+    (GROUP, RESOURCES),
+)
+_SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_LEVEL = "pod-security.kubernetes.io/enforce"
+
+
+def plugins(scene: CheckContext) -> Iterator[CheckResult]:
+    """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
+    scene.live.get(API, "the API of webhooks")
+    query = {"labelSelector": "component=kube-apiserver"}
+    try:
+        pods = list(scene.live.objects("/api/v1/namespaces/kube-system/pods", query))
+    except ClusterError:
+        pods = []
+    words = [
+        word
+        for pod in pods
+        for container in pod["spec"]["containers"]
+        for word in (*(container.get("command") or ()), *(container.get("args") or ()))
+    ]
+    flag = "--disable-admission-plugins="
+    off = {plugin for word in words if word.startswith(flag) for plugin in word.removeprefix(flag).split(",")}
+    for plugin in _PLUGINS:
+        if plugin in off:
+            to_do = f"take it out of {flag.rstrip('=')} of kube-apiserver"
+            yield bad("admission-plugin", f"admission plugin {plugin} is switched off: no webhook is called", to_do)
+    if not off & set(_PLUGINS):
+        yield good("admission-plugin", "admission webhooks are there")
+
+
+def person(scene: CheckContext) -> Iterator[CheckResult]:
+    """What the chart creates; and nobody may grant what he has not, unless he may `escalate`.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+    """
+    namespace = scene.namespace
+    asked = [{"group": "", "resource": "namespaces", "verb": "create"}]
+    for (group, resources), verb in product(_OWN, ("create", "patch")):
+        asked += [{"group": group, "resource": r, "verb": verb, "namespace": namespace} for r in resources]
+    for (group, resources), verb in product(_EVERYWHERE, ("create", "patch")):
+        asked += [{"group": group, "resource": r, "verb": verb} for r in resources]
+    escalate = [{"group": "rbac.authorization.k8s.io", "resource": "clusterroles", "verb": "escalate"}]
+    granted = [a for line in permissions(Installation(namespace=namespace)) for a in requests(line, namespace)]
+    everything = [*asked, *escalate, *granted]
+    answers = scene.live.answers(_SELF, [review("SelfSubjectAccessReview", a) for a in everything])
+    allowed = [bool(answer.get("status", {}).get("allowed")) for answer in answers]
+    denied = [a for a, ok in zip(everything, allowed, strict=True) if not ok]
+    missing = [a for a in denied if a in asked]
+    if not allowed[len(asked)]:
+        missing += [a for a in denied if a in granted]
+    if missing:
+        text = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in missing))
+        yield bad(
+            "may-install", f"you may not {text}", "install as an admin of the cluster (ClusterRole cluster-admin)"
+        )
+    else:
+        yield good("may-install", "you may create what an installation needs, and grant its permissions")
+
+
+def label(scene: CheckContext) -> Iterator[CheckResult]:
+    """Who goes by the label that a new installation will go by."""
+    name = Settings().namespace_label
+    rivals = [
+        f"{configuration['metadata']['name']}: {entry['name']}"
+        for configuration in scene.live.objects(configuration_path(KINDS[0]))
+        for entry in configuration.get("webhooks") or ()
+        if configuration not in scene.configurations and goes_by(entry, name)
+    ]
+    counts = Counter(labels_of(one).get(name.key) for one in scene.namespaces)
+    there = ", ".join(f"{name.key}={value}: {count}" for value, count in sorted(counts.items(), key=str) if value)
+    to_do = "choose another one: namespaceLabel in the settings (docs/settings.md)"
+    if scene.configurations:
+        found = f"an injector is installed already, in namespace {scene.namespace}"
+        yield warning("installed", found, "injector check looks at it; helm upgrade changes it")
+    elif rivals:
+        yield bad("label-free", f"label {name.key} is used by {', '.join(rivals)}", to_do)
+    elif there:
+        text = f"namespaces have label {name.key} already ({there}): their new pods will be injected"
+        yield warning("label-free", text, f"take it off where it is not meant so, or {to_do}")
+    else:
+        yield good("label-free", f"label {name.key} is free")
+
+
+def pod_security(scene: CheckContext) -> Iterator[CheckResult]:
+    """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
+    own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), None)
+    if own is None:
+        yield good("pod-security", f"namespace {scene.namespace} is free")
+    else:
+        level = own.get(_LEVEL, "the cluster's default")
+        yield good(
+            "pod-security", f"namespace {scene.namespace} is there, with Pod Security {level}: the injector keeps to it"
+        )
+    strict = [
+        one["metadata"]["name"]
+        for one in scene.namespaces
+        if labels_of(one).get(_LEVEL) in ("baseline", "restricted") and one["metadata"]["name"] != scene.namespace
+    ]
+    if strict:
+        yield warning(
+            "pod-security",
+            f"Pod Security keeps sidecars that need NET_ADMIN out of namespace {some(strict)}",
+            "use templates there that need no privilege: of the gallery's envoy, parameter intercept: ports",
+        )
+
+
+SECTIONS = (
+    api_server.SECTION,
+    Section("before-installation", (plugins, person, label, pod_security)),
+)

@@ -1,0 +1,189 @@
+"""What the checks look at, each part read from the cluster when it is first asked for, and once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from injector.cli.live_setup import live_settings, templates_of_paths
+from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
+from injector.cluster.entries import Entries, entries
+from injector.cluster.installation import Installation, service_namespaces
+from injector.pods.context import Object
+from injector.settings import Settings
+from injector.templates.snapshot import Catalog
+
+_DEFAULT = Installation()
+
+
+class CheckContext:
+    """A cluster and the injector in one of its namespaces. Every part raises ClusterError when it cannot be read.
+
+    Without `namespace` the injector is found by its webhooks; where there are none, it is looked for under the name
+    that an installation has by default. Raises ClusterError when there are several.
+    """
+
+    def __init__(self, live: BlockingClient, namespace: str | None = None) -> None:
+        self.live = live
+        self._given = namespace
+        self._resources: dict[tuple[str, str], frozenset[str]] = {}
+
+    @cached_property
+    def namespace(self) -> str:
+        """Where the injector runs, or should."""
+        if self._given:
+            return self._given
+        found = {name for configuration in self.live.webhooks() for name in service_namespaces(configuration)}
+        return self.live.installation() if found else _DEFAULT.namespace
+
+    @cached_property
+    def configurations(self) -> tuple[Object, ...]:
+        """The injector's webhook configurations."""
+        return tuple(c for c in self.live.webhooks() if self.namespace in service_namespaces(c))
+
+    @cached_property
+    def entries(self) -> dict[str, Object]:
+        """The entries of all these, by name."""
+        return {entry["name"]: entry for c in self.configurations for entry in c.get("webhooks") or ()}
+
+    @cached_property
+    def of_somebody_else(self) -> bool:
+        """Whether people wrote the webhook configurations themselves: no entry has a name as the injector's have, and
+        the Service that they call is there.
+        """
+        names = [(e["name"], c["metadata"]["name"]) for c in self.configurations for e in c.get("webhooks") or ()]
+        ours = any(name.endswith(Installation(name=own).entry_name("")) for name, own in names)
+        return bool(names) and not ours and self.service is not None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the injector there; raises SettingsError for wrong ones."""
+        return live_settings(self.live, self.namespace)
+
+    @cached_property
+    def installation(self) -> Installation:
+        """Its names, and what its admin chose for the webhook entries, as far as the cluster shows it."""
+        names = [c["metadata"]["name"] for c in self.configurations]
+        name = names[0] if names else _DEFAULT.name
+        bare = Installation(namespace=self.namespace, name=name)
+        return chosen_entries(bare, self.entries, entries(self.settings, bare, self.path_templates))
+
+    @cached_property
+    def expected(self) -> Entries:
+        """What the entries should be."""
+        return entries(self.settings, self.installation, self.path_templates)
+
+    @cached_property
+    def path_templates(self) -> Catalog:
+        """The templates at the settings' paths; those that are not there, or are wrong, are left out."""
+        return templates_of_paths(self.live, self.namespace, self.settings)
+
+    @cached_property
+    def namespaces(self) -> tuple[Object, ...]:
+        """All namespaces but those that are being deleted, which take no pods."""
+        found = self.live.objects("/api/v1/namespaces")
+        return tuple(one for one in found if "deletionTimestamp" not in one["metadata"])
+
+    @cached_property
+    def deployment(self) -> Object | None:
+        """The injector's Deployment: that of its name, else the only one with its label."""
+        path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
+        found = list(self.live.objects(path, {"labelSelector": INSTALLATION}))
+        named = [one for one in found if one["metadata"]["name"] == self.name]
+        return next(iter(named or found), None)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the injector's Service; settings need not be readable for it."""
+        services = [client["service"] for client in self._clients if client.get("service")]
+        return str(services[0]["name"]) if services else _DEFAULT.name
+
+    @cached_property
+    def service(self) -> Object | None:
+        """The injector's Service, None where there is none."""
+        return self.found(f"/api/v1/namespaces/{self.namespace}/services/{self.name}")
+
+    @property
+    def pod_spec(self) -> Object:
+        """The spec of the injector's pods; {} where its Deployment is not found."""
+        spec: Object = (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {})
+        return spec
+
+    def found(self, path: str) -> Object | None:
+        """The object at `path`, None where there is none."""
+        try:
+            return self.live.get(path)
+        except ClusterError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def serves(self, group: str, version: str, resource: str) -> bool:
+        """Whether the API server has such a resource, or one below another."""
+        there = (group, version)
+        if there not in self._resources:
+            found = self.found(f"/apis/{group}/{version}" if group else f"/api/{version}") or {}
+            self._resources[there] = frozenset(one["name"] for one in found.get("resources") or ())
+        return resource in self._resources[there]
+
+    def is_there(self, api: str, resource: str, name: str) -> bool:
+        """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
+        try:
+            return self.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
+        except ClusterError as error:
+            if error.status != 403:
+                raise
+            return True
+
+    @property
+    def _clients(self) -> list[Object]:
+        return [entry["clientConfig"] for entry in self.entries.values()]
+
+
+def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entries) -> Installation:
+    """The installation with what an admin may choose, read back from the entries: port, timeout, failure policies, and
+    namespaces beyond those that the settings ask for.
+
+    What the entries do not agree on is not a choice but a difference: the value that most have counts.
+    """
+    known = [live[e["name"]] for e in (*expected.mutating, *expected.validating) if e["name"] in live]
+    services = [entry["clientConfig"].get("service") or {} for entry in known]
+    policies = {
+        field: live[name].get("failurePolicy", "Fail")
+        for field, name in (
+            ("enabled_failure_policy", bare.entry_name("enabled")),
+            ("opted_in_failure_policy", bare.entry_name("opted-in")),
+        )
+        if name in live
+    }
+    return Installation(
+        namespace=bare.namespace,
+        name=bare.name,
+        port=_most(service.get("port", 443) for service in services) or bare.port,
+        timeout_seconds=_most(entry.get("timeoutSeconds", 10) for entry in known) or bare.timeout_seconds,
+        namespaces=_beyond(known, expected),
+        **policies,
+    )
+
+
+def _most(values: Iterable[int]) -> int:
+    """The most frequent; 0 of none."""
+    counted = Counter(values).most_common(1)
+    return counted[0][0] if counted else 0
+
+
+def _beyond(known: list[Object], expected: Entries) -> dict[str, Any] | None:
+    """What every entry's namespaceSelector has beyond what it should."""
+    wanted = {e["name"]: e["namespaceSelector"]["matchExpressions"] for e in (*expected.mutating, *expected.validating)}
+    selectors = [(entry.get("namespaceSelector") or {}, wanted[entry["name"]]) for entry in known]
+    if not selectors:
+        return None
+    more = [[e for e in s.get("matchExpressions") or () if e not in mine] for s, mine in selectors]
+    labels = [(s.get("matchLabels") or {}).items() for s, _ in selectors]
+    common = {
+        "matchExpressions": [e for e in more[0] if all(e in others for others in more)],
+        "matchLabels": dict(pair for pair in labels[0] if all(pair in others for others in labels)),
+    }
+    return common if any(common.values()) else None

@@ -1,0 +1,90 @@
+"""What the injector's service account may do, against the table of what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import INSTALL, CheckResult, Section, bad, good, warning
+from injector.cluster.blocking_client import ClusterError
+from injector.cluster.permissions import Permission, permissions
+from injector.pods.context import Object
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+def service_account(scene: CheckContext) -> Iterator[CheckResult]:
+    """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
+    namespace = scene.namespace
+    account = str(scene.pod_spec.get("serviceAccountName") or scene.installation.name)
+    if not scene.is_there("/api/v1", "serviceaccounts", account):
+        yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL)
+        return
+    lines = permissions(scene.installation, scene.settings.certificates.source)
+    user = f"system:serviceaccount:{namespace}:{account}"
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+    asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
+    bodies = [review("SubjectAccessReview", a, {"user": user, "groups": groups}) for _, a in asked]
+    try:
+        answers = scene.live.answers(_REVIEWS, bodies, what="asking what the service account may do")
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        to_do = "run it as somebody who may create subjectaccessreviews (an admin)"
+        yield warning("permissions", f"not looked at: {error}", to_do)
+        return
+    denied: dict[int, list[Object]] = {}
+    for (line, attributes), answer in zip(asked, answers, strict=True):
+        if not answer.get("status", {}).get("allowed"):
+            denied.setdefault(id(line), []).append(attributes)
+    for line in lines:
+        yield _verdict(line, denied.get(id(line), []), f"{namespace}/{account}")
+
+
+def _verdict(line: Permission, denied: list[Object], account: str) -> CheckResult:
+    check = f"permission {line.feature}"
+    if not denied:
+        return good(check, f"{line.feature}: may {permission_words(line)}")
+    what = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in denied))
+    where = "all namespaces" if line.everywhere else "its own namespace"
+    text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
+    kind = "ClusterRole" if line.everywhere else "Role"
+    to_do = f"apply the chart again, or add to its {kind}: {_flow(line.rule())}; the {kind}Binding has to be there too"
+    if line.optional:
+        return warning(check, f"{text}; the injector goes on without", to_do)
+    return bad(check, text, to_do)
+
+
+def permission_words(line: Permission) -> str:
+    """`get, list namespaces`, with the names that it is limited to."""
+    only = f" named {', '.join(line.names)}" if line.names else ""
+    return f"{', '.join(line.verbs)} {', '.join(line.resources)}{only}"
+
+
+def requests(line: Permission, namespace: str) -> Iterator[Object]:
+    """The resourceAttributes of every single right in a line."""
+    for resource, verb, name in product(line.resources, line.verbs, line.names or ("",)):
+        attributes = {"group": line.group, "resource": resource, "verb": verb}
+        if not line.everywhere:
+            attributes["namespace"] = namespace
+        yield attributes | ({"name": name} if name else {})
+
+
+def review(kind: str, attributes: Object, more: Object | None = None) -> Object:
+    """A SubjectAccessReview or a SelfSubjectAccessReview."""
+    spec = {"resourceAttributes": attributes, **(more or {})}
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+
+
+def _flow(rule: dict[str, Any]) -> str:
+    """A rule on one line, as YAML reads it."""
+
+    def words(values: Iterable[str]) -> str:
+        return ", ".join(value or '""' for value in values)
+
+    return "{" + ", ".join(f"{key}: [{words(values)}]" for key, values in rule.items()) + "}"
+
+
+SECTION = Section("permissions", (service_account,))

@@ -1,0 +1,143 @@
+"""The namespaces' labels: how many have which value, which are misspelt, and who is promised what nobody keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, some, warning
+from injector.cluster.pause import is_paused
+from injector.pods.context import Object
+from injector.pods.selectors import matches
+from injector.settings import NamespaceLabel, Settings
+
+
+def labels(scene: CheckContext) -> Iterator[CheckResult]:
+    """Counts per value of the label."""
+    settings = scene.settings
+    label = settings.namespace_label
+    counts = Counter(labels_of(one).get(label.key, "") for one in scene.namespaces)
+    known = {value: counts[value] for value in (label.enabled, label.required, label.disabled)}
+    told = ", ".join(f"{label.key}={value}: {count}" for value, count in known.items())
+    if known[label.enabled] or known[label.required] or settings.always_selector is not None:
+        yield good("namespace-labels", f"namespaces: {told}; without the label: {counts['']}", **known)
+    else:
+        yield warning(
+            "namespace-labels",
+            f"no namespace has its pods injected ({told}); only pods that say yes are",
+            f"kubectl label namespace NAME {label.key}={label.enabled}",
+            **known,
+        )
+    for one in scene.namespaces:
+        yield from misspelt(one["metadata"]["name"], labels_of(one), settings)
+
+
+def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[CheckResult]:
+    """What is wrong with the labels of one namespace."""
+    label = settings.namespace_label
+    allowed = (label.enabled, label.required, label.disabled)
+    value = found.get(label.key)
+    if value in (label.enabled, label.required) and name in settings.ignored_namespaces:
+        yield warning(
+            "namespace-ignored",
+            f"namespace {name} has {label.key}={value}, but is left alone (ignoredNamespaces)",
+            f"kubectl label namespace {name} {label.key}-",
+        )
+    elif value is not None and value not in allowed:
+        # as typing mistakes go: other letters, a part of the word, another word for it
+        near = get_close_matches(value.lower(), allowed, n=1, cutoff=0.7) or _meant(value, label)
+        text = f"namespace {name} has {label.key}={value}, which means nothing: its pods are not injected"
+        if near:
+            yield bad("namespace-label", text, f"kubectl label namespace {name} {label.key}={near[0]} --overwrite")
+        else:
+            there = " or ".join(f"{label.key}={one}" for one in allowed)
+            yield warning("namespace-label", text, f"say {there}: kubectl label namespace {name} --overwrite ...")
+    elif value is None:
+        for key in get_close_matches(label.key, found, n=1, cutoff=0.85):
+            if found[key] in allowed:
+                yield bad(
+                    "namespace-label",
+                    f"namespace {name} has {key}={found[key]}; the label is {label.key}: its pods are not injected",
+                    f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
+                )
+
+
+def _meant(value: str, label: NamespaceLabel) -> list[str]:
+    word = value.lower()
+    if word in ("true", "yes", "on", "inject", "1"):
+        return [label.enabled]
+    return [label.disabled] if word in ("false", "no", "off", "never", "0") else []
+
+
+def outside(scene: CheckContext) -> Iterator[CheckResult]:
+    """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
+    label = scene.settings.namespace_label
+    to_do = "give it the labels that webhooks.namespaceSelector of the chart asks for, or take its own label off"
+    for value, verdict in ((label.enabled, warning), (label.required, bad)):
+        names = [
+            one["metadata"]["name"]
+            for one in scene.namespaces
+            if labels_of(one).get(label.key) == value
+            and one["metadata"]["name"] not in scene.settings.ignored_namespaces
+            and not within(scene, one)
+        ]
+        if names:
+            text = (
+                f"{label.key}={value} counts for nothing in namespace {some(names)}: the webhooks are limited to others"
+            )
+            yield verdict("namespace-outside", text, to_do)
+
+
+def within(scene: CheckContext, namespace: Object) -> bool:
+    """Whether the webhooks may be called for it, by what the admin asks of namespaces besides the settings' label."""
+    return matches(scene.installation.namespaces or {}, labels_of(namespace))
+
+
+def guarded(scene: CheckContext) -> Iterator[CheckResult]:
+    """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
+    settings = scene.settings
+    label = settings.namespace_label
+    required = [
+        one
+        for one in scene.namespaces
+        if labels_of(one).get(label.key) == label.required
+        and one["metadata"]["name"] not in settings.ignored_namespaces
+        and within(scene, one)
+    ]
+    without: dict[str, list[str]] = {}
+    for one in required:
+        for short in ("required", "guard"):
+            if why := _missing(scene.entries.get(scene.installation.entry_name(short)), labels_of(one)):
+                without.setdefault(f"entry {scene.installation.entry_name(short)} {why}", []).append(
+                    one["metadata"]["name"]
+                )
+    for why, names in without.items():
+        yield bad(
+            "required-guarded",
+            f"{label.required} is not kept in namespace {some(names)}: {why}",
+            "injector resume" if why.endswith("paused") else "apply the injector's webhook configurations again",
+        )
+    if required and not without:
+        yield good("required-guarded", f"each of {len(required)} {label.required} namespaces has its guard")
+
+
+def _missing(entry: Object | None, found: dict[str, str]) -> str:
+    """Why an entry does nothing for a namespace with these labels; "" if it does."""
+    if entry is None:
+        return "is missing"
+    if is_paused(entry):
+        return "is paused"
+    if not matches(entry.get("namespaceSelector") or {}, found):
+        return "does not select it"
+    return "" if entry.get("failurePolicy", "Fail") == "Fail" else "lets pods through when it fails"
+
+
+def labels_of(namespace: Object) -> dict[str, str]:
+    """A namespace's labels."""
+    found: dict[str, str] = namespace["metadata"].get("labels") or {}
+    return found
+
+
+SECTION = Section("namespaces", (labels, outside, guarded))

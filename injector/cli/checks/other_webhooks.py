@@ -1,0 +1,82 @@
+"""Other webhooks that change new pods: who comes when, who sees what, and who wants the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.namespace_labels import labels_of
+from injector.cli.live_setup import covers_pods
+from injector.cluster.installation import KINDS, configuration_path
+from injector.pods.context import Object
+from injector.pods.selectors import matches
+from injector.settings import NamespaceLabel
+
+
+def others(scene: CheckContext) -> Iterator[CheckResult]:
+    """https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy.
+
+    The API server calls configurations in the order of their names, which is not promised; where it matters, only
+    reinvocation helps.
+    """
+    ours = {c["metadata"]["name"] for c in scene.configurations if c["kind"].startswith("Mutating")}
+    label = scene.settings.namespace_label
+    own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), {})
+    count = 0
+    for configuration in scene.live.objects(configuration_path(KINDS[0])):
+        name = configuration["metadata"]["name"]
+        entries = [e for e in configuration.get("webhooks") or () if any(map(covers_pods, e.get("rules") or ()))]
+        if name in ours or not entries:
+            continue
+        count += 1
+        yield from _other(name, entries, min(ours, default=""), label)
+        yield from _hostage(name, entries, own, scene.namespace)
+    if not count:
+        yield good("other-webhooks", "no other mutating webhook is called for new pods")
+
+
+def _other(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[CheckResult]:
+    rivals = [entry["name"] for entry in entries if goes_by(entry, label)]
+    if rivals:
+        yield bad(
+            "second-injector",
+            f"{name}: {', '.join(rivals)} goes by label {label.key} as well: two injectors for the same namespaces",
+            "remove one of them, or give one another label (namespaceLabel in the settings, and its webhooks)",
+        )
+        return
+    again = all(entry.get("reinvocationPolicy") == "IfNeeded" for entry in entries)
+    if name > ours:
+        text = f"{name} also changes new pods, after the injector, which is called again when it did"
+    elif again:
+        text = f"{name} also changes new pods, before the injector, and is called again to see the sidecars"
+    else:
+        text = f"{name} also changes new pods, before the injector, and is not called again: it sees no sidecars"
+    yield good("other-webhooks", text)
+
+
+def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[CheckResult]:
+    """Whether the injector's own pods wait for somebody else."""
+    for entry in entries:
+        if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):
+            yield warning(
+                "other-webhooks",
+                f"{name}: {entry['name']} fails closed and covers namespace {namespace}: while it is down, the "
+                "injector's pods cannot start",
+                f"leave namespace {namespace} out of its namespaceSelector",
+            )
+
+
+def goes_by(entry: Object, label: NamespaceLabel) -> bool:
+    """Whether an entry selects namespaces by our label and the values that switch injection on."""
+    selector = entry.get("namespaceSelector") or {}
+    on = {label.enabled, label.required}
+    if selector.get("matchLabels", {}).get(label.key) in on:
+        return True
+    for expression in selector.get("matchExpressions") or ():
+        if expression.get("key") == label.key and expression.get("operator") in ("In", "Exists"):
+            return expression["operator"] == "Exists" or bool(on & set(expression.get("values") or ()))
+    return False
+
+
+SECTION = Section("other-webhooks", (others,))

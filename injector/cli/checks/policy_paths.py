@@ -1,0 +1,74 @@
+"""The settings' `paths`: which templates are at each, and what the API server asks about there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from injector.authoring.template_summary import only_judges
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, bad, good, some, warning
+from injector.settings import PathTemplates
+from injector.templates.template import Template
+
+
+def paths(scene: CheckContext) -> Iterator[CheckResult]:
+    """A line for each path. Of a template that is not there nobody knows what it is for, and so what to ask about."""
+    settings = scene.settings
+    for path, at in settings.paths.items():
+        unknown = scene.path_templates.missing(at.templates)
+        where = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
+        if unknown:
+            meanwhile = "refused" if at.failure_policy == "Fail" else "let through with a warning"
+            names = " and ".join(unknown[:3])
+            yield bad(
+                f"path {path}",
+                f"{where}: {names} cannot be used, so its entry cannot be told; what is asked there is {meanwhile}",
+                f"apply ConfigMap {unknown[0]} to namespace {scene.namespace} with label "
+                f"{settings.template_label}=true, correct it if it is there, or correct paths in the settings",
+                templates=list(at.templates),
+            )
+        else:
+            templates = scene.path_templates.found(at.templates)
+            text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
+            yield good(f"path {path}", f"{where}: {text}", templates=list(at.templates))
+            yield from _never_asked(path, templates, scene)
+            yield from _of_the_other_type(path, at, templates)
+
+
+def _never_asked(path: str, templates: Iterable[Template], scene: CheckContext) -> Iterator[CheckResult]:
+    """A line for each template that is for what the API server has not: it takes such an entry without a word."""
+    for template in templates:
+        covered = template.applies_to
+        places = list(product(covered.api_groups, covered.api_versions))
+        missing = [r for r in covered.resources if not any(scene.serves(*place, r) for place in places)]
+        if missing:
+            within = some([f"{group}/{version}".lstrip("/") for group, version in places])
+            yield warning(
+                f"path {path}",
+                f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server has not",
+                "nobody asks about that: correct `for` in the template; `kubectl api-resources` lists what there is",
+                templates=[template.name],
+            )
+
+
+def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[CheckResult]:
+    """A line for each template that cannot do at a validating path what it does, and for a mutating one of policies."""
+    judging = [template.name for template in templates if only_judges(template)]
+    if at.type == "validating":
+        for template in templates:
+            if template.name not in judging:
+                yield warning(
+                    f"path {path}",
+                    f"path {path} (validating): {template.name} completes objects, and where it would it fails instead",
+                    "list it at a path of type mutating",
+                    templates=[template.name],
+                )
+    elif len(judging) == len(templates):
+        yield warning(
+            f"path {path}",
+            f"path {path} (mutating): {some(judging)} only refuses or warns, and a webhook that is asked later may "
+            "still change what it has seen",
+            "say `type: validating` in the settings: then it sees the object as it will be stored",
+            templates=judging,
+        )

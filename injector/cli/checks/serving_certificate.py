@@ -1,0 +1,201 @@
+"""The certificate: whom the API server trusts (caBundle), what the injector shows, and how long that goes well."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from cryptography import x509
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.handshake import shake_hands
+from injector.cluster.blocking_client import ClusterError
+from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
+from injector.pods.context import Object
+
+_RENEW = "renew it: docs/serving.md, part 3, or docs/csr.md; built in or by cert-manager it renews itself, see the logs"
+#: Who writes caBundle, but where a person does.
+_WRITTEN = {
+    "builtin": "the injector writes it as soon as it runs: see the sections server and permissions, and its log",
+    "cert-manager": "cert-manager's cainjector writes it: look at its log, and at the Certificate",
+}
+_MADE = {
+    "builtin": "the injector makes it as soon as it runs: see the sections server and permissions, and its log",
+    "cert-manager": "cert-manager makes it: kubectl describe certificate -n NAMESPACE",
+    "csr": "make one: injector certs --signer (docs/csr.md)",
+}
+_SOON = 21.0  # days
+#: A certificate that lives for less than three weeks is not late all its life: this share of it has to be over.
+_SHARE = 0.75
+
+
+def bundles(scene: CheckContext) -> Iterator[CheckResult]:
+    """Every entry's caBundle: there, readable, of authorities, not ended."""
+    now = datetime.now(UTC)
+    faults = {name: fault for name, entry in scene.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
+    by_hand = "put the authority's certificate there (docs/serving.md, part 4)"
+    to_do = _WRITTEN.get(scene.settings.certificates.source, by_hand)
+    for fault in dict.fromkeys(faults.values()):
+        names = [name for name, found in faults.items() if found == fault]
+        whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(scene.entries)} entries"
+        yield bad("ca-bundle", f"{whose}: {fault}", to_do)
+    if scene.entries and not faults:
+        yield good("ca-bundle", f"each of {len(scene.entries)} entries has a caBundle")
+
+
+def bundle_fault(pem: bytes, now: datetime) -> str:
+    """What is wrong with a caBundle by itself; "" if nothing."""
+    if not pem:
+        return "caBundle is empty"
+    found = read_certificates(pem)
+    if not found:
+        return "caBundle holds no certificate (PEM, in base64)"
+    if all(one.not_valid_after_utc <= now for one in found):
+        return f"caBundle ended at {max(one.not_valid_after_utc for one in found):%Y-%m-%d %H:%M}"
+    return ""
+
+
+def served(scene: CheckContext) -> Iterator[CheckResult]:
+    """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
+    name, key = where(scene)
+    if not name and not scene.entries:
+        return  # nothing is installed, which is told elsewhere
+    if not name:
+        to_do = "the handshake and the pod below prove it all the same"
+        yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
+        return
+    try:
+        secret = scene.found(f"/api/v1/namespaces/{scene.namespace}/secrets/{name}")
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        to_do = f"run it as somebody who may get secret {name} in namespace {scene.namespace}"
+        yield warning("certificate", f"not looked at: {error}", to_do)
+        return
+    chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
+    if not chain:
+        what = "has no certificate" if secret else "does not exist"
+        to_do = _MADE.get(scene.settings.certificates.source, "make one: docs/serving.md, part 3")
+        yield bad("certificate", f"secret {scene.namespace}/{name} {what} (key {key})", to_do)
+        return
+    yield from lasting(chain[0], datetime.now(UTC))
+    wanted = service_name(scene)
+    if wanted not in certificate_names(chain[0]):
+        to_do = f"make one for that name: injector certs --service {scene.name} --namespace {scene.namespace}"
+        yield bad("certificate-name", f"the certificate in secret {name} is not for {wanted}", to_do)
+    bundles = {entry: read_certificates(bundle_of(found)) for entry, found in scene.entries.items()}
+    strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
+    if strangers:
+        whose = "every entry" if len(strangers) == len(bundles) else f"entry {', '.join(strangers)}"
+        yield bad(
+            "certificate-trusted",
+            f"{whose}: caBundle does not trust the certificate in secret {name}",
+            "put the certificate's own authority into caBundle, or serve a certificate of that authority",
+        )
+    elif bundles and all(bundles.values()):
+        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
+
+
+def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[CheckResult]:
+    """How long the certificate is still good for."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    days = (end - now).total_seconds() / 86400
+    if days <= 0:
+        text = f"the certificate ended at {end:%Y-%m-%d %H:%M}: the API server refuses it"
+        yield bad("certificate-days", text, _RENEW, days=round(days, 2))
+    elif begin > now:
+        to_do = "look at the clocks: that of this machine and that of where it was made"
+        yield bad("certificate-days", f"the certificate holds only from {begin:%Y-%m-%d %H:%M} on", to_do)
+    elif days < _SOON and (now - begin) / (end - begin) > _SHARE:
+        yield warning("certificate-days", f"the certificate ends in {days:.1f} days", _RENEW, days=round(days, 2))
+    else:
+        yield good("certificate-days", f"the certificate is good for {days:.0f} more days", days=round(days, 2))
+
+
+def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]) -> bool:
+    """Whether the first certificate of a chain leads to an authority of the bundle, by way of the others."""
+    current, left = chain[0], list(chain[1:])
+    while not any(one == current or (is_authority(one) and issued_by(current, one)) for one in bundle):
+        above = next((one for one in left if issued_by(current, one)), None)
+        if above is None:
+            return False
+        left.remove(above)
+        current = above
+    return True
+
+
+def handshake(scene: CheckContext) -> Iterator[CheckResult]:
+    """What is really shown, where the Service's address can be reached from here. From outside it mostly cannot."""
+    service = scene.service
+    address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
+    bundle = next((bundle_of(entry) for entry in scene.entries.values()), b"")
+    if address in ("", "None") or not read_certificates(bundle):
+        return
+    port, name = scene.installation.port, service_name(scene)
+    came = shake_hands(address, port, name, bundle)
+    if not came.fault:
+        yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
+    elif came.certificate is None:
+        # nobody there, or not for us: the API server may be able to, and the pod below tells
+        yield good(
+            "handshake", f"{address}:{port} cannot be reached from here ({came.fault}); the Secret stands for it"
+        )
+    elif name in certificate_names(came.certificate):
+        to_do = "caBundle and certificate are of different authorities, or the injector has not read the new one yet"
+        yield bad("handshake", f"TLS to {address}:{port} as {name}: {came.fault}", to_do)
+    else:
+        names = ", ".join(sorted(certificate_names(came.certificate))) or "no name"
+        yield warning(
+            "handshake",
+            f"who answers at {address}:{port} has a certificate for {names}, not for {name}",
+            "outside the cluster that may be another machine; inside, the certificate is for the wrong names",
+        )
+
+
+def bundle_of(entry: Object) -> bytes:
+    """An entry's caBundle, PEM; empty where there is none or it is no base64."""
+    try:
+        return base64.b64decode(entry["clientConfig"].get("caBundle") or "")
+    except ValueError:
+        return b""
+
+
+def service_name(scene: CheckContext) -> str:
+    """The name by which the API server calls."""
+    return f"{scene.name}.{scene.namespace}.svc"
+
+
+def where(scene: CheckContext) -> tuple[str, str]:
+    """Name and key of the Secret that holds the certificate; ("", "") where the pods mount none."""
+    if scene.settings.certificates.source == "builtin":
+        return scene.settings.certificates.secret, "tls.crt"
+    spec = scene.pod_spec
+    secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
+    for container in spec.get("containers") or ():
+        file = PurePosixPath(_option(container, "--cert", "INJECTOR_CERT") or scene.settings.server.certificate)
+        for mount in container.get("volumeMounts") or ():
+            secret = secrets.get(mount["name"])
+            if secret and file.is_relative_to(mount["mountPath"]):
+                path = str(file.relative_to(mount["mountPath"]))
+                keys = {item["path"]: item["key"] for item in secret.get("items") or ()}
+                return str(secret.get("secretName")), keys.get(path, path)
+    return "", ""
+
+
+def _option(container: Object, option: str, variable: str) -> str:
+    """What a container's arguments or environment say."""
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    for word, following in pairwise([*words, ""]):
+        if word == option:
+            return str(following)
+        if word.startswith(f"{option}="):
+            return str(word.partition("=")[2])
+    found = [e.get("value") for e in container.get("env") or () if e.get("name") == variable]
+    return str(found[0] or "") if found else ""
+
+
+SECTION = Section("certificate", (bundles, served, handshake))

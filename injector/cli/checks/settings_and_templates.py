@@ -1,0 +1,55 @@
+"""Settings and templates as they stand in the cluster: would a server that starts now take them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.live_setup import live_snapshot
+from injector.errors import SettingsError
+from injector.templates.snapshot import SnapshotError
+
+
+def settings(scene: CheckContext) -> Iterator[CheckResult]:
+    """They are read as the server reads them."""
+    try:
+        found = scene.settings
+    except SettingsError as error:
+        to_do = "correct the settings' ConfigMap (docs/settings.md); the injector keeps to what it had before"
+        yield bad("settings", str(error), to_do)
+        return
+    label = found.namespace_label
+    yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
+
+
+def templates(scene: CheckContext) -> Iterator[CheckResult]:
+    """Each template is tried in a child process with limits, as the server does."""
+    try:
+        snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=True)
+    except SnapshotError as error:
+        for one in error.errors:
+            to_do = "correct the settings' ConfigMap; the injector keeps to what it had before"
+            yield bad("settings", str(one), to_do)
+        return
+    for name, error_text in wrong.items():
+        to_do = f"correct or remove ConfigMap {name}; until then the injector keeps to all that it had before"
+        yield bad("template", error_text, to_do)
+    for text in snapshot.warnings:
+        yield warning("settings", text, "correct the settings, or add what they name")
+    listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
+    digests = {template.name: template.digest for template in snapshot.catalog}
+    if not wrong:
+        yield good("templates", f"templates and their versions: {listed}", templates=digests)
+
+
+def mounted(scene: CheckContext) -> Iterator[CheckResult]:
+    """Every ConfigMap that the injector's pods mount is there: a pod that is new waits for it."""
+    sources = [volume.get("configMap") or {} for volume in scene.pod_spec.get("volumes") or ()]
+    for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
+        if not scene.is_there("/api/v1", "configmaps", name):
+            text = f"there is no ConfigMap {scene.namespace}/{name}, which the pods mount: new ones do not start"
+            yield bad("settings", text, "apply the chart again; what is below goes by default settings")
+
+
+SECTION = Section("settings-and-templates", (mounted, settings, templates))

@@ -1,0 +1,145 @@
+"""A pod, really injected: created by server-side dry run, so that all but the storing happens."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.namespace_labels import labels_of, within
+from injector.cli.live_setup import live_snapshot
+from injector.cluster.blocking_client import ClusterError
+from injector.cluster.namespaces import namespace_of
+from injector.cluster.pause import is_paused
+from injector.inject import inject
+from injector.pods.context import Object
+from injector.pods.receipt import read_receipt
+from injector.pods.shape import string_map
+from injector.reasons import Effect
+from injector.settings import Settings
+from injector.templates.snapshot import Snapshot
+
+_RUNS = 5
+
+
+def injected(scene: CheckContext) -> Iterator[CheckResult]:
+    """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
+    settings = scene.settings
+    label = settings.namespace_label
+    if any(map(is_paused, scene.entries.values())):
+        yield warning("injection", "no pod was tried: the injector is paused", "injector resume")
+        return
+    tried = 0
+    for value in (label.enabled, label.required):
+        for namespace in scene.namespaces:
+            asks = labels_of(namespace).get(label.key) == value
+            if asks and within(scene, namespace) and _usable(namespace, settings):
+                tried += 1
+                yield from _try(scene, namespace)
+                break
+    if not tried:
+        to_do = f"kubectl label namespace NAME {label.key}={label.enabled}, then check again"
+        yield warning("injection", "no pod was tried: no namespace has its pods injected", to_do)
+
+
+def _usable(namespace: Object, settings: Settings) -> bool:
+    metadata = namespace["metadata"]
+    return metadata["name"] not in settings.ignored_namespaces and "deletionTimestamp" not in metadata
+
+
+def _try(scene: CheckContext, namespace: Object) -> Iterator[CheckResult]:
+    name, settings = namespace["metadata"]["name"], scene.settings
+    pod, seconds = plain_pod(settings), []
+    try:
+        for _ in range(_RUNS):
+            begin = time.perf_counter()
+            path = f"/api/v1/namespaces/{name}/pods"
+            made = scene.live.send("POST", path, pod, {"dryRun": "All"}, what=f"a pod in namespace {name} (dry run)")
+            seconds.append(time.perf_counter() - begin)
+    except ClusterError as error:
+        if error.status == 403 and "cannot create resource" in str(error):  # RBAC; refusals of admission are 403 too
+            to_do = f"run it as somebody who may create pods in namespace {name}"
+            yield warning("injection", f"no pod was tried: {error}", to_do)
+        else:
+            to_do = "the lines above with a cross say more; else the injector's log at this moment"
+            yield bad("injection", str(error), to_do, namespace=name)
+        return
+    milliseconds = round(statistics.median(seconds) * 1000, 1)
+    mark = string_map(made, "annotations").get(settings.status_key)
+    receipt = read_receipt(made, settings)
+    if mark == "injected" and receipt is not None:
+        with_templates = ", ".join(receipt.templates) or "no template"
+        yield good(
+            "injection",
+            f"a pod in namespace {name} is injected with {with_templates}; median of {_RUNS} dry runs "
+            f"{milliseconds:.1f} ms, with all that the API server does",
+            namespace=name,
+            milliseconds=milliseconds,
+        )
+        yield from _behind(scene, receipt.templates)
+    elif mark == "failed":
+        reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
+        to_do = "docs/reasons.md says what to do about that reason"
+        yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do)
+    else:
+        yield _untouched(scene, namespace, pod)
+
+
+def _behind(scene: CheckContext, used: dict[str, str]) -> Iterator[CheckResult]:
+    """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
+    now = {template.name: template.digest for template in _snapshot(scene).catalog}
+    for name, digest in used.items():
+        if now.get(name) != digest:
+            yield warning(
+                "template-in-use",
+                f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
+                "it takes a second or two; else its log says why: snapshot-refused, and injector_reload_failing is 1",
+            )
+
+
+def _snapshot(scene: CheckContext) -> Snapshot:
+    return live_snapshot(scene.live, scene.namespace, scene.settings)[0]
+
+
+def _untouched(scene: CheckContext, namespace: Object, pod: Object) -> CheckResult:
+    """Whether that was to be expected: by a replay with the settings and templates of now."""
+    name = namespace["metadata"]["name"]
+    replay = inject(pod, namespace_of(namespace), _snapshot(scene))
+    if replay.effect is Effect.SKIP:
+        to_do = "nothing, if it is meant so; injector explain -f POD.yaml has every step"
+        return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)
+    return bad(
+        "injection",
+        f"a pod in namespace {name} comes back untouched: the API server did not call the injector, or the call failed",
+        "the lines above with a cross say why; else the API server's log, and its audit log's annotation failed-open",
+        namespace=name,
+    )
+
+
+def plain_pod(settings: Settings) -> Object:
+    """A pod that every namespace takes, under Pod Security `restricted` and with a quota too. It is never run."""
+    yes = (
+        {settings.inject_key: settings.yes_values[0]}
+        if settings.pod_default != "inject" and settings.yes_values
+        else {}
+    )
+    small = {"cpu": "1m", "memory": "1Mi"}
+    container = {
+        "name": "app",
+        "image": "registry.k8s.io/pause:3.10",
+        "ports": [{"containerPort": 8080}],
+        "resources": {"requests": small, "limits": small},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    security = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "injector-check-", "annotations": yes},
+        "spec": {"containers": [container], "securityContext": security},
+    }
+
+
+SECTION = Section("injection", (injected,))

@@ -1,0 +1,109 @@
+"""The webhook configurations: every entry there, as it should be, and not switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import INSTALL, CheckResult, Section, bad, good, warning
+from injector.cli.checks.entry_differences import entry_differences
+from injector.cli.checks.policy_paths import paths
+from injector.cluster.blocking_client import INSTALLATION
+from injector.cluster.installation import KINDS, is_of_a_path
+from injector.cluster.pause import is_paused, words_of_pause
+from injector.pods.context import Object
+
+_APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must say the same"
+#: Without these entries pods lack nothing.
+_DISPENSABLE = ("advice",)
+
+
+def registered(scene: CheckContext) -> Iterator[CheckResult]:
+    """Both configurations, with the label by which every command finds them."""
+    there = {configuration["kind"] for configuration in scene.configurations}
+    for kind in KINDS:
+        if kind in there:
+            yield good("registered", f"{kind} is registered for the injector in namespace {scene.namespace}")
+        elif not scene.of_somebody_else:
+            yield bad(
+                "registered",
+                f"no {kind} with label {INSTALLATION} calls namespace {scene.namespace}",
+                INSTALL,
+            )
+
+
+def as_they_should_be(scene: CheckContext) -> Iterator[CheckResult]:
+    """Each entry against `injector.cluster.entries`."""
+    if not scene.entries:
+        return
+    if scene.of_somebody_else:
+        text = f"the webhook configuration is one of your own ({', '.join(scene.entries)}): it is not compared"
+        to_do = "fine while it asks about the pods that you mean; `required` namespaces need the chart's entries"
+        yield warning("entry", text, to_do)
+        return
+    expected = dict(_by_kind(zip(KINDS, scene.expected, strict=True)))
+    there = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in scene.configurations))
+    for (kind, name), entry in expected.items():
+        short = name.partition(".")[0]
+        wrong = warning if short in _DISPENSABLE else bad
+        live = there.get((kind, name))
+        if live is None:
+            yield wrong(f"entry {short}", f"entry {name} is missing", _APPLY)
+            continue
+        found = list(entry_differences(live, entry))
+        for difference in found:
+            yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY)
+        if not found:
+            yield good(f"entry {short}", f"entry {name} is as it should be")
+    of_paths = set(map(scene.installation.path_entry, scene.settings.paths))
+    told = {name for _, name in expected}
+    for kind, name in sorted(there.keys() - expected.keys()):
+        if name in of_paths - told:
+            continue  # `paths` says why nothing can be told of it
+        to_do = "neither the settings nor this version ask for it; remove it if it was not added on purpose"
+        yield warning("entry", f"entry {name} of {kind} calls the injector as well", to_do)
+
+
+def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
+    """Entries by the kind of their configuration and their name."""
+    return (((kind, entry["name"]), entry) for kind, entries in found for entry in entries)
+
+
+def choices(scene: CheckContext) -> Iterator[CheckResult]:
+    """What an admin may choose, and what follows from it."""
+    chosen = scene.installation
+    if not scene.entries:
+        return
+    for entry, policy in (("enabled", chosen.enabled_failure_policy), ("opted-in", chosen.opted_in_failure_policy)):
+        if policy == "Fail" and chosen.entry_name(entry) in scene.entries:
+            yield warning(
+                "failure-policy",
+                f"entry {chosen.entry_name(entry)} has failurePolicy Fail: its pods do not start while the injector "
+                "is down",
+                "use Ignore, and label the namespaces that want Fail as required",
+            )
+    if chosen.timeout_seconds > 10:
+        text = f"timeoutSeconds is {chosen.timeout_seconds}: so long may each creation of a pod wait"
+        yield warning("timeout", text, "use 5")
+
+
+def paused(scene: CheckContext) -> Iterator[CheckResult]:
+    """`injector pause`, as a whole or for some entries."""
+    for configuration in scene.configurations:
+        entries = configuration.get("webhooks") or ()
+        off = [entry["name"] for entry in entries if is_paused(entry)]
+        if off:
+            which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
+            words = words_of_pause(configuration)
+            text = f"{configuration['kind']}: {which} paused {words}".rstrip()
+            more = ", and templates at paths have no say" if any(map(is_of_a_path, off)) else ""
+            yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
+        for entry in entries:
+            if not is_paused(entry) and entry.get("objectSelector"):
+                text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
+                yield bad("object-selector", text, _APPLY)
+    if scene.entries and not any(map(is_paused, scene.entries.values())):
+        yield good("paused", "no entry is paused")
+
+
+SECTION = Section("webhooks", (registered, as_they_should_be, paths, choices, paused))

@@ -1,0 +1,309 @@
+"""A certificate that the cluster signs: asked for, approved, fetched, and stored; begun once, ended later."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import click
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+
+from injector.cli.options import Signing
+from injector.cli.output_files import write_file
+from injector.cli.switches import whoami
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.signing import (
+    PATH,
+    SigningAnswer,
+    answer_of,
+    approval,
+    authorities_of,
+    request_name,
+    signing_request,
+    still_good,
+)
+from injector.cluster.x509 import PrivateKey, new_key, read_certificates
+from injector.errors import InjectorError, SettingsError
+from injector.pods.context import Object
+
+
+class CertificateTarget(Protocol):
+    """Texts by name. Reading what is not there gives nothing."""
+
+    def read(self) -> dict[str, bytes]:
+        """All that is there."""
+        ...
+
+    def write(self, changes: Mapping[str, bytes | None]) -> None:
+        """Put these there; None takes one away. What is not named stays."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        ...
+
+
+class SecretTarget:
+    """A Secret, made when it is first written to. Raises ClusterError."""
+
+    def __init__(self, live: BlockingClient, namespace: str, name: str) -> None:
+        self._live = live
+        self._all = f"/api/v1/namespaces/{namespace}/secrets"
+        self._name, self._namespace = name, namespace
+
+    @property
+    def words(self) -> str:
+        """`secret/NAME in namespace NS`."""
+        return f"secret/{self._name} in namespace {self._namespace}"
+
+    def read(self) -> dict[str, bytes]:
+        """Its data; empty where there is no such Secret."""
+        try:
+            data = self._live.get(f"{self._all}/{self._name}", self.words).get("data") or {}
+        except ClusterError as error:
+            if error.status == 404:
+                return {}
+            raise
+        return {key: base64.b64decode(value) for key, value in data.items()}
+
+    def write(self, changes: Mapping[str, bytes | None]) -> None:
+        """One write: a reader never sees a certificate without its key."""
+        data = {key: None if value is None else base64.b64encode(value).decode() for key, value in changes.items()}
+        patch, kind = {"data": data}, "application/merge-patch+json"
+        try:
+            self._live.send("PATCH", f"{self._all}/{self._name}", patch, what=self.words, content_type=kind)
+            return
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+        metadata = {"name": self._name, "namespace": self._namespace}
+        kept = {key: value for key, value in data.items() if value is not None}
+        # not of type kubernetes.io/tls: that one has to have a certificate from the start
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": kept}
+        self._live.send("POST", self._all, secret, what=self.words)
+
+
+class FolderTarget:
+    """Files of a folder, each whole or not at all; what is no certificate is for its owner only.
+
+    Raises SettingsError.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def words(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def read(self) -> dict[str, bytes]:
+        """Its files, not its folders."""
+        try:
+            return {file.name: file.read_bytes() for file in self._folder.iterdir() if file.is_file()}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise SettingsError(f"{self._folder}: {error.strerror or error}") from None
+
+    def write(self, changes: Mapping[str, bytes | None]) -> None:
+        """One file after the other."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for name, data in changes.items():
+                if data is None:
+                    (self._folder / name).unlink(missing_ok=True)
+                else:
+                    write_file(self._folder / name, data, 0o644 if name.endswith(".crt") else 0o600)
+        except OSError as error:
+            raise SettingsError(f"{self._folder}: {error.strerror or error}") from None
+
+
+PENDING = "pending.key"
+_WAIT = 300.0  # seconds, unless --wait says otherwise
+_EVERY = 0.5  # seconds between two looks at the request
+
+
+class NotSignedError(InjectorError):
+    """The certificate was not to be had; one sentence about why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is wanted: for which Service and names (the API server's first), for how long, with which kind of key.
+
+    `force`: also where the one that is there is good, or a request waits.
+    """
+
+    service: str
+    namespace: str
+    names: tuple[str, ...]
+    days: int
+    use_rsa: bool = False
+    force: bool = False
+
+
+def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
+    """What `injector certs --signer` does; `folder` counts where `signing` names no Secret.
+
+    Returns the authorities that signed (PEM). Raises NotSignedError, ClusterError, SettingsError.
+    """
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    with BlockingClient(signing.kubeconfig, signing.context) as live:
+        if signing.secret is not None:
+            store: CertificateTarget = SecretTarget(live, wish.namespace, signing.secret)
+        else:
+            assert folder is not None  # noqa: S101
+            store = FolderTarget(folder)
+        default = ("tls.crt", "tls.key") if signing.secret else ("server.crt", "server.key")
+        names = (signing.cert_name or default[0], signing.key_name or default[1])
+        authorities = _obtain(live, wish, signing, store, names, say)
+        if not authorities:
+            say(
+                f"none of the cluster's authorities known here signed it: ask who runs it for that of {signing.signer},"
+                " and put it into caBundle; until then the API server does not trust the certificate"
+            )
+        return authorities
+
+
+def _obtain(
+    live: BlockingClient,
+    wish: Wish,
+    signing: Signing,
+    store: CertificateTarget,
+    names: tuple[str, str],
+    say: Callable[[str], None],
+) -> bytes:
+    """The authorities that signed the certificate that is in the store now, under the two `names`."""
+    crt, private = names
+    there, now = store.read(), datetime.now(UTC)
+    key = _key(there.get(private, b""))
+    until = still_good(there.get(crt, b""), key, _dns(wish), now) if key else None
+    if until and not wish.force:
+        say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
+        return authorities_of(there[crt], _candidates(live, wish.namespace))
+    waiting = None if wish.force else _key(there.get(PENDING, b""))
+    key = waiting or new_key(wish.use_rsa)
+    if waiting is None:
+        store.write({PENDING: _pem(key)})
+    chain = _signed(live, wish, signing, store, key, say)
+    found = read_certificates(chain)
+    if not found or found[0].public_key() != key.public_key():
+        raise NotSignedError(f"what {signing.signer} gave is no certificate for the key that was asked for")
+    authorities = authorities_of(chain, _candidates(live, wish.namespace))
+    changes = {crt: chain, private: _pem(key), PENDING: None}
+    store.write(changes | ({"ca.crt": authorities} if authorities else {}))
+    say(f"{store.words}: {crt} and {private}, good until {found[0].not_valid_after_utc:%Y-%m-%d}")
+    return authorities
+
+
+def _signed(
+    live: BlockingClient,
+    wish: Wish,
+    signing: Signing,
+    store: CertificateTarget,
+    key: PrivateKey,
+    say: Callable[[str], None],
+) -> bytes:
+    """The certificate chain, once there is one."""
+    name = request_name(wish.service, wish.namespace, key)
+    request = _request(live, wish, signing.signer, name, key)
+    answer = answer_of(request)
+    if not answer.approved and not answer.refusal:
+        if signing.approve:
+            _approve(live, request, say)
+        else:
+            say(f"to approve it: kubectl certificate approve {name}")
+    wait = _WAIT if signing.wait is None else signing.wait
+    end = time.monotonic() + wait
+    while True:
+        answer = answer_of(live.get(f"{PATH}/{name}", f"request {name}"))
+        if answer.refusal:
+            store.write({PENDING: None})
+            raise NotSignedError(
+                f"request {name} {answer.refusal}. Ask who runs the cluster; the next run makes a new request"
+            )
+        if answer.chain:
+            return answer.chain
+        left = end - time.monotonic()
+        if left <= 0:
+            raise NotSignedError(_late(signing.signer, wait, name, answer))
+        time.sleep(min(_EVERY, left))
+
+
+def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
+    again = "Run the same command again later: it goes on with the same request."
+    if answer.approved:
+        return (
+            f"request {name} is approved, and was not signed within {wait:g} s: nobody in this cluster may sign "
+            f"for {signer} (some clouds do not; take another source of certificates there). {again}"
+        )
+    return (
+        f"request {name} was not approved within {wait:g} s: kubectl certificate approve {name}, by somebody who "
+        f"may, or --approve. {again}"
+    )
+
+
+def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: PrivateKey) -> Object:
+    body = signing_request(name, wish.names, key, signer, wish.days * 86400)
+    try:
+        return live.send("POST", PATH, body, what=f"request {name}")
+    except ClusterError as error:
+        if error.reason != "AlreadyExists":
+            raise
+    return live.get(f"{PATH}/{name}", f"request {name}")
+
+
+def _approve(live: BlockingClient, request: Object, say: Callable[[str], None]) -> None:
+    name = request["metadata"]["name"]
+    try:
+        live.send("PUT", f"{PATH}/{name}/approval", approval(request, whoami(live)), what=f"approving request {name}")
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        say(f"{error}. Somebody who may: kubectl certificate approve {name}")
+
+
+def _candidates(live: BlockingClient, namespace: str) -> Iterator[bytes]:
+    """The authorities that a cluster shows: the kubeconfig's, that of every namespace, that of clients.
+
+    Kubernetes promises of none of them that it signs for servers, so each is tried against the certificate.
+    """
+    yield live.authority
+    maps = (
+        (f"/api/v1/namespaces/{namespace}/configmaps/kube-root-ca.crt", "ca.crt"),
+        ("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "client-ca-file"),
+    )
+    for path, key in maps:
+        try:
+            yield str((live.get(path).get("data") or {}).get(key, "")).encode()
+        except ClusterError:
+            continue
+
+
+def _dns(wish: Wish) -> list[str]:
+    return [name for name in wish.names if not name.replace(".", "").isdigit() and ":" not in name]
+
+
+def _key(pem: bytes) -> PrivateKey | None:
+    try:
+        found = serialization.load_pem_private_key(pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    return found if isinstance(found, PrivateKey) else None
+
+
+def _pem(key: PrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

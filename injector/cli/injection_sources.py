@@ -1,0 +1,180 @@
+"""What an injection of the command line is made from: the gallery, folders of templates, settings and parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from injector.authoring.folders import has_manifest, no_manifest, no_templates
+from injector.authoring.printable import one_line
+from injector.authoring.yaml_stream import split_yaml
+from injector.cli.options import SourceOptions
+from injector.errors import DocumentError, SettingsError, TemplateError
+from injector.pods.context import Cluster
+from injector.settings import Settings, parse_settings
+from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
+from injector.templates.spelling import hint
+from injector.templates.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What an injection is made from: the snapshot, and the parameters of the command line by template."""
+
+    snapshot: Snapshot
+    overrides: dict[str, dict[str, str]]
+    warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the snapshot."""
+        return self.snapshot.settings
+
+
+def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
+    """Settings, gallery and folders as one snapshot, and the parameters checked against it.
+
+    `only` are the templates that are asked for by name: of the others one that does not load is left out, and told in
+    `warnings`. Raises SettingsError, TemplateError, and click.UsageError for a parameter that there is not.
+    """
+    options = options or SourceOptions()
+    settings = load_settings(options.settings_file)
+    cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
+    # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
+    folders = template_folders((gallery_path(), *options.templates_dirs))
+    origins = {name: str(folder) for name, folder in folders.items()}
+    sources, wrong = _read(folders, only)
+    try:
+        snapshot = build_snapshot(settings, sources, cluster, trial=False, origins=origins)
+    except SnapshotError as error:
+        wrong += [one for one in error.errors if isinstance(one, TemplateError)]
+        names = {one.template for one in wrong}
+        if only is None or len(wrong) < len(error.errors) or names & set(only):
+            raise
+        left = {name: files for name, files in sources.items() if name not in names}
+        snapshot = build_snapshot(settings, left, cluster, trial=False, origins=origins)
+    warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
+    return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
+
+
+def warn_of(sources: Sources, more: Sequence[str] = ()) -> None:
+    """Tell, on standard error, of the templates that were left out, and `more`."""
+    for warning in (*sources.warnings, *more):
+        click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
+
+
+def gather_one(template: str, options: SourceOptions) -> Sources:
+    """The same with one template only, so that others may be broken: the last one of the catalog is the one named.
+
+    Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
+    """
+    found = load_one(template, options.templates_dirs)
+    settings = load_settings(options.settings_file)
+    cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
+    # A template that the snapshot before holds is taken over as it is, with where it came from.
+    before = Snapshot(settings, Catalog([found]), cluster, "")
+    snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before, trial=False)
+    return Sources(snapshot, _overrides(options.params, snapshot, found.name))
+
+
+def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
+    """A template by its folder or name, see `template_folder`. Its errors call the folder what people called it.
+
+    Raises TemplateError, and DocumentError where there is none.
+    """
+    folder = template_folder(template, templates_dirs)
+    path = template if folder == Path(template) else str(folder)
+    return load_template(folder.resolve().name, read_folder(folder, path), origin=path)
+
+
+def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:
+    """The folder of a template: `template` is the folder, or else a name in the gallery or in one of these folders.
+
+    Raises DocumentError where there is no such template.
+    """
+    folder = Path(template)
+    if has_manifest(folder):
+        return folder
+    if "/" in template or template in (".", ".."):
+        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
+    known: dict[str, Path] = {}
+    for parent in (gallery_path(), *templates_dirs):
+        known |= _templates_in(parent)
+    if template in known:
+        return known[template]
+    if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
+        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
+    raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
+
+
+def template_folders(folders: tuple[Path, ...]) -> dict[str, Path]:
+    """Templates' folders by name, from folders that are a template or hold some; later ones win by name.
+
+    Raises SettingsError for a folder that is neither, TemplateError for one that cannot be read.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        inner = _templates_in(folder)
+        if not inner:
+            raise SettingsError(f"{folder}: {no_templates(folder)}")
+        found |= inner
+    return found
+
+
+def _templates_in(folder: Path) -> dict[str, Path]:
+    """The folder itself where it is a template, otherwise the templates in it. Raises TemplateError."""
+    return {folder.resolve().name: folder} if has_manifest(folder) else find_gallery(folder)
+
+
+def load_settings(file: Path | None) -> Settings:
+    """The settings of a file, or the defaults. Raises SettingsError or DocumentError naming the file."""
+    if file is None:
+        return Settings()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
+    documents = list(split_yaml(text, str(file)))
+    if len(documents) > 1:
+        raise SettingsError(f"{file}: holds {len(documents)} documents; settings are one")
+    return parse_settings(documents[0].value, str(file))
+
+
+def _read(
+    folders: Mapping[str, Path], only: Sequence[str] | None
+) -> tuple[dict[str, dict[str, str]], list[TemplateError]]:
+    """The sources of templates, and why those of others cannot be read. Raises TemplateError for one of `only`."""
+    sources, wrong = {}, []
+    for name, folder in folders.items():
+        try:
+            sources[name] = read_folder(folder)
+        except TemplateError as error:
+            if only is None or name in only:
+                raise
+            wrong.append(error)
+    return sources, wrong
+
+
+def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
+    """The values of `--param` by template; `template` is what one without a template's name is for."""
+    found: dict[str, dict[str, str]] = {}
+    for text in params:
+        key, equals, value = text.partition("=")
+        name, _, parameter = key.rpartition(".")
+        name = name or template
+        if not (equals and name and parameter):
+            raise click.UsageError(f'--param "{text}" is not TEMPLATE.PARAMETER=VALUE (envoy.app-port=8080)')
+        known = snapshot.catalog.get(name)
+        if known is None:
+            near = hint(name, snapshot.catalog.names, "there are")
+            raise click.UsageError(f"--param {key}: no template {name}{near}")
+        if parameter not in known.parameters:
+            near = hint(parameter, known.parameters, "there are")
+            raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
+        found.setdefault(name, {})[parameter] = value
+    return found

@@ -1,0 +1,164 @@
+"""What `injector inject` makes of each object: its pod injected, and all of it as the settings' `paths` have it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
+from injector.cli.documents import Document
+from injector.cli.injection_sources import Sources
+from injector.cli.manifest_objects import ManifestNamespaces, metadata_of
+from injector.cli.report import Outcome, Report, line_for
+from injector.cli.simulated_pods import in_manifest
+from injector.errors import DENIED_CODE
+from injector.inject import inject as inject_pod
+from injector.injection import Injection
+from injector.pods.context import Object
+from injector.pods.workloads import misplaced, pod_template, with_pod_template, workload_of_object
+from injector.reasons import Effect, Reason
+
+_OUTCOMES: dict[Effect, Outcome] = {
+    Effect.INJECT: "injected",
+    Effect.SKIP: "skipped",
+    Effect.MARK: "failed",
+    Effect.REFUSE: "refused",
+}
+
+
+class Injector:
+    """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already.
+
+    `user` is who asks, as a review's `userInfo`; {} where that is not known.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        names: list[str] | None,
+        namespaces: ManifestNamespaces,
+        *,
+        explicit: bool,
+        objects: list[Object],
+        user: Object | None = None,
+    ) -> None:
+        self.report = Report()
+        self._sources = sources
+        self._names = names
+        self._namespaces = namespaces
+        self._explicit = explicit
+        self._user = user or {}
+        self._paths = bool(sources.settings.paths)
+        self._present = {self._key(o) for o in objects if o.get("kind") == "ConfigMap"}
+
+    def change(self, obj: Object, document: Document) -> list[Object] | None:
+        """The object as the settings' paths have it, with its pod injected, and the ConfigMaps that it needs."""
+        lines = self.report.lines
+        said = len(lines)
+        new = obj
+        if self._paths and obj.get("kind") != "Pod":
+            amended = self._amended(obj, document)
+            if amended is None:
+                return None
+            new = amended
+        pod, config_maps = pod_template(new), list[Object]()
+        if pod is not None:
+            after, config_maps = self._pod(new, pod, document)
+            new = new if after is pod else with_pod_template(new, after)
+        elif len(lines) == said:
+            self.report.others += 1
+        if new is not obj and document.has_comments:
+            first = next(n for n in range(said, len(lines)) if lines[n].outcome in ("injected", "amended"))
+            lines[first] = replace(lines[first], lost_comments=True)
+        return None if new is obj and not config_maps else [new, *config_maps]
+
+    def _pod(self, obj: Object, pod: Object, document: Document) -> tuple[Object, list[Object]]:
+        """An object's pod as it is to be, and the ConfigMaps that it needs."""
+        result = self._inject(obj, pod)
+        namespace = self._namespaces.of(obj)
+        done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
+        line = replace(
+            line_for(obj, namespace.name, _outcome(result), document.place),
+            reason="" if done else str(result.reason),
+            message=_message(result),
+            templates=tuple(name for name, _ in result.templates),
+            warnings=(
+                *(w for w in result.warnings if w != f"no sidecar: {result.message}"),
+                *misplaced(obj, self._sources.settings),
+            ),
+        )
+        self.report.lines.append(line)
+        fine = line.outcome in ("injected", "unchanged")
+        config_maps = self._config_maps(obj, result, document) if fine else []
+        after = result.object if fine else pod
+        if self._paths and not line.bad and result.reason is not Reason.MALFORMED_POD:
+            after = self._amended_pod(obj, after, document)
+        return after, config_maps
+
+    def _inject(self, obj: Object, pod: Object) -> Injection:
+        return inject_pod(
+            pod,
+            self._namespaces.of(obj),
+            self._sources.snapshot,
+            names=self._names,
+            overrides=self._sources.overrides,
+            workload=None if obj.get("kind") == "Pod" else workload_of_object(obj),
+        )
+
+    def _amended(self, obj: Object, document: Document) -> Object | None:
+        """An object as the settings' paths have it; None where they refuse it."""
+        sources, namespace = self._sources, self._namespaces.of(obj)
+        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, self._user)
+        if admission is None:
+            return obj
+        self._tell(admission, obj, document)
+        if not admission.allowed:
+            return None
+        return in_manifest(admission.asked.object, obj) if admission.changed else obj
+
+    def _amended_pod(self, obj: Object, pod: Object, document: Document) -> Object:
+        """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it."""
+        sources, namespace = self._sources, self._namespaces.of(obj)
+        asked = asked_about_pod(obj, pod, namespace.name, self._user)
+        admission = Admission(asked, namespace, sources.snapshot, sources.overrides)
+        pod = admit_pod(obj, pod, admission, self._user, lambda pod: self._inject(obj, pod))
+        self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
+        return pod
+
+    def _tell(self, admission: Admission, obj: Object, document: Document, about: str = "") -> None:
+        line = admission_line(admission, obj, document.place, about)
+        if line is not None:
+            self.report.lines.append(line)
+
+    def _config_maps(self, obj: Object, result: Injection, document: Document) -> list[Object]:
+        """Those that the input does not hold and no earlier object needed."""
+        new: list[Object] = []
+        for file in result.files:
+            config_map = file.to_object()
+            if self._explicit or metadata_of(obj).get("namespace"):
+                config_map = {**config_map, "metadata": {**config_map["metadata"], "namespace": file.namespace}}
+            else:
+                # Whoever applies it says which namespace it is for, as for the object itself.
+                metadata = {k: v for k, v in config_map["metadata"].items() if k != "namespace"}
+                config_map = {**config_map, "metadata": metadata}
+            if self._key(config_map) not in self._present:
+                self._present.add(self._key(config_map))
+                new.append(config_map)
+                self.report.lines.append(line_for(config_map, file.namespace, "added", document.place))
+        return new
+
+    def _key(self, obj: Object) -> tuple[str, str]:
+        return self._namespaces.name_for(obj), str(metadata_of(obj).get("name"))
+
+
+def _message(result: Injection) -> str:
+    """What there is to say besides the outcome."""
+    if result.reason is Reason.ALREADY_INJECTED:
+        return "has its sidecar already; to inject it anew, uninject it first"
+    message = "" if result.reason is Reason.INJECTED else result.message.removeprefix(f"{result.reason}: ")
+    return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
+
+
+def _outcome(result: Injection) -> Outcome:
+    if result.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
+        return "unchanged"
+    return _OUTCOMES[result.effect]

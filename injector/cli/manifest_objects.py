@@ -1,0 +1,141 @@
+"""The Kubernetes objects within documents: found in Lists too, changed, dropped and added to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from injector.cli.documents import Document, added, rewritten
+from injector.cli.options import NamespaceOptions
+from injector.pods.context import Namespace, Object
+from injector.settings import Settings
+
+#: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
+Change = Callable[[Object, Document], "list[Object] | None"]
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a `List`, `PodList`, ... : a kind of that ending, with `items`."""
+    return isinstance(value, dict) and str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
+
+
+def objects_in(documents: Iterable[Document]) -> Iterator[Object]:
+    """All objects: the documents' values, and of a List each item, of Lists within Lists as well."""
+    for document in documents:
+        yield from _objects(document.value)
+
+
+def _objects(value: Any) -> Iterator[Object]:
+    if is_list(value):
+        for item in value["items"]:
+            yield from _objects(item)
+    elif isinstance(value, dict):
+        yield value
+
+
+def edit(documents: Iterable[Document], change: Change) -> list[Document]:
+    """The documents with `change` applied to each object. Documents in which it changes nothing stay themselves."""
+    edited: list[Document] = []
+    for document in documents:
+        after = _changed(document.value, document, change)
+        if after is None:
+            edited.append(document)
+            continue
+        if after:
+            edited.append(document if after[0] is document.value else rewritten(document, after[0]))
+        edited += [added(value, document) for value in after[1:]]
+    return edited
+
+
+def _changed(value: Any, document: Document, change: Change) -> list[Object] | None:
+    if not is_list(value):
+        return change(value, document) if isinstance(value, dict) else None
+    items: list[Any] = []
+    touched = False
+    for item in value["items"]:
+        after = _changed(item, document, change)
+        items += [item] if after is None else after
+        touched = touched or (after is not None and not (len(after) == 1 and after[0] is item))
+    return [{**value, "items": items}] if touched else None
+
+
+def object_name_of(obj: Object) -> str:
+    """What a person calls an object: `deployment/web`."""
+    metadata = metadata_of(obj)
+    name = metadata.get("name") or metadata.get("generateName") or "without a name"
+    return f"{str(obj.get('kind') or 'object').lower()}/{name}"
+
+
+def metadata_of(obj: Object) -> Object:
+    """An object's metadata; empty when it has none, or something else in their place."""
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestNamespaces:
+    """What is known about namespaces from the input itself and from options.
+
+    A namespace counts as enabled unless its Namespace object in the input, or `labels`, says something else.
+    """
+
+    settings: Settings
+    found: dict[str, Object]
+    quotas: tuple[Object, ...]
+    limit_ranges: tuple[Object, ...]
+    default: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+    def name_for(self, obj: Object) -> str:
+        """The namespace that an object is in: its own, or that of the option `--namespace`."""
+        namespace = metadata_of(obj).get("namespace")
+        return namespace if isinstance(namespace, str) and namespace else self.default
+
+    def assumed(self, obj: Object) -> bool:
+        """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
+        return self.settings.namespace_label.key not in self.labels_of(obj)
+
+    def labels_of(self, obj: Object) -> dict[str, str]:
+        """The labels of an object's namespace that somebody gave: in the input, or by an option."""
+        own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
+        return {**_strings(own), **self.labels}
+
+    def of(self, obj: Object) -> Namespace:
+        """The namespace of an object with all that is known about it."""
+        name = self.name_for(obj)
+        own = metadata_of(self.found.get(name, {}))
+        label = self.settings.namespace_label
+        return Namespace(
+            name=name,
+            labels={label.key: label.enabled, **_strings(own.get("labels")), **self.labels},
+            annotations={**_strings(own.get("annotations")), **self.annotations},
+            quotas=tuple(q for q in self.quotas if self.name_for(q) == name),
+            limit_ranges=tuple(r for r in self.limit_ranges if self.name_for(r) == name),
+        )
+
+
+def namespaces_in(
+    objects: Iterable[Object],
+    settings: Settings,
+    options: NamespaceOptions,
+) -> ManifestNamespaces:
+    """Namespaces, quotas and limit ranges among the objects, with what the options say about all namespaces."""
+    core = [o for o in objects if o.get("apiVersion") == "v1"]
+    return ManifestNamespaces(
+        settings=settings,
+        found={str(metadata_of(o).get("name")): o for o in core if o.get("kind") == "Namespace"},
+        quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
+        limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
+        default=options.namespace or "default",
+        labels=options.namespace_labels,
+        annotations=options.namespace_annotations,
+    )
+
+
+def _strings(value: Any) -> dict[str, str]:
+    """The entries of a map of labels or annotations that Kubernetes would accept."""
+    if not isinstance(value, dict):
+        return {}
+    return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}

@@ -1,0 +1,250 @@
+"""What the command line reads from a cluster: a workload, its namespace, and how the injector is set up there.
+
+Plain blocking calls over one connection:
+
+    with Live(context="staging") as live:
+        pod = live.read("deploy/web", "shop")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.connection import context_namespace
+from injector.cluster.discovery import DiscoveredResource, find_resource
+from injector.cluster.installation import KINDS, configuration_path, service_namespaces
+from injector.cluster.namespaces import namespace_of
+from injector.cluster.template_maps import Sources, template_files
+from injector.errors import DocumentError, InjectorError
+from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.resource_kinds import Resource
+from injector.settings import Settings
+
+T = TypeVar("T")
+
+#: The label by which an installation's own objects are found.
+INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
+#: The key of the settings in their ConfigMap.
+SETTINGS_KEY = "settings.yaml"
+_AT_ONCE = 16  # requests that are under way at the same time
+
+_APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"
+_KINDS = {
+    ("pod", "pods", "po"): (_CORE, "pods"),
+    ("deployment", "deployments", "deploy"): (_APPS, "deployments"),
+    ("replicaset", "replicasets", "rs"): (_APPS, "replicasets"),
+    ("statefulset", "statefulsets", "sts"): (_APPS, "statefulsets"),
+    ("daemonset", "daemonsets", "ds"): (_APPS, "daemonsets"),
+    ("job", "jobs"): (_BATCH, "jobs"),
+    ("cronjob", "cronjobs", "cj"): (_BATCH, "cronjobs"),
+    ("replicationcontroller", "replicationcontrollers", "rc"): (_CORE, "replicationcontrollers"),
+}
+_PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases}
+
+
+class ClusterError(InjectorError):
+    """The cluster does not give what was asked for; one sentence for the terminal.
+
+    `status` and `reason` are the API server's, 0 and "" where it was not it that refused.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class BlockingClient:
+    """A connection for the length of one command. Not for code that runs in an event loop.
+
+    `kubeconfig`, `context` as kubectl's options of these names. Every method raises ClusterError, saying what was asked
+    for and why there is no answer; opening raises NoClusterError.
+    """
+
+    def __init__(self, kubeconfig: str | None = None, context: str | None = None) -> None:
+        self._where = (kubeconfig, context)
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> BlockingClient:
+        try:
+            self._client = self._runner.run(Client.connect(*self._where))
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+    @property
+    def host(self) -> str:
+        """The API server's URL."""
+        return self._client.host
+
+    @property
+    def default_namespace(self) -> str:
+        """The namespace that kubectl would use without `-n`."""
+        return context_namespace(*self._where)
+
+    def read(self, target: str, namespace: str | None = None) -> Object:
+        """The object that `target` names, see `find`."""
+        return self.find(target, namespace)[0]
+
+    def find(self, target: str, namespace: str | None = None) -> tuple[Object, Resource]:
+        """The object that `target` names, and its resource: `pod/NAME`, `deploy/NAME`, `widget.example.com/NAME`, with
+        kubectl's short names.
+
+        Without `namespace` it is looked for in the default one. Raises DocumentError for what is no such name.
+        """
+        word, slash, name = target.partition("/")
+        if not slash or not word or not name:
+            raise DocumentError(f"{target}: not KIND/NAME such as deploy/web")
+        kind, _, group = word.lower().partition(".")  # deployment.apps/web, of kubectl get -o name
+        api, plural = _PATHS.get(kind, ("", ""))
+        if api and (not group or f"/{group}/" in api):
+            group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
+            found: DiscoveredResource | None = DiscoveredResource(Resource(group, version, plural), namespaced=True)
+        else:
+            found = self._run(f"the kind of {target}", find_resource(self._client, word))
+        if found is None:
+            raise DocumentError(
+                f"{target}: {self.host} has no kind {word}; kubectl api-resources lists those that it has"
+            )
+        namespace = namespace or self.default_namespace
+        what = f"{target} in namespace {namespace}" if found.namespaced else target
+        return self._run(what, self._client.get(found.path(name, namespace))), found.resource
+
+    def namespace(self, name: str) -> Namespace:
+        """The namespace; its quotas and limit ranges are empty where one may not read them."""
+        found = self._run(f"namespace {name}", self._client.get(f"{_CORE}/namespaces/{name}"))
+        quotas, limits = (self._parts(name, plural) for plural in ("resourcequotas", "limitranges"))
+        return namespace_of(found, quotas, limits)
+
+    def cluster(self, domain: str = "cluster.local") -> Cluster:
+        """The cluster's version; its DNS domain cannot be asked for and is given."""
+        return Cluster(self._run("the version", self._client.version()), domain)
+
+    def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
+        """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
+        found: list[Object] = []
+        for kind in KINDS:
+            found += (
+                {"kind": kind, **obj} for obj in self.objects(configuration_path(kind), {"labelSelector": selector})
+            )
+        return tuple(found)
+
+    def installation(self) -> str:
+        """The namespace that the injector runs in, as its webhooks say.
+
+        ClusterError if there is none or several.
+        """
+        names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
+        if len(names) != 1:
+            found = f"injectors in {', '.join(sorted(names))}" if names else "no injector's webhooks"
+            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); name the injector's namespace")
+        return names.pop()
+
+    def settings_text(self, namespace: str) -> str | None:
+        """The text of the settings file of the injector in `namespace`; None if it runs on defaults."""
+        path = f"{_CORE}/namespaces/{namespace}/configmaps"
+        maps = self.objects(path, {"labelSelector": INSTALLATION})
+        texts = (obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {}))
+        return next(texts, None)
+
+    def templates(self, namespace: str, settings: Settings) -> Sources:
+        """The templates that are ConfigMaps of the injector in `namespace`."""
+        path = f"{_CORE}/namespaces/{namespace}/configmaps"
+        found = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
+        return {obj["metadata"]["name"]: template_files(obj) for obj in found}
+
+    def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
+        """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
+        page = ""
+        while True:
+            found = self._run(path, self._client.list(path, query, page=page))
+            yield from found.items
+            page = found.next_page
+            if not page:
+                return
+
+    def get(self, path: str, what: str = "") -> Object:
+        """The object at `path`; `what` is it in words."""
+        return self._run(what or path, self._client.get(path))
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Object,
+        query: Mapping[str, str] | None = None,
+        *,
+        what: str = "",
+        content_type: str = "application/json",
+    ) -> Object:
+        """What the API server answers to a request with a body; `content_type` says what kind of patch a PATCH is."""
+        return self._run(what or path, self._client.request(method, path, body, query, content_type=content_type))
+
+    def apply(self, path: str, body: Object, manager: str, *, what: str = "") -> Object:
+        """Server-side apply: `body` is all that the field manager has to say; what others say of it is overruled.
+
+        https://kubernetes.io/docs/reference/using-api/server-side-apply/
+        """
+        query = {"fieldManager": manager, "force": "true"}
+        return self.send("PATCH", path, body, query, what=what, content_type="application/apply-patch+yaml")
+
+    def answers(self, path: str, bodies: Sequence[Object], *, what: str = "") -> list[Object]:
+        """What is answered to each of these in the collection at `path`, some at a time."""
+
+        async def ask() -> list[Object]:
+            turns = asyncio.Semaphore(_AT_ONCE)
+
+            async def one(body: Object) -> Object:
+                async with turns:
+                    return await self._client.create(path, body)
+
+            # all are waited for: one that went on after the others failed would be heard of at the very end
+            found = await asyncio.gather(*map(one, bodies), return_exceptions=True)
+            for answer in found:
+                if isinstance(answer, BaseException):
+                    raise answer
+            return [answer for answer in found if not isinstance(answer, BaseException)]
+
+        return self._run(what or path, ask())
+
+    @property
+    def authority(self) -> bytes:
+        """Whom the API server's certificate is checked against, PEM; empty where that is the system's own list."""
+        file = self._client.authority_file
+        try:
+            return Path(file).read_bytes() if file else b""
+        except OSError:
+            return b""
+
+    @property
+    def clock(self) -> datetime | None:
+        """The API server's time at its last answer, in whole seconds; None where it did not say."""
+        try:
+            return parsedate_to_datetime(self._client.date)
+        except ValueError:
+            return None
+
+    def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
+        try:
+            found = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
+        except ApiError:
+            return ()
+        return tuple(found.items)
+
+    def _run(self, what: str, call: Coroutine[Any, Any, T]) -> T:
+        try:
+            return self._runner.run(call)
+        except ApiError as error:
+            raise ClusterError(f"{what}: {error.message}", status=error.status, reason=error.reason) from None

@@ -1,0 +1,180 @@
+"""What the leader does for the built-in certificates: the next step in the Secret, the bundle in every entry.
+
+What is to be done is `rotation.next_step`'s to say. The watched copies tell that there is something to do; then
+everything is read anew, the configurations before the Secret. So a bundle that comes from an older Secret is refused:
+the configuration is another by then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import structlog
+from cryptography import x509
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.backoff import RepairBackoff
+from injector.cluster.bundles import Bundles, Configuration
+from injector.cluster.certificate_state import CertificateState
+from injector.cluster.rotation import Bundle, RotationPlan, RotationStep, awaited, next_step
+from injector.cluster.secret_store import SecretStore
+from injector.telemetry import Metrics
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds that a new authority settles where no certificate can be in use yet.
+_FIRST_SETTLE = 1.0
+#: Names of others in a metric's label; whoever comes after them counts as `others`.
+_MANAGERS = 8
+
+#: Told of what an admin should see: a name for the kind of trouble, and a sentence.
+OnTrouble = Callable[[str, str], None]
+
+
+class CertificateController:
+    """The leader's work, one piece at a time. Has a memory of its own that ends with the leadership: make a new one.
+
+    `leading` is asked before each write. `now` is the API server's time: that is who judges certificates, and a leader
+    whose own clock is wrong must not end those that are good. `settle_seconds` is for how long a new authority is in
+    every bundle before it signs; `write_seconds` how long a request may take.
+    """
+
+    def __init__(
+        self,
+        store: SecretStore,
+        bundles: Bundles,
+        plan: RotationPlan,
+        leading: Callable[[], bool],
+        now: Callable[[], datetime],
+        metrics: Metrics,
+        on_trouble: OnTrouble | None = None,
+        *,
+        settle_seconds: float,
+        write_seconds: float,
+    ) -> None:
+        self._store = store
+        self._bundles = bundles
+        self._plan = plan
+        self._leading = leading
+        self._now = now
+        self._metrics = metrics
+        self._on_trouble = on_trouble
+        self._settle_seconds = settle_seconds
+        self._write_seconds = write_seconds
+        self._settling: tuple[x509.Certificate | None, float] = (None, 0.0)
+        self._right: dict[str, frozenset[x509.Certificate]] = {}
+        self._patience: dict[str, RepairBackoff] = {}
+        self._managers: set[str] = set()
+        #: What is wrong now, by kind, one sentence each.
+        self.troubles: dict[str, str] = {}
+
+    async def work(self, held: CertificateState) -> bool:
+        """Look whether there is something to do, and do one thing; `held` is the watched copy of the Secret.
+
+        True when something was written, so that there may be more to do. What fails is told of and raised as ApiError.
+        """
+        try:
+            done = await self._work(held)
+        except ApiError as error:
+            if error.status != 409:  # that is somebody who was quicker
+                self.not_kept(error)
+            raise
+        self.troubles.pop("certificates-not-kept", None)
+        return done
+
+    def not_kept(self, error: ApiError) -> None:
+        """Tell that the certificates cannot be kept, each reason once while it lasts."""
+        self._tell("certificates-not-kept", f"{error}; tries again")
+
+    async def _work(self, held: CertificateState) -> bool:
+        seen = self._bundles.seen
+        if self._next(held, seen) is None and not self._differing(seen, held.bundle):
+            return False
+        configurations = await self._bundles.read(deadline=self._write_seconds)
+        found = await self._store.read(deadline=self._write_seconds)
+        if found.held.faults:
+            self._tell("certificate-secret-damaged", f"{'; '.join(found.held.faults)}; it is mended")
+        else:
+            self.troubles.pop("certificate-secret-damaged", None)
+        step = self._next(found.held, configurations)
+        if not self._leading():
+            return False
+        if step:
+            await self._store.write(found, step.held, deadline=self._write_seconds)
+            _log.info("certificate-step", step=step.name, why=step.why)
+            return True
+        return await self._put_right(configurations, found.held.bundle)
+
+    def _next(self, held: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
+        bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
+        settled = self._settled(held, bundles)
+        return next_step(held, bundles, self._now(), self._plan, settled=settled)
+
+    def _settled(self, held: CertificateState, bundles: Sequence[Bundle]) -> bool:
+        """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""
+        wanted = awaited(held)
+        if wanted is None or not all(wanted in bundle for bundle in bundles):
+            self._settling = (None, 0.0)
+            return False
+        now = time.monotonic()
+        if self._settling[0] != wanted:
+            self._settling = (wanted, now)
+        first = held.serving is None and not held.old
+        return now >= self._settling[1] + min(self._settle_seconds, _FIRST_SETTLE if first else self._settle_seconds)
+
+    # ------------------------------------------------------------ the bundles
+
+    async def _put_right(self, configurations: Sequence[Configuration], bundle: Bundle) -> bool:
+        """Write the bundle where it differs and it is time."""
+        wrote = False
+        for configuration in self._differing(configurations, bundle):
+            repair = self._right.get(configuration.kind) == frozenset(bundle)
+            patience = self._patience[configuration.kind]
+            if repair and patience.fighting:
+                self._fight(configuration)
+            if not self._leading():
+                break
+            await self._bundles.write(configuration, bundle, deadline=self._write_seconds)
+            wrote = True
+            self._right[configuration.kind] = frozenset(bundle)
+            if repair:
+                patience.repaired()
+            why = "repaired" if repair else "changed"
+            self._metrics.bundle_writes.cell(why).value += 1
+            by = ", ".join(configuration.writers)
+            _log.info("bundle-written", configuration=configuration.path, why=why, written_before_by=by)
+        return wrote
+
+    def _differing(self, configurations: Sequence[Configuration], bundle: Bundle) -> list[Configuration]:
+        """The configurations to be written to now. None without an authority: no bundle is ever emptied."""
+        found = []
+        for configuration in configurations if bundle else ():
+            patience = self._patience.setdefault(configuration.kind, RepairBackoff())
+            if not configuration.differs(bundle):
+                self._right[configuration.kind] = frozenset(bundle)
+            elif patience.due:
+                found.append(configuration)
+        return found
+
+    def _fight(self, configuration: Configuration) -> None:
+        writers = configuration.writers or ("unknown",)
+        for writer in writers:
+            if len(self._managers) < _MANAGERS:
+                self._managers.add(writer)
+            self._metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
+        self._tell(
+            "bundle-overwritten",
+            f"caBundle of {configuration.path} is overwritten again and again by {', '.join(writers)}; it is put right"
+            " after longer and longer pauses; have that tool ignore webhooks[*].clientConfig.caBundle",
+        )
+
+    def _tell(self, kind: str, message: str) -> None:
+        """Log a trouble and tell of it, each message once while it lasts."""
+        if self.troubles.get(kind) == message:
+            return
+        self.troubles[kind] = message
+        _log.warning(kind, why=message)
+        if self._on_trouble:
+            self._on_trouble(kind, message)

@@ -1,0 +1,135 @@
+"""The guarantee of `required` namespaces: no pod without its sidecar, whatever the pod says of itself.
+
+What a pod must hold is compared in `pods.guarantee`; here is how a pod gets there, or why it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
+from injector.errors import InjectionError
+from injector.pods.conformance import Deviation, protected_differences, skeleton
+from injector.pods.context import Object
+from injector.pods.defaults import mismatches, with_plugins_additions
+from injector.pods.delivery import file_annotation
+from injector.pods.merge import merge
+from injector.pods.merge_keys import CONTAINER_LISTS, escape, unescape
+from injector.pods.overlay import name_of
+from injector.pods.receipt import Receipt, take_off, value_at
+from injector.pods.shape import string_map
+from injector.pods.sidecars import Placement
+from injector.reasons import Reason
+from injector.settings import Settings
+
+
+def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> tuple[AppliedPod, Object]:
+    """The injection of a pod of a `required` namespace, and the pod with it; what it says of itself is no proof.
+
+    First what is missing is added; where what is there is not what the templates make, it is made afresh; and where
+    the pod's own parts stand in the way of that, it is refused.
+    """
+    afresh = (
+        apply_templates(without_injection(pod, receipt, task), task)
+        if task.by_peer
+        else _make_unforged(pod, receipt, task)
+    )
+    candidates = [(afresh, afresh.pod)]
+    if task.by_peer:
+        candidates.insert(0, (afresh, with_plugins_additions(afresh.pod, pod)))
+    elif receipt is not None:
+        seen = _all_seen(pod, afresh, receipt, task)
+        candidates.insert(0, (seen, reapply(pod, seen, receipt, task)))
+    differences: tuple[Deviation, ...] = ()
+    for made, final in candidates:
+        differences = _differences(final, made, task)
+        if not differences:
+            return made, final
+    raise InjectionError(Reason.NOT_OVERRIDABLE, f"{differences[0].sentence}; {_advice(differences[0], afresh, task)}")
+
+
+def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
+    """What the validating guard asks of a pod as it will be stored: that it lacks nothing, and has it as it was made.
+
+    Raises InjectionError with Reason.NOT_INJECTED, or as `make` does.
+    """
+    made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
+    missing = _differences(pod, made, task)
+    if missing:
+        raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0].sentence}")
+    return made
+
+
+def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
+    """The injection of a pod whose receipt may be forged: one that claims more than the injection makes is void."""
+    made = apply_templates(without_injection(pod, receipt, task), task)
+    if receipt is not None and not receipt.claims <= receipt_of(made, task).claims:
+        return apply_templates(take_off(pod, None, task.settings), task)
+    return made
+
+
+def _advice(difference: Deviation, made: AppliedPod, task: InjectionContext) -> str:
+    """What to do about a difference. `overridable` is for the sidecars' own fields, and opens nothing else."""
+    steps = [*map(unescape, difference.pointer.split("/")[1:]), "", "", ""]
+    contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
+    if contained and name in made.app:
+        label = task.settings.namespace_label
+        return (
+            f"here the template's word counts in the app's containers too: take it out of container {name}, or ask for "
+            f"the namespace to be labelled {label.key}={label.enabled}"
+        )
+    if contained and steps[3]:
+        return "take it out of the pod, or have it listed as `overridable` in the template"
+    return "take it out of the pod"
+
+
+def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Deviation, ...]:
+    """Where a pod is not what the templates make of the app's bare containers."""
+    app = made.app
+    expected, placement = skeleton(actual, app), Placement(task.native)
+    replaced: list[str] = []
+    for applied in made.applied:
+        merged = merge(expected, applied.overlay, app=app, placement=placement)
+        expected, placement = merged.pod, merged.placement
+        replaced += merged.replaced
+    replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]
+    return protected_differences(actual, expected, made.overridable, app=app, replaced=replaced)
+
+
+def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
+    """The injection of a pod that keeps what it has: templates must have seen all of that.
+
+    A receipt can claim a label that a template adds, or say that there were no volumes, and so hide the pod's own from
+    a template that would deny it. Where the claimed parts are not as this injection makes them, it is made again from
+    the whole pod. The sidecars' own parts are left out: `_differences` compares them anyway.
+    """
+    if receipt is None:
+        return made
+    compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)}
+    compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
+    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
+    compared |= {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
+    hidden = [p for p in receipt.claims if "/".join(p.split("/")[:4]) not in compared]
+    unmarked = take_off(pod, None, task.settings)
+    if all(_is_as_made(unmarked, made.pod, pointer) for pointer in hidden):
+        return made
+    return apply_templates(unmarked, task)
+
+
+def _is_as_made(pod: Object, made: Object, pointer: str) -> bool:
+    """Whether a pod holds nothing else at a place than a made pod has there."""
+    *_, parent, field = ["", *map(unescape, pointer.split("/"))]
+    have, wanted = value_at(pod, pointer), value_at(made, pointer)
+    if have is None or have in ({}, []):
+        return True
+    return next(mismatches(have, wanted, field, parent, pointer, exact=True), None) is None
+
+
+def _file_annotations(made: AppliedPod, settings: Settings) -> Iterator[str]:
+    """Where the pod carries the templates' config files in annotations: those are the sidecars', word for word."""
+    for applied in made.applied:
+        carried = string_map(applied.overlay, "annotations")
+        for name in applied.template.files:
+            key = file_annotation(applied.template.name, name, settings)
+            if key in carried:
+                yield key

@@ -1,0 +1,82 @@
+"""Plain fields of containers: there when Kubernetes wants them, with a value that it knows.
+
+Rules: Kubernetes API reference, Container, EnvVar and EnvFromSource.
+"""
+
+from __future__ import annotations
+
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    chosen_members,
+    invalid,
+    mapping,
+    sequence,
+    shown_value,
+)
+from injector.pods.context import Object
+
+_ENUMS = {
+    "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
+}
+_ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_BULK_SOURCES = ("configMapRef", "secretRef")
+_HELD_BACK = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+
+
+def find(parts: PodView) -> Violations:
+    """What is wrong with the plain fields of touched containers."""
+    for container in parts.unproven:
+        body = container.body
+        image = body.get("image")
+        if not isinstance(image, str) or not image or image != image.strip():
+            yield invalid(f"{container.path}.image is {shown_value(image)}; name an image")
+        for field, allowed in _ENUMS.items():
+            value = body.get(field)
+            if value and value not in allowed:
+                yield invalid(f"{container.path}.{field} is {shown_value(value)}; allowed: {', '.join(allowed)}")
+        if container.list_name == "initContainers" and body.get("restartPolicy") is None:
+            for field in chosen_members(body, _HELD_BACK):
+                yield invalid(f"{container.path}.{field}: an init container that ends has none; drop it")
+        yield from _environment(container)
+
+
+def _environment(container: ContainerView) -> Violations:
+    for variable in sequence(container.body.get("env")):
+        if isinstance(variable, dict):
+            yield from _variable(f"{container.path}.env", variable)
+    for bulk in sequence(container.body.get("envFrom")):
+        if isinstance(bulk, dict):
+            sources = chosen_members(bulk, _BULK_SOURCES)
+            if len(sources) != 1:
+                yield invalid(f"{container.path}.envFrom: an entry needs one of {', '.join(_BULK_SOURCES)}")
+            for reference in sources:
+                yield from _reference(f"{container.path}.envFrom.{reference}", bulk[reference])
+
+
+def _variable(where: str, variable: Object) -> Violations:
+    name, value, source = variable.get("name"), variable.get("value"), variable.get("valueFrom")
+    # Relaxed names (stable since 1.34): printable ASCII other than "=".
+    if not isinstance(name, str) or not name or "=" in name or not (name.isascii() and name.isprintable()):
+        yield invalid(f"{where}: {shown_value(name)} is no name of an environment variable")
+        return
+    if source is not None:
+        if value:
+            yield invalid(f"{where}[{name}] has both value and valueFrom; keep one")
+        sources = chosen_members(mapping(source), _ENV_SOURCES)
+        for reference in sources:
+            yield from _reference(f"{where}[{name}].valueFrom.{reference}", source[reference])
+        if len(sources) != 1:
+            found = " and ".join(sources) or "no source"
+            yield invalid(f"{where}[{name}].valueFrom has {found}; it needs exactly one")
+
+
+def _reference(where: str, value: object) -> Violations:
+    """Which object, and which of its keys: an empty parameter leaves these out."""
+    needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
+    kind = where.rpartition(".")[2]
+    for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
+        if not mapping(value).get(field):
+            yield invalid(f"{where}.{field} is missing; set it")

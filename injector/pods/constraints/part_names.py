@@ -1,0 +1,56 @@
+"""Names: containers and volumes have one each, a DNS label, and no two share it.
+
+Rules: Kubernetes docs, "Object Names and IDs", RFC 1123 label names; container names are unique over all lists.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, shown_value
+
+#: RFC 1123: lower case letters, digits and dashes, 63 at most, no dash at either end.
+DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+
+
+def find(parts: PodView) -> Violations:
+    """What is wrong with the names of touched containers and volumes."""
+    owners: dict[str, str] = {}
+    twice = {}
+    for container in parts.containers:
+        if container.name in owners:
+            twice[container.name] = owners[container.name], container.list_name
+        owners[container.name] = container.list_name
+    for container in parts.touched:
+        if (bad := _bad_name(container.body.get("name"))) is not None:
+            yield invalid(f"spec.{container.list_name}: {bad}; rename the container")
+        elif container.name in twice:
+            first, second = twice[container.name]
+            where = f"spec.{first} and spec.{second}" if first != second else f"spec.{first}, twice"
+            yield invalid(f"container {shown_value(container.name)} is in {where}; rename one")
+        if container.list_name == "ephemeralContainers":
+            yield invalid(f"{container.path}: Kubernetes takes no ephemeral containers when a pod is created; drop it")
+    if parts.touched_volumes:
+        yield from _volume_names(parts)
+
+
+def _volume_names(parts: PodView) -> Violations:
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for volume in parts.volumes:
+        name = volume.get("name")
+        if isinstance(name, str):
+            (twice if name in seen else seen).add(name)
+    for volume in parts.touched_volumes:
+        name = volume.get("name")
+        if (bad := _bad_name(name)) is not None:
+            yield invalid(f"spec.volumes: {bad}; rename the volume")
+        elif name in twice:
+            yield invalid(f"spec.volumes: two volumes are called {shown_value(name)}; rename one")
+
+
+def _bad_name(name: Any) -> str | None:
+    if isinstance(name, str) and DNS_LABEL.match(name):
+        return None
+    return f"{shown_value(name)} is no name (63 lower case letters, digits or dashes at most)"

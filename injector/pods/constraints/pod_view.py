@@ -1,0 +1,167 @@
+"""A pod as the constraints look at it: its containers and volumes, and which of them the injection touched.
+
+What a pod's author wrote may be any JSON; whatever has not the type that Kubernetes gives it is passed over here,
+because the API server refuses it with or without a sidecar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from injector.pods.context import Object
+from injector.pods.identity_cache import IdentityCache
+from injector.reasons import Reason
+
+#: The lists of a pod's spec that hold containers.
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+_NOTHING: Object = {}
+
+
+class Violation(NamedTuple):
+    """A constraint that does not hold.
+
+    The same fault has the same message with an injection and without; where figures in the message differ between
+    the two, `same` says what stays.
+    """
+
+    reason: Reason
+    message: str
+    same: str = ""
+
+    @property
+    def fault(self) -> str:
+        """What tells this fault from others, with an injection and without."""
+        return self.same or self.message
+
+
+class ContainerView(NamedTuple):
+    """One container of a pod: the list it is in, its name ("" if it has none), its fields."""
+
+    list_name: str
+    name: str
+    body: Object
+
+    @property
+    def path(self) -> str:
+        """Where it is, for people: `spec.containers[envoy]`."""
+        return f"spec.{self.list_name}[{self.name}]"
+
+    @property
+    def stays(self) -> bool:
+        """Whether it runs beside the others: an app container, or a restartable init container."""
+        return self.list_name == "containers" or self.body.get("restartPolicy") == "Always"
+
+
+#: Containers in which nothing was found, with the list they were in and the fields of the pod's spec that count for
+#: a container: a template's come again and again. Only a few, because those that it patches are the app's, and large.
+_SOUND: IdentityCache[tuple[Any, ...]] = IdentityCache(16)
+#: All that the constraints which look at `unproven` containers take from the pod.
+_COUNTING = ("os", "hostUsers", "hostNetwork", "terminationGracePeriodSeconds")
+
+
+class PodView:
+    """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
+
+    Without `base` everything counts as touched. `unproven` are the touched containers that are not known to be sound
+    in themselves in such a pod.
+    """
+
+    __slots__ = (
+        "_such",
+        "base",
+        "containers",
+        "metadata",
+        "pod",
+        "spec",
+        "touched",
+        "touched_volumes",
+        "unproven",
+        "volumes",
+        "windows",
+    )
+
+    def __init__(self, pod: Object, base: Object | None = None) -> None:
+        self.pod = pod
+        self.base = base
+        self.spec = mapping(pod.get("spec"))
+        self.metadata = mapping(pod.get("metadata"))
+        known: set[int] = set()
+        if base is not None:
+            spec = mapping(base.get("spec"))
+            for field in (*CONTAINER_LISTS, "volumes"):
+                known.update(map(id, sequence(spec.get(field))))
+        self.containers: list[ContainerView] = []
+        self.touched: list[ContainerView] = []
+        for list_name in CONTAINER_LISTS:
+            for body in sequence(self.spec.get(list_name)):
+                if isinstance(body, dict):
+                    name = body.get("name")
+                    container = ContainerView(list_name, name if isinstance(name, str) else "", body)
+                    self.containers.append(container)
+                    if id(body) not in known:
+                        self.touched.append(container)
+        self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
+        self.unproven = [c for c in self.touched if _SOUND.get(c.body) != (c.list_name, self._such)]
+        self.volumes = mappings(self.spec.get("volumes"))
+        self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
+        self.windows = mapping(self.spec.get("os")).get("name") == "windows"
+
+    def prove(self) -> None:
+        """Remember that nothing was found in the containers that were unproven."""
+        for container in self.unproven:
+            _SOUND.put(container.body, (container.list_name, self._such))
+
+    def changed(self, section: str, field: str) -> bool:
+        """Whether `metadata.<field>` or `spec.<field>` is not the base's own object."""
+        if self.base is None:
+            return True
+        return mapping(self.pod.get(section)).get(field) is not mapping(self.base.get(section)).get(field)
+
+
+def mapping(value: object) -> dict[Any, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def sequence(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: object) -> list[dict[str, Any]]:
+    """The mappings in a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def string_field(value: object) -> str:
+    """The value if it is a string, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def chosen_members(owner: Object, fields: tuple[str, ...]) -> list[str]:
+    """Which of these fields are set; null is not."""
+    return [field for field in fields if owner.get(field) is not None]
+
+
+def shown_value(value: object) -> str:
+    """A value in a message: short, whatever it is."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**63:
+        return "a huge number"
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else f'"{value[:37]}..."'
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def invalid(message: str) -> Violation:
+    """A violation that the API server's validation would refuse."""
+    return Violation(Reason.INVALID_POD, message)
+
+
+Violations = Iterator[Violation]

@@ -1,0 +1,33 @@
+"""A small memory of what was made of an object, by the object itself.
+
+Rendered overlays are shared between pods and nobody changes an object, so what is made of an overlay's container for
+one pod is right for the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class IdentityCache(Generic[T]):
+    """At most `limit` results; the oldest leave first. It holds on to its objects, so none's identity is used again."""
+
+    __slots__ = ("_items", "_limit")
+
+    def __init__(self, limit: int = 64) -> None:
+        self._items: dict[int, tuple[Any, T]] = {}
+        self._limit = limit
+
+    def get(self, source: Any) -> T | None:
+        """What was made of this very object, or None."""
+        found = self._items.get(id(source))
+        return None if found is None else found[1]
+
+    def put(self, source: Any, result: T) -> T:
+        """Remember the result, and give it back."""
+        if len(self._items) >= self._limit:
+            self._items.pop(next(iter(self._items)), None)
+        self._items[id(source)] = (source, result)
+        return result

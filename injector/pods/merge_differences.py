@@ -1,0 +1,76 @@
+"""Where two sides disagree, said in one short sentence each, with the place in front."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from injector.pods.defaults import mismatches
+from injector.pods.merge_keys import spoken
+
+#: Sentences become warnings in the end, and Kubernetes advises 120 characters for those.
+MAX_SENTENCE = 120
+
+
+def cut_value(value: Any, length: int = 24) -> str:
+    """A value as it stands in a sentence."""
+    if isinstance(value, dict | list):
+        return "a map" if isinstance(value, dict) else "a list"
+    if value is None:
+        return "nothing"
+    text = str(value).replace("\n", " ")
+    text = text if len(text) <= length else f"{text[: length - 1]}…"
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def difference_sentence(pointer: str, said: str) -> str:
+    """`spec.containers[envoy].image: what is said`, at most 120 characters; a long place loses its beginning."""
+    place, room = spoken(pointer), max(MAX_SENTENCE - len(said) - 2, 2)
+    return f"{place if len(place) <= room else '…' + place[1 - room :]}: {said}"[:MAX_SENTENCE]
+
+
+def may_be_secret(pointer: str) -> bool:
+    """Whether the value there is one that no warning and no log line may repeat: a variable's may be a password."""
+    return "/env/" in pointer
+
+
+def is_below(pointer: str, parts: Collection[str]) -> bool:
+    """Whether a keyed pointer is one of these parts or lies inside one."""
+    while parts and pointer:
+        if pointer in parts:
+            return True
+        pointer = pointer.rpartition("/")[0]
+    return False
+
+
+class Differences:
+    """Collects where the pod's value stays although the template has another.
+
+    `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth telling. Nor
+    is what lies in `silent` ones, parts that a template only has a default for.
+    """
+
+    __slots__ = ("claimed", "sentences", "silent")
+
+    def __init__(self, claimed: Collection[str]) -> None:
+        self.claimed = frozenset(claimed)
+        self.silent: set[str] = set()
+        self.sentences: list[str] = []
+
+    def compare(self, have: Any, wanted: Any, field: str, here: str) -> None:
+        """Tell what of `wanted` the pod's value, which stays, does not say."""
+        parent = here.rpartition("/")[0].rpartition("/")[2]
+        for pointer, actual, asked in mismatches(have, wanted, field, parent, here, exact=False):
+            if may_be_secret(pointer):
+                self.tell(pointer, "the pod's stays; the template has another")
+            else:
+                self.tell(pointer, f"the pod's {cut_value(actual)} stays; the template has {cut_value(asked)}")
+
+    def tell(self, pointer: str, said: str) -> None:
+        """One sentence about one place, unless that place is claimed or silent."""
+        if not self.is_claimed(pointer) and not is_below(pointer, self.silent):
+            self.sentences.append(difference_sentence(pointer, said))
+
+    def is_claimed(self, pointer: str) -> bool:
+        """Whether an earlier injection added this part or one around it."""
+        return is_below(pointer, self.claimed)

@@ -1,0 +1,214 @@
+"""The pipeline of a path: an object of any kind, and the templates that the settings have for that path.
+
+Beside `inject.py`, and as pure. No label, mark or receipt has a say: who is asked about is the webhook entry's to say,
+and whether a template is for it the template's. A template that fails is told by the path's `failurePolicy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from injector.apply import Overrides, containers_of, tcp_ports, with_origins
+from injector.errors import InjectionError
+from injector.injection import Applied, Injection, patch_between
+from injector.pods.context import Namespace, Object
+from injector.pods.decision import Decision
+from injector.pods.merge import merge
+from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
+from injector.pods.sidecars import Placement
+from injector.pods.workloads import workload_of_object, workload_of_pod
+from injector.policies.object_merge import merge_object
+from injector.policies.request import ObjectRequest, is_for
+from injector.policies.secret_values import without_secrets
+from injector.reasons import Effect, Reason
+from injector.settings import PathTemplates
+from injector.templates.parameters import resolve
+from injector.templates.render import Context, RenderError, render_overlay
+from injector.templates.snapshot import Snapshot
+from injector.templates.spelling import hint
+from injector.templates.template import Template
+
+#: What stands before the reason of an object that is let through although something failed.
+_AS_IT_IS = "let through as it is"
+#: Reasons that a template gives itself, by `deny()` and `fail()`.
+_IN_ITS_OWN_WORDS = (Reason.DENIED, Reason.NOT_SERVED)
+
+
+def admit(
+    asked: ObjectRequest,
+    namespace: Namespace,
+    at: PathTemplates,
+    snapshot: Snapshot,
+    overrides: Overrides | None = None,
+) -> Injection:
+    """Apply the templates of a path to an object. `namespace` has no name for what lies in none; `overrides` are values
+    of parameters that go before all others.
+
+    Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
+    says `failurePolicy: Fail` goes by the column of `required`. Where it says `Ignore`, a template that fails keeps no
+    other from being asked: whoever can make the first fail would be past the second.
+    """
+    if namespace.name in snapshot.settings.ignored_namespaces:
+        return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
+    run = _Run(asked, namespace, at, snapshot, overrides or {}, asked.object)
+    try:
+        for name in at.templates:
+            run.ask(name)
+        return run.result()
+    except InjectionError as error:
+        return refused(asked, at, snapshot, error)
+
+
+def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: InjectionError) -> Injection:
+    """The verdict on an object for which something failed, or that a template denies."""
+    effect = error.reason.effect(required=at.failure_policy == "Fail")
+    message = f"{error.reason}: {error}"
+    warnings = () if effect is Effect.REFUSE else (f"{_AS_IT_IS}: {message}",)
+    return Injection(
+        decision=_decision(error.reason, at),
+        reason=error.reason,
+        effect=effect if effect is Effect.REFUSE else Effect.SKIP,
+        message=message,
+        object=asked.object,
+        generation=snapshot.generation,
+        warnings=warnings,
+        code=error.code,
+        mistake=error.as_template_error() if isinstance(error, RenderError) else None,
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One object on its way through the templates of a path; `state` is the object as they have left it so far."""
+
+    asked: ObjectRequest
+    namespace: Namespace
+    at: PathTemplates
+    snapshot: Snapshot
+    overrides: Overrides
+    state: Object
+    applied: list[Applied] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failures: list[InjectionError] = field(default_factory=list)
+
+    def ask(self, name: str) -> None:
+        """Apply a template, where it is for this. Raises InjectionError where that refuses the object."""
+        try:
+            template = _find(name, self.snapshot)
+            if is_for(template, self.asked, self.namespace):
+                self._apply(template)
+        except InjectionError as error:
+            if error.reason not in _IN_ITS_OWN_WORDS:
+                error = without_secrets(error, self.asked.request, self.asked.object, self.asked.old_object)
+            if error.reason.effect(required=self.at.failure_policy == "Fail") is Effect.REFUSE:
+                raise error from None
+            self.failures.append(error)
+
+    def _apply(self, template: Template) -> None:
+        asked, namespace, settings = self.asked, self.namespace, self.snapshot.settings
+        if asked.is_pod:
+            check_shape(asked.object)
+        given = self.overrides.get(template.name, {})
+        annotations, what = string_map(asked.subject, "annotations"), "pod" if asked.is_pod else "object"
+        parameters = resolve(template, annotations, namespace.annotations, settings, given, what)
+        try:
+            context = object_context(asked, self.state, namespace, self.snapshot, parameters.values)
+            rendered = render_overlay(template, context)
+        except RenderError as error:
+            raise with_origins(error, parameters) from None
+        state, differences = _merged(template, self.state, rendered.overlay, asked)
+        if self.at.type == "validating" and state is not self.state:
+            words = f"template {template.name} changes the object, which a validating webhook cannot"
+            raise InjectionError(Reason.TEMPLATE_FAILED, f"{words}; list it at a path of type mutating")
+        self.state = state
+        self.applied.append(Applied(template, parameters, rendered.overlay))
+        self.warnings += [*parameters.warnings, *rendered.warnings, *differences]
+
+    def result(self) -> Injection:
+        """What came of it. Of templates that failed the first gives the reason, also where others changed something."""
+        asked, at, snapshot = self.asked, self.at, self.snapshot
+        patch = patch_between(asked.object, self.state)
+        changed = bool(patch)
+        if self.failures:
+            reason = self.failures[0].reason
+            told = "left out" if changed else _AS_IT_IS
+            message = f"{reason}: {self.failures[0]}"
+            warnings = [f"{told}: {error.reason}: {error}" for error in self.failures]
+        elif not self.applied:
+            return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
+        else:
+            reason, warnings = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD, []
+            message = f"{reason.sentence} ({', '.join(a.template.name for a in self.applied)})"
+        return Injection(
+            decision=_decision(reason, at),
+            reason=reason,
+            effect=Effect.INJECT if changed else Effect.SKIP,
+            message=message,
+            object=self.state,
+            generation=snapshot.generation,
+            patch=patch,
+            warnings=tuple(dict.fromkeys(warnings + self.warnings)),
+            applied=tuple(self.applied),
+            templates_source="the settings' paths",
+            mistake=next((e.as_template_error() for e in self.failures if isinstance(e, RenderError)), None),
+        )
+
+
+def _merged(template: Template, state: Object, overlay: Object, asked: ObjectRequest) -> tuple[Object, tuple[str, ...]]:
+    if not overlay:
+        return state, ()
+    if not asked.object or asked.request.operation == "DELETE":
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "and the review has none"
+        raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}")
+    if not asked.is_pod:
+        filled = merge_object(state, overlay)
+        return filled.object, filled.differences
+    if not template.applies_to.only_pods:
+        try:
+            check_overlay(overlay)
+        except OverlayError as error:
+            raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name}: {error}") from None
+    merged = merge(state, overlay, app=containers_of(state), placement=Placement(native=False))
+    return merged.pod, merged.differences
+
+
+def object_context(
+    asked: ObjectRequest, state: Object, namespace: Namespace, snapshot: Snapshot, params: dict[str, object]
+) -> Context:
+    """What a template sees at a path: `state` is the object as the templates before it left it."""
+    containers = state["spec"]["containers"] if asked.is_pod else []
+    return Context(
+        params=params,
+        object=state,
+        namespace=namespace,
+        workload=workload_of_pod(state) if asked.is_pod else workload_of_object(asked.subject),
+        containers=containers,
+        ports=tuple(tcp_ports(containers)),
+        cluster=snapshot.cluster,
+        native=False,
+        old_object=asked.old_object,
+        request={"operation": asked.request.operation, **asked.review},
+    )
+
+
+def _find(name: str, snapshot: Snapshot) -> Template:
+    template = snapshot.catalog.get(name)
+    if template is None:
+        near = hint(name, snapshot.catalog.names)
+        raise InjectionError(Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" (the settings\' paths){near}')
+    return template
+
+
+def _left(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: Reason) -> Injection:
+    return Injection(
+        decision=_decision(reason, at),
+        reason=reason,
+        effect=Effect.SKIP,
+        message=reason.sentence,
+        object=asked.object,
+        generation=snapshot.generation,
+    )
+
+
+def _decision(reason: Reason, at: PathTemplates) -> Decision:
+    return Decision(reason, at.failure_policy == "Fail", ())

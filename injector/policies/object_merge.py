@@ -1,0 +1,68 @@
+"""Filling in: an overlay and an object of any kind become the object with what it lacks.
+
+Pods have a merge of their own, which knows what each of their lists is told apart by. Of other kinds nothing is known:
+maps are filled in, and a list, as any other value, belongs whole to one side. What the object's author wrote stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from injector.errors import InjectionError
+from injector.pods.context import Object
+from injector.pods.merge_differences import difference_sentence
+from injector.pods.merge_keys import escape
+from injector.pods.overlay import Overlay, Replace, holds_replace, plain
+from injector.pods.patch import same
+from injector.reasons import Reason
+
+
+class MergedObject(NamedTuple):
+    """The object, the same one where it lacks nothing, and a sentence for each place where the template disagrees."""
+
+    object: Object
+    differences: tuple[str, ...]
+
+
+def merge_object(obj: Object, overlay: Overlay) -> MergedObject:
+    """An object with everything of the overlay that it lacks; `Replace` overwrites, with None it takes away.
+
+    A null of the object counts as lacking, as it does for Kubernetes. Values are never told: they may be secret. Raises
+    InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
+    """
+    differences: list[str] = []
+    return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences))
+
+
+def _mapping(have: Object, wanted: Overlay, at: str, differences: list[str]) -> Object:
+    result = have
+    for field, value in wanted.items():
+        mine = have.get(field)
+        new = _value(mine, value, f"{at}/{escape(field)}", differences)
+        if new is mine or (new is None and field not in have):
+            continue
+        result = dict(have) if result is have else result
+        if new is None:
+            del result[field]
+        else:
+            result[field] = new
+    return result
+
+
+def _value(have: Any, wanted: Any, here: str, differences: list[str]) -> Any:
+    if type(wanted) is Replace:
+        new = plain(wanted)
+        return have if same(new, have) else new
+    if have is None:
+        if type(wanted) is dict and holds_replace(wanted):  # nothing to take away: no empty mapping in its place
+            return _mapping({}, wanted, here, differences) or have
+        return plain(wanted)
+    if type(wanted) is dict:
+        if type(have) is not dict:
+            raise InjectionError(
+                Reason.CONFLICT, difference_sentence(here, "the template has a mapping there, the object not")
+            )
+        return _mapping(have, wanted, here, differences)
+    if not same(have, plain(wanted)):
+        differences.append(difference_sentence(here, "the object has another value than the template, and it stays"))
+    return have

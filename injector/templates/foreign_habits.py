@@ -1,0 +1,123 @@
+"""What people know from Helm, Go templates, Ansible and Jinja elsewhere, and what to write here instead."""
+
+from __future__ import annotations
+
+import re
+
+from injector.templates.quoting import EMBEDDED, QUOTING
+
+#: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
+REFUSED = {
+    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
+    "Block": "{% block %} is not available; use a macro or {% include %}",
+    "Extends": "{% extends %} is not available; use a macro or {% include %}",
+    "ScopedEvalContextModifier": "{% autoescape %} is not available",
+    "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
+    "Pow": "** is not available",
+}
+#: Names of values elsewhere, with how they are written here.
+VALUES = {
+    **dict.fromkeys(("null", "nil"), "write none"),
+    **dict.fromkeys(("yes", "on"), "write true"),
+    **dict.fromkeys(("no", "off"), "write false"),
+}
+_OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
+#: Filters that are not available, with what is said about them; `{name}` stands for the filter's name.
+HABITS = {
+    **dict.fromkeys(("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json"), f"{_OURS} {{name}}"),
+    **dict.fromkeys(("indent", "nindent"), f"{_OURS} {{name}}; a macro's text is written where it is indented"),
+    **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
+    **dict.fromkeys(
+        ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
+    ),
+    **dict.fromkeys(("nil", "null"), "write `none`"),
+    **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
+    **dict.fromkeys(
+        QUOTING.keys() - EMBEDDED.keys(),
+        "it is for text files; in YAML and JSON values need no quoting, but within a script for a shell "
+        "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
+    ),
+}
+
+
+_LOOP = "{% for item in list %} ... {% endfor %}"
+#: By the word that a hole of a Go template begins with.
+_WORDS = {
+    "if": "{% if ... %} ... {% endif %}",
+    "else": "{% else %}, or {% elif ... %}",
+    "end": "{% endif %}, {% endfor %} or {% endmacro %}",
+    "range": _LOOP,
+    "with": "{% if ... %}, or {% set x = ... %}",
+    "define": "{% macro name() %} ... {% endmacro %}",
+    "block": "{% macro name() %} ... {% endmacro %}",
+    "template": '{% include "_file.j2" %}',
+    "include": '{% include "_file.j2" %}, or {{ name() }} for a macro',
+    "printf": '{{ "port-" ~ params.x }}',
+    "print": '{{ "port-" ~ params.x }}',
+    "default": "{{ params.x | default(80) }}, or a default in template.yaml",
+    "required": "`required: true` at the parameter in template.yaml",
+    "quote": '"{{ params.x }}", in quotes',
+    "toYaml": "{{ params.x }}, which keeps its type",
+    "not": "{{ not x }} within {% if %}",
+    "and": "`a and b`",
+    "or": "`a or b`",
+    "eq": "`a == b`",
+    "ne": "`a != b`",
+    "lt": "`a < b`",
+    "le": "`a <= b`",
+    "gt": "`a > b`",
+    "ge": "`a >= b`",
+    "tpl": "{{ params.x }}",
+    "/*": "{# ... #}",
+    ".": "{{ params.x }}",
+    "$": "{{ params.x }}",
+}
+#: Objects of Helm's.
+_OBJECTS = dict.fromkeys(("Values", "Release", "Chart", "Capabilities", "Files", "Template"), "{{ params.x }}")
+_HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
+_TAG = re.compile(r"\{%-?\s*[.$]")
+_COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
+_OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
+_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
+
+
+def instead(line: str, word: str = "") -> str | None:
+    """What to say about a line that looks like a Go template (about one word in it, where that is given), or None."""
+    if word:
+        known = _OBJECTS | _WORDS
+        found = any(hole[1] == word for hole in _HOLE.finditer(line))
+        return _said(known[word]) if found and word in known else None
+    for hole in _HOLE.finditer(line):
+        name, then = hole[1], hole[2]
+        if name in _OBJECTS and then == ".":
+            return _said(_OBJECTS[name])
+        if name in _WORDS and then != ".":
+            return _said(_WORDS[name])
+    return _said("{{ params.x }}") if _TAG.search(line) else None
+
+
+def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:
+    """What to say about a `{{ end }}` behind a block that Jinja finds open, and its offset, or None."""
+    found = _END.search(text, after)
+    return None if found is None else (_said(f"{{% end{block} %}}"), found.start())
+
+
+def opening(message: str, text: str, before: int) -> tuple[str, int] | None:
+    """What to say of the nearest `{{ if ... }}` in front of an `{% endif %}` that closes nothing, and its offset.
+
+    None where there is none, or where the parser's message is about another tag.
+    """
+    if "unknown tag 'end" not in message or "needs to be closed" in message:
+        return None
+    found = max(_OPENING.finditer(text, 0, before), key=lambda one: one.start(), default=None)
+    return None if found is None else (_said(_WORDS[found[1]]), found.start())
+
+
+def go_comparison(condition: str) -> str | None:
+    """What to say about a condition that calls a comparison, as in `eq a b`, or None."""
+    found = _COMPARED.match(condition)
+    return None if found is None else _said(_WORDS[found[1]])
+
+
+def _said(words: str) -> str:
+    return f"this looks like a Go template: here write {words}"

@@ -1,0 +1,260 @@
+"""JSON Schema as parameters take it: our formats, and regular expressions read by RE2."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import re2
+from jsonschema import Draft202012Validator, FormatChecker, validators
+from jsonschema.exceptions import ValidationError
+from referencing import Registry
+
+from injector.templates.formats import FORMATS
+from injector.templates.spelling import hint, shortened
+
+#: Characters that a text may have where a pattern is tried.
+LONGEST = 2048
+#: Characters that a pattern may have itself: RE2 takes its time for a very long one.
+_LONGEST_PATTERN = 4096
+
+#: Characters of a mistake.
+_SHOWN = 80
+_TOO_OFTEN = "a repetition of more than 1000, or of the larger number first"
+_FAR_TOO_OFTEN = re.compile(r"(?<!\\)\{[0-9]*,?[0-9]{5}")
+#: What RE2 says of what others have and it has not, in the words of those who write patterns.
+_WORDS = {
+    "invalid perl operator": "there is no look-ahead and no look-behind; use `allOf` and `not`",
+    "invalid escape sequence": "an escape that there is not, or a reference to a group",
+    "invalid repetition size": _TOO_OFTEN,
+    "pattern too large - compile failed": "it is too large",
+}
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False  # they would go to standard error
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    """A pattern of JSON Schema, to `search` with.
+
+    Raises ValueError for one that RE2 does not have: with why, and the rule `limit` where another dialect has it.
+    """
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ValueError(f"is not available: it has more than {_LONGEST_PATTERN} characters", "limit")
+    if _FAR_TOO_OFTEN.search(pattern):  # RE2 takes this for characters
+        raise ValueError(f"is not available: {_TOO_OFTEN}", "limit")
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except UnicodeEncodeError:
+        raise ValueError("is not available: half of a surrogate pair", "limit") from None
+    except re2.error as error:
+        said = error.args[0].decode(errors="replace")
+        words = _WORDS.get(said.partition(":")[0])
+        if words is None:
+            raise ValueError(f"is no regular expression: {said[:_SHOWN]}") from None
+        raise ValueError(f"is not available: {words}", "limit") from None
+
+
+def found(pattern: str, text: str) -> bool:
+    """Whether a pattern is in a text of at most `LONGEST` characters. Raises ValueError as `compiled` does."""
+    try:
+        return compiled(pattern).search(text) is not None
+    except UnicodeEncodeError:
+        return False  # half of a surrogate pair is no character
+
+
+#: The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python.
+CHECKER = FormatChecker(formats=())
+for _name, _format in FORMATS.items():
+    CHECKER.checks(_name)(_format.allows)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str):
+        if len(instance) > LONGEST:
+            yield ValidationError(f"is longer than the {LONGEST} characters that a pattern is tried with")
+        elif not found(pattern, instance):
+            yield ValidationError(f"{shortened(instance)} does not match {pattern}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    for name, value in instance.items() if isinstance(instance, dict) else ():
+        if len(name) > LONGEST:
+            yield ValidationError(f"a key is longer than the {LONGEST} characters that a pattern is tried with")
+            continue
+        for pattern, inner in patterns.items():
+            if found(pattern, name):
+                yield from validator.descend(value, inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    patterns = schema.get("patternProperties", ())
+    for name, value in instance.items() if isinstance(instance, dict) else ():
+        if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
+            continue  # too long a name is told already
+        if any(found(pattern, name) for pattern in patterns):
+            continue
+        if others is False:
+            yield ValidationError(f"no key {shortened(name)} is known here{hint(name, schema.get('properties', ()))}")
+        else:
+            yield from validator.descend(value, others, path=name)
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
+    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
+        yield ValidationError("has an item twice")
+
+
+def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if _canonical(instance) not in values.known:
+        yield ValidationError(f"{shortened(instance)} is none of {shortened(list(values))}")
+
+
+def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # the first mistake by each is enough to know, and to tell
+    wrong: list[ValidationError] = []
+    for index, inner in enumerate(schemas):
+        first = next(validator.descend(instance, inner, schema_path=index), None)
+        if first is None:
+            return
+        wrong.append(first)
+    yield ValidationError(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
+
+
+def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    wrong = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
+    fits = wrong.count(None)
+    if fits != 1:
+        words = "is valid under more than one" if fits else "is not valid under any"
+        context = [] if fits else [error for error in wrong if error is not None]
+        yield ValidationError(f"{shortened(instance)} {words} of the given schemas", context=context)
+
+
+def _canonical(value: Any) -> str:
+    """The same text for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
+
+    A text, as nobody can write many of one hash.
+    """
+    return json.dumps(_plain_numbers(value), sort_keys=True)
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _Known(list[Any]):
+    """The values of an `enum`, and their canonical texts."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(values)
+        self.known = frozenset(map(_canonical, values))
+
+
+#: JSON Schema, but for regular expressions (see `patterns`) and what takes too long.
+_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+        "enum": _enum,
+        "anyOf": _any_of,
+        "oneOf": _one_of,
+    },
+)
+
+
+#: Keywords whose value is a schema, a list of schemas, and a mapping of schemas.
+_ONE = frozenset(("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"))
+_LISTS = frozenset(("prefixItems", "anyOf", "oneOf", "allOf"))
+_MAPPINGS = frozenset(("properties", "patternProperties"))
+#: Those that are looked at first, as they are cheap and bound what the others have to do.
+_FIRST = (
+    "type", "const", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "enum",
+    "format", "required",
+)  # fmt: skip
+#: Every keyword there is. References are none: a schema could have the server fetch what it names.
+KEYWORDS = frozenset(
+    (
+        *_ONE, *_LISTS, *_MAPPINGS, *_FIRST, "title", "description", "default", "examples", "deprecated", "minimum",
+        "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems", "minContains",
+        "maxContains",
+    )
+)  # fmt: skip
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The schemas right within one, with their paths."""
+    for key, value in schema.items():
+        if key in _ONE:
+            yield (key,), value
+        elif key in _LISTS and isinstance(value, list):
+            yield from (((key, index), inner) for index, inner in enumerate(value))
+        elif key in _MAPPINGS and isinstance(value, Mapping):
+            yield from (((key, name), inner) for name, inner in value.items())
+
+
+def check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
+    """Raise ValueError, path and message as its args, for a keyword that is not there, anywhere in a schema.
+
+    `also` are further ones that may stand in the outermost schema.
+    """
+    if not isinstance(schema, Mapping):
+        return
+    for key in schema:
+        if key in ("$ref", "$dynamicRef"):
+            raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
+        if key not in KEYWORDS and key not in also:
+            raise ValueError(
+                (*path, key), f"unknown key {shortened(str(key))[1:-1]}{hint(str(key), (*KEYWORDS, *also))}"
+            )
+    for steps, inner in subschemas(schema):
+        check_keywords(inner, (), (*path, *steps))
+
+
+def validator(schema: Mapping[str, Any]) -> Any:
+    """What checks values against a schema: `iter_errors(value)` are jsonschema's errors, the cheap ones first."""
+    return _Validator(_ordered(schema), format_checker=CHECKER, registry=Registry())
+
+
+def _ordered(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key in (*(key for key in _FIRST if key in schema), *(key for key in schema if key not in _FIRST)):
+        value = schema[key]
+        if key in _ONE:
+            value = _ordered(value)
+        elif key in _LISTS:
+            value = [_ordered(inner) for inner in value]
+        elif key in _MAPPINGS:
+            value = {name: _ordered(inner) for name, inner in value.items()}
+        made[key] = _Known(value) if key == "enum" else value
+    return made
+
+
+def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every value of a keyword in a schema with its path."""
+    if not isinstance(schema, Mapping):
+        return
+    if keyword in schema:
+        yield (*path, keyword), schema[keyword]
+    for steps, inner in subschemas(schema):
+        yield from keyword_values(inner, keyword, (*path, *steps))
+
+
+def patterns_in(schema: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Every regular expression in a schema with its path."""
+    yield from keyword_values(schema, "pattern")
+    for path, patterns in keyword_values(schema, "patternProperties"):
+        yield from (((*path, pattern), pattern) for pattern in patterns)

@@ -1,0 +1,259 @@
+"""The schema of a parameter: made from template.yaml, and what makes a typed, checked value of a string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+
+from injector.templates.formats import FORMATS
+from injector.templates.parameter_keywords import (
+    CHECKER,
+    LONGEST,
+    check_keywords,
+    compiled,
+    keyword_values,
+    patterns_in,
+    validator,
+)
+from injector.templates.spelling import hint, nearest, shortened
+from injector.templates.template import SETTERS, UNSET, Parameter
+
+TYPES = ("string", "integer", "number", "boolean", "array", "object")
+#: Types as other languages call them, where the spelling does not tell.
+_MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
+_LONGEST = 128 * 1024
+#: How many values a list or an object may hold that is read from a string, those within others included.
+_MOST = 2000
+_DEEPEST = 50
+
+
+def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
+    """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args,
+    and the kind of mistake where it is none of the parameter's own.
+    """
+    if (kind := declaration.get("type")) not in TYPES:
+        meant = _MEANT.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
+        raise ValueError(
+            ("type",), f"type must be one of {', '.join(TYPES)}{f'; did you mean {meant}?' if meant else ''}"
+        )
+    required = declaration.get("required")
+    if required is not None and not isinstance(required, bool | list):
+        raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")
+    setters = _setters(declaration.get("from"))
+    schema = {k: v for k, v in declaration.items() if k != "from" and (k != "required" or not isinstance(v, bool))}
+    check_keywords(schema, ("from",))
+    for path, found in keyword_values(schema, "format"):
+        if not isinstance(found, str) or found not in FORMATS:
+            raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
+    try:
+        Draft202012Validator.check_schema(schema, format_checker=CHECKER)
+    except SchemaError as error:
+        raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
+    for path, values in keyword_values(schema, "enum"):
+        if not values:
+            raise ValueError(path, "enum is an empty list, which no value is in")
+    if "required" in schema and schema["type"] != "object":
+        raise ValueError(
+            ("required",), f"a list under required names keys of an object, and this is of type {schema['type']}"
+        )
+    for path, pattern in patterns_in(schema):
+        try:
+            compiled(pattern)
+        except ValueError as error:
+            why, *rule = error.args
+            raise ValueError(path, f"the pattern {shortened(pattern)} {why}", *rule) from None
+    check = validator(schema)
+    required = declaration.get("required") is True
+    default = declaration.get("default", UNSET)
+    if default is None:
+        default = UNSET
+    made = Parameter(name, schema, str(declaration.get("description", "")), default, required, setters, check)
+    if default is not UNSET:
+        if required:
+            raise ValueError(("required",), "a parameter that is required needs no default")
+        wrong = _wrong(made, default)
+        if wrong is not None:
+            rest = _in_quotes(made, default)
+            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{rest}")
+    return made
+
+
+def _in_quotes(parameter: Parameter, default: Any) -> str:
+    """What to add about a default of another type that differs by its quotes alone."""
+    if isinstance(default, str) and parameter.type in ("integer", "number", "boolean"):
+        return "; write it without quotes" if _read(default, parameter.schema) is not UNSET else ""
+    scalar = isinstance(default, bool | int | float)
+    return "; put it in quotes" if scalar and parameter.type == "string" else ""
+
+
+def _setters(value: Any) -> tuple[str, ...]:
+    """Who may set a parameter, by its `from`."""
+    if value is None:
+        return SETTERS
+    if not isinstance(value, list) or not value:
+        raise ValueError(("from",), f"from has to be a list of who may set it: {', '.join(SETTERS)}")
+    for index, name in enumerate(value):
+        if name not in SETTERS:
+            raise ValueError(("from", index), f"from: {shortened(name)} is none of {', '.join(SETTERS)}")
+    return tuple(name for name in SETTERS if name in value)
+
+
+def _schema_words(error: SchemaError) -> str:
+    key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
+    if error.validator == "type" and isinstance(error.validator_value, str):
+        article = "an" if error.validator_value[0] in "aio" else "a"
+        return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
+    return f"not a JSON Schema: {error.message[:200]}"
+
+
+def value_of(parameter: Parameter, raw: Any) -> Any:
+    """The typed value of a raw one: a string is read by the schema's type. Raises ValueError with what is allowed."""
+    value = raw
+    if isinstance(raw, str):
+        if len(raw) > _LONGEST:
+            raise ValueError(f"must be no longer than {_LONGEST} characters")
+        value = _read(raw, parameter.schema)
+        if value is UNSET:
+            raise ValueError(f"must be {allowed(parameter)}")
+        if not _fits(value):
+            raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
+    wrong = _wrong(parameter, value)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return value
+
+
+def _fits(value: Any) -> bool:
+    left = [(value, 0)]
+    held = 0
+    while left and held <= _MOST:
+        inner, depth = left.pop()
+        if isinstance(inner, list | dict):
+            if depth > _DEEPEST:
+                return False
+            held += len(inner)
+            left += [(one, depth + 1) for one in (inner.values() if isinstance(inner, dict) else inner)]
+    return held <= _MOST
+
+
+def allowed(parameter: Parameter) -> str:
+    """What a parameter takes, in words that follow "must be"."""
+    return _allowed(parameter.schema)
+
+
+# ---------------------------------------------------------------------------------------------- reading strings
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
+
+
+def _read(text: str, schema: Mapping[str, Any]) -> Any:
+    """The value that a string stands for, or UNSET where it stands for none of the type."""
+    kind = schema.get("type", "string")
+    if kind == "integer":
+        return int(text) if _INTEGER.match(text) else UNSET
+    if kind == "number":
+        if _INTEGER.match(text):
+            return int(text)
+        return float(text) if len(text) < 40 and _NUMBER.match(text) else UNSET
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text, UNSET)
+    if kind == "object":
+        return _json(text, dict)
+    if kind == "array":
+        if text.lstrip().startswith("["):
+            return _json(text, list)
+        items = schema.get("items")
+        inner = items if isinstance(items, Mapping) else {}
+        if text.count(",") > 2 * _MOST:
+            raise ValueError(f"must hold no more than {_MOST} values")
+        values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
+        return UNSET if any(v is UNSET for v in values) else values
+    return text
+
+
+def _json(text: str, kind: type) -> Any:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return UNSET
+    return value if isinstance(value, kind) else UNSET
+
+
+# --------------------------------------------------------------------------------------------- checking values
+
+
+def _wrong(parameter: Parameter, value: Any) -> str | None:
+    """What is wrong with a typed value, or None."""
+    if isinstance(value, bool) and parameter.type in ("integer", "number"):
+        return f"must be {allowed(parameter)}"
+    # the first is enough: there may be thousands, and each takes as long as it takes to find the nearest spelling
+    error = next(parameter.check.iter_errors(value), None)
+    return None if error is None else _words(parameter, best_match([error]))
+
+
+def _words(parameter: Parameter, error: ValidationError) -> str:
+    if error.validator == "not":
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
+        return f"{where} must not be {_ruled_out(error.validator_value)}".strip()
+    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
+    if error.validator == "pattern" and len(str(error.instance)) > LONGEST:
+        return f"{where} {error.message}".lstrip()
+    if not error.absolute_path:
+        return f"must be {allowed(parameter)}"
+    inner = error.schema if isinstance(error.schema, Mapping) and "type" in error.schema else None
+    return f"{where} must be {_allowed(inner)}" if inner else f"{where}: {error.message[:120]}"
+
+
+def _ruled_out(schema: Any) -> str:
+    """What a schema under `not` takes, to follow "must not be"."""
+    if isinstance(schema, Mapping) and {"enum", "pattern", "format", "type"} & schema.keys() and "const" not in schema:
+        return _allowed({"type": "string", **schema}) if isinstance(schema.get("type", ""), str) else "of these types"
+    return shortened(schema["const"]) if isinstance(schema, Mapping) and "const" in schema else "what `not` rules out"
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(str(v) for v in schema["enum"])
+    kind, form = schema.get("type", "string"), schema.get("format")
+    if form in FORMATS:
+        words = FORMATS[form].words
+    elif kind == "array":
+        items = schema.get("items")
+        inner = _allowed(items) if isinstance(items, Mapping) else "any"
+        words = f"a list (comma-separated, or JSON) of which each is {inner}"
+    else:
+        words = _KINDS[kind]
+    limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
+    if "minimum" in schema and "maximum" in schema:
+        limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
+    if form == "port" and limits and {"minimum", "maximum"} & schema.keys():  # narrower than those of any port
+        limits[0] = f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"
+        words = "a port"
+    return " ".join([words, *([" and ".join(limits)] if limits else [])])
+
+
+_KINDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a JSON object",
+}
+_LIMITS = {
+    "minimum": "from",
+    "maximum": "up to",
+    "exclusiveMinimum": "above",
+    "exclusiveMaximum": "below",
+    "multipleOf": "a multiple of",
+    "minLength": "with a length from",
+    "maxLength": "with a length up to",
+    "minItems": "with items from",
+    "maxItems": "with items up to",
+    "pattern": "that matches",
+}

@@ -1,0 +1,193 @@
+"""What went wrong in a render, in an author's words, and where in the author's files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import yaml
+from jinja2 import UndefinedError
+
+from injector.errors import InjectionError, Place, TemplateError
+from injector.pods.shape import OverlayError
+from injector.reasons import Reason
+from injector.templates import python_words
+from injector.templates.faults import FaultError, LimitError
+from injector.templates.kubernetes_yaml import TooMuchError
+from injector.templates.limits import TOO_LARGE
+from injector.templates.program import Root, in_comment
+from injector.templates.quoting import UnquotedError
+from injector.templates.source_map import Tagged
+from injector.templates.template import Template
+from injector.templates.yaml_words import explain_yaml
+
+
+class RenderError(InjectionError):
+    """A template failed to render: TEMPLATE_FAILED, `template/file:line:column: why`. `message` is the why.
+
+    `rule` is the kind of mistake, see `injector.errors.TemplateError`.
+    `undefined` says that it used something that is not there. `params` are the parameters, by their names in
+    templates, of the expression that failed.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        message: str,
+        place: Place,
+        *,
+        rule: str,
+        undefined: bool = False,
+        params: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(Reason.TEMPLATE_FAILED, f"{template.name}/{place}: {message}")
+        self.message = message
+        self.place = place
+        self.rule = rule
+        self.undefined = undefined
+        self.params = params
+        self.template = template
+
+    def saying(self, more: str) -> RenderError:
+        """The same error, its message with more behind it."""
+        return RenderError(
+            self.template,
+            f"{self.message} ({more})",
+            self.place,
+            rule=self.rule,
+            undefined=self.undefined,
+            params=self.params,
+        )
+
+    def as_template_error(self) -> TemplateError:
+        """The same as a mistake of the template, for its author."""
+        return TemplateError(self.template.name, self.message, self.place, rule=self.rule, origin=self.template.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Render:
+    template: Template
+    root: Root
+    variables: dict[str, Any]
+
+
+def failure(template: Template, root: Root, variables: dict[str, Any], error: Exception) -> RenderError:
+    """Any error of a render of `root` as one with its place."""
+    job = _Render(template, root, variables)
+    program, word, rule = template.program, "", "value"
+    found: tuple[str, int | None] | None
+    if isinstance(error, yaml.YAMLError):
+        rule = "limit" if isinstance(error, TooMuchError) else "yaml"
+        message, found = _yaml(job, error)
+    elif isinstance(error, FaultError) and error.offset is not None:
+        at, hole = error.offset, error.hole
+        found = _author(job, lambda tagged: at if hole is None else tagged.hole(hole, at))
+        message = str(error)
+        rule = "limit" if isinstance(error, LimitError) else rule
+    elif isinstance(error, OverlayError):
+        found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
+        message, rule = str(error), "overlay"
+    else:
+        found = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
+        if isinstance(error, FaultError) and error.source is not None and not found[0]:
+            found = error.source
+        message = _words(error)
+        if isinstance(error, LimitError | RecursionError | MemoryError):
+            rule = "limit"
+        elif isinstance(error, UndefinedError):
+            named = _NAMED.search(message)
+            word, rule = named[1] if named else "", "name"
+            message = _not_yet(program.expression(found[0], found[1]), word) or message
+        elif isinstance(error, UnquotedError):
+            message = error.told(found[0] or root.source)
+    file, offset = found or (job.root.source, None)
+    place = program.place(file or job.root.source, offset, word)
+    undefined = isinstance(error, UndefinedError)
+    params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
+    message = message[:300] + in_comment(place)
+    return RenderError(template, message, place, rule=rule, undefined=undefined, params=params)
+
+
+#: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
+_LATER = {
+    "name": ("metadata.name", "a pod of a Deployment or the like has no name yet when it is injected"),
+    "uid": ("metadata.uid", "a pod has no uid yet when it is injected"),
+    "nodeName": ("spec.nodeName", "a pod has no node yet when it is injected"),
+    "podIP": ("status.podIP", "a pod has no address yet when it is injected"),
+    "hostIP": ("status.hostIP", "a pod has no node yet when it is injected"),
+}
+
+
+def _not_yet(expression: str, word: str) -> str:
+    """What to say about a value that a pod does not have yet; empty for any other."""
+    path, why = _LATER.get(word) or ("", "")
+    if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
+        return ""
+    return f"{why}; let a container have it from a variable with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
+
+
+_NAMED = re.compile(r"named '([^']+)'")
+
+
+def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
+    """What libyaml means, with the author's file and offset."""
+    program = job.template.program
+    try:
+        tagged = program.tagged(job.root, job.variables)
+    except Exception:  # the first error is the one to tell
+        return explain_yaml(error, "").message.replace("{line}", "above"), None
+    words = explain_yaml(error, tagged.text)
+    message = words.message
+    if words.other is not None:
+        file, offset = tagged.source(words.other) or (job.root.source, None)
+        message = message.replace("{line}", str(program.place(file, offset).line))
+    at = None if words.offset is None else tagged.source(words.offset)
+    return message + (program.dash_before(*at) if at else ""), at
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "macros or includes call each other without end"
+    if isinstance(error, MemoryError):
+        return TOO_LARGE
+    if isinstance(error, UndefinedError) and str(error).startswith("the inline if-expression"):
+        return "nothing is written here: the `if` within {{ }} is false and has no else; write {{ a if b else c }}"
+    if isinstance(error, FaultError | UndefinedError):
+        return str(error)
+    if isinstance(error, ZeroDivisionError):
+        return "a division by zero"
+    return python_words.explain_python(error)
+
+
+def _author(job: _Render, where: Callable[[Tagged], int]) -> tuple[str, int] | None:
+    """The author's file and offset for a place in the rendered text."""
+    try:
+        tagged = job.template.program.tagged(job.root, job.variables)
+        return tagged.source(where(tagged))
+    except Exception:  # the first error is the one to tell
+        return None
+
+
+def frame(traceback: TracebackType | None) -> tuple[str, int | None]:
+    """The innermost file and offset of the template in a traceback."""
+    return next(reversed(_frames(traceback)), ("", None))
+
+
+def _repeated(traceback: TracebackType | None) -> tuple[str, int | None]:
+    """The first file and offset that come again in a traceback: where a recursion goes round."""
+    frames = _frames(traceback)
+    return next((frame for at, frame in enumerate(frames) if frame in frames[:at]), ("", None))
+
+
+def _frames(traceback: TracebackType | None) -> list[tuple[str, int | None]]:
+    """The files and offsets of the template in a traceback, the innermost last."""
+    found: list[tuple[str, int | None]] = []
+    while traceback is not None:
+        compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if compiled is not None:
+            found.append((compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno) - 1))
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,157 @@
+"""Answers that were given before: the pods of one ReplicaSet cost one injection.
+
+An answer is a pure function of the snapshot, the namespace, and the pod less what the API server makes up for each
+one: the random suffix of its token volume, and the second in which its fields were written. The key is a digest, so
+that a large pod does not stay in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from injector.pods.context import Namespace
+from injector.pods.delivery import GeneratedConfigMap
+from injector.pods.identity_cache import IdentityCache
+from injector.telemetry import Cell
+from injector.webhook.failure_events import FailureEvent
+
+#: What the ServiceAccount admission plugin names a pod's token volume: this and five random characters.
+_TOKEN_VOLUME = b'"name":"kube-api-access-'
+_SUFFIX_LENGTH = 5
+#: `metadata.managedFields[].time`, RFC 3339 to the second; a pod has one manager when it is created.
+_MANAGED_FIELDS = b'"managedFields":['
+_TIME = b'"time":"'
+_TIME_LENGTH = 20
+_SECOND = re.compile(rb"[-:T0-9]{19}Z")
+#: What an entry takes besides its bytes: objects, digest, table slot.
+_OVERHEAD = 900
+#: A namespace's token is remembered for this many namespaces at once.
+_NAMESPACES = 20_000
+
+
+@dataclass(slots=True)
+class CachedAnswer:
+    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it.
+
+    `trouble` is told where the answer is a failure; the answer is good `until` then (time.perf_counter).
+    """
+
+    tail: bytes
+    line: bytes
+    cells: tuple[Cell, ...]
+    files: tuple[GeneratedConfigMap, ...] = ()
+    trouble: FailureEvent | None = None
+    until: float = math.inf
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        data = sum(len(k) + len(v) + 100 for f in self.files for k, v in f.data.items())
+        told = len(self.trouble.note) + _OVERHEAD if self.trouble else 0
+        return _OVERHEAD + len(self.tail) + len(self.line) + data + told
+
+
+class AnswerCache:
+    """Entries by key, the longest unused dropped first, within `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: OrderedDict[bytes, tuple[CachedAnswer, int]] = OrderedDict()
+        self._namespaces: dict[str, tuple[Namespace, bytes]] = {}
+        self._serial = 0
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: bytes) -> CachedAnswer | None:
+        """The entry of a key, which thereby becomes the last to be dropped."""
+        found = self._entries.get(key)
+        if found is None:
+            return None
+        self._entries.move_to_end(key)
+        return found[0]
+
+    def put(self, key: bytes, entry: CachedAnswer) -> None:
+        """Keep an entry, dropping others until it fits; one larger than an eighth of the cache is not kept."""
+        size = entry.size
+        if size > self._limit // 8:
+            return
+        before = self._entries.pop(key, None)
+        if before is not None:
+            self.size -= before[1]
+        self._entries[key] = (entry, size)
+        self.size += size
+        while self.size > self._limit:
+            self.size -= self._entries.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        """Drop everything: another snapshot gives other answers."""
+        self._entries.clear()
+        self.size = 0
+
+    def token(self, namespace: Namespace) -> bytes:
+        """Stands for exactly this namespace object in a key; a changed namespace is another object, another token."""
+        known = self._namespaces.get(namespace.name)
+        if known is not None and known[0] is namespace:
+            return known[1]
+        if len(self._namespaces) >= _NAMESPACES:
+            self._namespaces.clear()
+        self._serial += 1
+        token = b"%d\0" % self._serial
+        self._namespaces[namespace.name] = (namespace, token)
+        return token
+
+
+def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+    """The key for a pod's JSON as the API server writes it, and the parts of it that the key leaves out.
+
+    What stands in for them cannot occur in JSON, so no other pod has the same key.
+    """
+    volatile: tuple[bytes, ...] = ()
+    start = pod.find(_TOKEN_VOLUME) + len(_TOKEN_VOLUME)
+    end = start + _SUFFIX_LENGTH
+    if start >= len(_TOKEN_VOLUME) and pod[end : end + 1] == b'"' and (suffix := pod[start:end]).isalnum():
+        volatile = (suffix,)
+        pod = pod.replace(pod[start - 16 : end], b"\0")
+    digest = hashlib.sha256(token)
+    fields = pod.find(_MANAGED_FIELDS)
+    if fields >= 0:
+        start = pod.find(_TIME, fields, fields + 400) + len(_TIME)
+        end = start + _TIME_LENGTH
+        if start > fields and _SECOND.fullmatch(pod, start, end):
+            volatile = (*volatile, pod[start:end])
+            digest.update(pod[:start])
+            digest.update(b"\0")
+            pod = pod[end:]
+    digest.update(pod)
+    return digest.digest()[:16], volatile
+
+
+#: By a config file's text: what the key left out for the pod that it was first rendered for.
+_FIRST: IdentityCache[tuple[bytes, ...]] = IdentityCache(256)
+
+
+def may_be_kept(volatile: tuple[bytes, ...], patch: bytes, entry: CachedAnswer) -> bool:
+    """Whether an answer (its patch as plain JSON, and what would be kept) holds nothing of what its key leaves out."""
+    for part in volatile:
+        if part in patch or part in entry.tail or part in entry.line:
+            return False
+    names = " ".join(file.name for file in entry.files)
+    if any(part.decode(errors="replace") in names for part in volatile):
+        return False
+    return not any(_holds(text, volatile) for file in entry.files for text in file.data.values())
+
+
+def _holds(text: str, volatile: tuple[bytes, ...]) -> bool:
+    """Whether a text holds one of these. The very text that came out for a pod with another one does not hold it."""
+    first = _FIRST.get(text)
+    if first is None:
+        _FIRST.put(text, volatile)
+    elif len(first) == len(volatile):
+        volatile = tuple(part for part, other in zip(volatile, first, strict=True) if part == other)
+    return any(part.decode(errors="replace") in text for part in volatile)

@@ -1,0 +1,129 @@
+"""What the server knows of the cluster, read before it is ready and kept up to date: namespaces, templates, version."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.namespaces import Namespaces
+from injector.cluster.template_maps import TemplateMaps
+from injector.settings import Settings
+from injector.telemetry import Metrics
+from injector.webhook import protocols
+from injector.webhook.snapshot_manager import SnapshotManager
+
+#: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
+_VERSION_SECONDS = 300.0
+#: Seconds to wait before the API server is asked again at the start.
+_RETRY_SECONDS = 2.0
+#: Seconds for which the API server has to be away before that is said once more, and what it means.
+_AWAY_SECONDS = 60.0
+
+
+class ClusterSync:
+    """Reads the cluster for the keeper of the snapshot. `namespace` is the injector's own, "" reads no ConfigMaps.
+
+    `run(work)` has something run until the server's end.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        settings: Settings,
+        keeper: SnapshotManager,
+        run: Callable[[Coroutine[Any, Any, None]], None],
+        logger: structlog.typing.FilteringBoundLogger,
+        metrics: Metrics,
+    ) -> None:
+        self._away = metrics.away.cell()
+        self.namespaces = Namespaces(client)
+        self._client = client
+        self._namespace = namespace
+        self._settings = settings
+        self._keeper = keeper
+        self._run = run
+        self._logger = logger
+        self._maps: TemplateMaps | None = None
+
+    def missing(self) -> dict[str, str]:
+        """What has not been read yet, by name, and why."""
+        found: dict[str, str] = {}
+        if not self.namespaces.synced.is_set():
+            found["namespaces"] = str(self.namespaces.last_error or "not read yet")
+        if self._maps is not None and not self._maps.synced.is_set():
+            found["template-config-maps"] = str(self._maps.last_error or "not read yet")
+        return found
+
+    @property
+    def away_seconds(self) -> float:
+        """For how many seconds what is known may have been out of date; 0 when it is not."""
+        sources = (self.namespaces, self._maps) if self._maps is not None else (self.namespaces,)
+        since = [source.away_since for source in sources if source.away_since is not None]
+        return time.monotonic() - min(since) if since else 0.0
+
+    def notes(self) -> tuple[str, ...]:
+        """What an admin should know although the server is ready, a sentence each."""
+        away = self.away_seconds
+        if away < 1:
+            return ()
+        return (f"the API server has not been reached for {away:.0f} s; injection goes on from the last state",)
+
+    async def begin(self) -> None:
+        """Read all of it and build the first snapshot; from then on it is kept up to date."""
+        self._run(self._tell_of_absence())
+        version = await self._first_version()
+        self.namespaces.start()
+        await self.namespaces.synced.wait()
+        if self._namespace:
+            told = asyncio.Event()
+
+            async def take(sources: protocols.Templates) -> None:
+                await self._keeper.update(in_cluster=sources, version=None if told.is_set() else version)
+                told.set()
+
+            self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
+            self._maps.start()
+            await told.wait()
+        else:
+            await self._keeper.update(version=version)
+        self._run(self._follow_version())
+
+    async def stop(self) -> None:
+        """End; what is known stays readable."""
+        if self._maps is not None:
+            await self._maps.stop()
+        await self.namespaces.stop()
+
+    async def _first_version(self) -> tuple[int, int]:
+        while True:
+            try:
+                return await self._client.version()
+            except ApiError as error:
+                self._logger.warning("api-server-not-reached", why=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _tell_of_absence(self) -> None:
+        told = False
+        while True:
+            self._away.value = away = round(self.away_seconds, 1)
+            if told and not away:
+                self._logger.info("api-server-back")
+            elif away > _AWAY_SECONDS and not told:
+                effect = "injection goes on from the last state; what needs a new ConfigMap fails"
+                self._logger.warning("api-server-away", seconds=away, effect=effect)
+            told = away > _AWAY_SECONDS or (told and away > 0)
+            await asyncio.sleep(1.0)
+
+    async def _follow_version(self) -> None:
+        while True:
+            await asyncio.sleep(_VERSION_SECONDS)
+            with contextlib.suppress(ApiError):
+                await self._keeper.update(version=await self._client.version())

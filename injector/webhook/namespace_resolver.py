@@ -1,0 +1,86 @@
+"""Which namespace a review is about, when the local store may lag behind the API server that sent it.
+
+That a review came at all says that the webhook's selectors matched. When the store knows nothing of the namespace, or
+says that it asks for no injection, the API server is asked once; what it says holds until the store catches up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from injector.errors import ReviewError
+from injector.pods.context import Namespace
+from injector.webhook.protocols import NamespaceSource, is_namespace_name
+
+#: Seconds that an answer of the API server holds against a store that says the same as before.
+_HOLDS_SECONDS = 10.0
+#: Seconds after which it is asked again when it could not be.
+_FAILED_SECONDS = 2.0
+#: How many answers are remembered.
+_REMEMBERED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the store said when the API server was asked, what the latter said (None: nothing), until when it holds."""
+
+    stored: Namespace | None
+    fetched: Namespace | None
+    until: float
+
+
+class NamespaceResolver:
+    """Namespaces for reviews."""
+
+    def __init__(self, namespaces: NamespaceSource) -> None:
+        self._namespaces = namespaces
+        self._asked: dict[str, _Asked] = {}
+
+    def get(self, name: str) -> Namespace | None:
+        """The namespace as far as it is known without asking."""
+        stored = self._namespaces.get(name)
+        if self._asked:
+            asked = self._asked.get(name)
+            if asked is not None:
+                if asked.stored is stored and asyncio.get_running_loop().time() < asked.until:
+                    return asked.fetched or stored
+                del self._asked[name]
+        return stored
+
+    def tried(self, name: str) -> bool:
+        """Whether the API server was asked a moment ago, for what `get` says; it may not have answered."""
+        return name in self._asked
+
+    def confirmed(self, name: str) -> bool:
+        """Whether what `get` says is what the API server said a moment ago."""
+        asked = self._asked.get(name)
+        return asked is not None and asked.fetched is not None
+
+    async def ask(self, name: str, deadline: float) -> Namespace:
+        """The namespace as the API server knows it; without any label when it knows none of that name.
+
+        Raises ReviewError for what cannot be a namespace's name, OSError or TimeoutError when there is no answer by
+        `deadline` (of the event loop's clock).
+        """
+        if not is_namespace_name(name):
+            raise ReviewError("request.namespace is not the name of a namespace")
+        stored = self._namespaces.get(name)
+        now = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout_at(deadline):
+                fetched = await self._namespaces.fetch(name)
+        except Exception as error:
+            if stored is not None:
+                self._remember(name, _Asked(stored, None, now + _FAILED_SECONDS))
+            if isinstance(error, TimeoutError):
+                raise
+            raise OSError(f"{type(error).__name__}: {error}") from error
+        found = fetched if fetched is not None else Namespace(name)
+        self._remember(name, _Asked(self._namespaces.get(name), found, now + _HOLDS_SECONDS))
+        return found
+
+    def _remember(self, name: str, asked: _Asked) -> None:
+        if len(self._asked) >= _REMEMBERED:
+            self._asked.clear()
+        self._asked[name] = asked

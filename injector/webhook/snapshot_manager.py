@@ -1,0 +1,240 @@
+"""Keeps the snapshot in use, and replaces it when its sources change: whole, tried, and in one step; or not at all.
+
+Sources are the settings file, folders of templates and the cluster's template ConfigMaps, later ones before earlier
+ones of the same name. A snapshot is built beside the event loop; one that does not build leaves the last good one in
+use and is told of by a metric, a log line and `on_refused`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.pods.context import Cluster
+from injector.settings import Settings
+from injector.telemetry import Metrics, where_it_failed
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.webhook.protocols import Templates
+from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
+
+#: Seconds between two looks at the disk.
+POLL_SECONDS = 1.0
+
+#: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
+_RETRY_SECONDS = 60.0
+#: Seconds for which receipts may name the snapshot before: no creation of a pod takes longer. Not for ever, as whoever
+#: writes a receipt by hand would choose by it the templates of last month.
+_PREVIOUS_SECONDS = 60.0
+
+
+class SnapshotManager:
+    """The keeper of the snapshot; a `Snapshots` for the handlers.
+
+    `on_refused(why)` is called when new settings or templates do not build, once for each such state.
+    `own_namespace` is the injector's own and left alone like those that the settings ignore.
+    """
+
+    def __init__(
+        self,
+        settings_file: Path | None,
+        folders: tuple[Path, ...],
+        metrics: Metrics,
+        logger: structlog.typing.FilteringBoundLogger,
+        on_refused: Callable[[str], None] | None = None,
+        own_namespace: str = "",
+    ) -> None:
+        self._own_namespace = own_namespace
+        self._source = str(settings_file or "settings")
+        self._disk = Disk(settings_file, folders)
+        self._found = SourceFiles()
+        self._in_cluster: Templates = {}
+        self._version = Cluster().version
+        self._metrics = metrics
+        self._logger = logger
+        self._on_refused = on_refused
+        self._lock = asyncio.Lock()
+        self._current: Snapshot | None = None
+        self._ready = False
+        self._refused = ""
+        #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
+        self._unread = ""
+        self._swapped = 0.0
+
+    @property
+    def current(self) -> Snapshot:
+        """The snapshot in use; one without templates as long as `ready` is False."""
+        if self._current is None:
+            raise SettingsError("there is no snapshot before the keeper was started")
+        return self._current
+
+    @property
+    def ready(self) -> bool:
+        """Whether there has been a whole snapshot."""
+        return self._ready
+
+    @property
+    def why_not(self) -> str:
+        """Why the newest settings or templates are not in use; empty when they are."""
+        return self._refused
+
+    async def start(self) -> Settings:
+        """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
+
+        Raises SettingsError, or TemplateError for a folder that cannot be read.
+        """
+        self._found = await asyncio.to_thread(self._disk.read)
+        settings = self._settings()
+        self._current = build_snapshot(settings, {}, self._cluster(settings), trial=False)
+        return settings
+
+    async def update(self, *, in_cluster: Templates | None = None, version: tuple[int, int] | None = None) -> bool:
+        """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
+
+        True when the newest state is in use afterwards, also when nothing had to change.
+        """
+        async with self._lock:
+            if in_cluster is not None:
+                self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
+            if version is not None:
+                self._version = version
+            return await self._build()
+
+    async def watch(self) -> None:
+        """Look at the disk for ever, or until cancelled."""
+        loop = asyncio.get_running_loop()
+        retry = loop.time() + _RETRY_SECONDS
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            await self.check()
+            await self._forget_previous(loop.time() - _PREVIOUS_SECONDS)
+            if loop.time() > retry:
+                retry = loop.time() + _RETRY_SECONDS
+                if self._refused and not self._unread:
+                    await self.update()
+
+    async def check(self) -> bool:
+        """Look at the disk once and take what changed; True when the newest state is in use."""
+        if not self._unread and not await asyncio.to_thread(self._disk.changed):
+            return not self._refused
+        async with self._lock:
+            try:
+                self._found = await asyncio.to_thread(self._disk.read)
+            except InjectorError as error:
+                self._unread = str(error)
+                self._refuse(self._unread, mistakes=_mistakes(error))
+                return False
+            self._unread = ""
+            return await self._build()
+
+    async def _forget_previous(self, before: float) -> None:
+        """Let go of the snapshot before, if the one in use was swapped in before then (event loop's clock)."""
+        async with self._lock:
+            if self.current.previous is not None and self._swapped < before:
+                self._current = replace(self.current, previous=None)
+
+    async def _build(self) -> bool:
+        try:
+            settings = self._settings()
+            sources = {**self._found.templates, **self._in_cluster}
+            maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
+            origins = {**self._found.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
+            previous = self._current if self._ready else None
+            left_out = None
+            try:
+                snapshot = await asyncio.to_thread(
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                )
+            except SnapshotError as error:
+                wrong = self._wrong_in_cluster(error)
+                if self._ready or not wrong:
+                    raise
+                left_out = error
+                sources = {name: files for name, files in sources.items() if name not in wrong}
+                snapshot = await asyncio.to_thread(
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                )
+        except InjectorError as error:
+            self._refuse(str(error), mistakes=_mistakes(error))
+            return False
+        except Exception as error:
+            self._refuse(f"{type(error).__name__} while building the snapshot", where=where_it_failed(error))
+            return False
+        current = self.current
+        if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
+            self._swap(snapshot)
+        if self._unread:
+            self._refuse(self._unread)
+            return False
+        if left_out is not None:
+            self._refuse(str(left_out), mistakes=_mistakes(left_out))
+            return False
+        self._refused = ""
+        self._metrics.reload_failing.cell().value = 0
+        return True
+
+    def _wrong_in_cluster(self, error: SnapshotError) -> set[str]:
+        """The ConfigMaps that keep a snapshot from building, where nothing else does.
+
+        A replica that starts has no last good snapshot. It starts without these: one wrong ConfigMap must not leave a
+        cluster without its injector when nodes are drained. A folder is the installation's own, and its roll-out stops.
+        """
+        wrong = {one.template for one in error.errors if isinstance(one, TemplateError)}
+        alone = all(isinstance(one, TemplateError) for one in error.errors)
+        return wrong if alone and wrong <= self._in_cluster.keys() else set()
+
+    def _swap(self, snapshot: Snapshot) -> None:
+        for section in ("server", "certificates"):
+            if self._ready and getattr(snapshot.settings, section) != getattr(self.current.settings, section):
+                self._logger.warning("restart-needed", why=f"settings under `{section}` hold from the next start")
+        if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
+            why = f"which paths there are holds from the next start: {', '.join(sorted(moved))}"
+            self._logger.warning("restart-needed", why=why)
+        self._current, self._ready = snapshot, True
+        self._swapped = asyncio.get_running_loop().time()
+        self._metrics.reloads.cell("swapped").value += 1
+        self._metrics.snapshot.only(snapshot.generation).value = 1
+        self._metrics.snapshot_time.cell().value = time.time()
+        self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
+        for warning in snapshot.warnings:
+            self._logger.warning("settings-warning", why=warning)
+
+    def _refuse(self, why: str, **more: Any) -> None:
+        self._metrics.reload_failing.cell().value = 1
+        if why == self._refused:
+            return
+        self._refused = why
+        self._metrics.reloads.cell("refused").value += 1
+        in_use = self.current.generation if self._ready else "none"
+        self._logger.error("snapshot-refused", why=why, in_use=in_use, **more)
+        if self._on_refused is not None:
+            self._on_refused(why)
+
+    def _settings(self) -> Settings:
+        return read_settings(self._found.settings_text, self._source).ignoring(self._own_namespace)
+
+    def _cluster(self, settings: Settings) -> Cluster:
+        return Cluster(self._version, settings.cluster_domain)
+
+
+def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
+    """What is wrong with templates, as fields that a log's reader can search for."""
+    errors = error.errors if isinstance(error, SnapshotError) else (error,)
+    return [
+        {
+            "origin": one.origin,
+            "file": one.place.file if one.place else "",
+            "line": one.place.line if one.place else 0,
+            "column": one.place.column if one.place else 0,
+            "rule": one.rule,
+            "message": one.message,
+        }
+        for one in errors
+        if isinstance(one, TemplateError)
+    ]

@@ -1,0 +1,135 @@
+"""What a snapshot is made of, as it lies on disk: the settings file and folders of templates. Read whole or not at all.
+
+A mounted ConfigMap is swapped by a symlink, an editor writes file by file: so files are only taken when nothing about
+them changed while they were read, nor in a moment before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+
+import yaml
+
+from injector.errors import InjectorError, SettingsError
+from injector.settings import Settings, parse_settings
+from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.load import read_folder
+from injector.templates.template import MANIFEST
+
+#: Seconds for which files must have been at rest before they are read.
+_REST_SECONDS = 0.2
+#: Bytes that a settings file may have: more than fits into a ConfigMap.
+_LARGEST_SETTINGS = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """The files as they were at one moment. `settings_text` is None without a settings file."""
+
+    settings_text: str | None = None
+    templates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
+
+
+class Disk:
+    """The settings file (may be None: defaults) and the folders; a later folder's template replaces an earlier one's.
+
+    A folder is a template when it holds a template.yaml, else each of its subfolders that does is one.
+    """
+
+    def __init__(self, settings_file: Path | None, folders: tuple[Path, ...]) -> None:
+        self._settings_file = settings_file
+        self._folders = folders
+        self._state: object = None
+
+    def changed(self) -> bool:
+        """Whether any file is another than when `read` last came to an end. Blocks for a few stat calls."""
+        return self._look() != self._state
+
+    def read(self, attempts: int = 25) -> SourceFiles:
+        """All files. Blocks: to be called in a thread.
+
+        Raises SettingsError for a file or folder that cannot be read or files that do not come to rest, TemplateError
+        for a template's file that is none.
+        """
+        for _ in range(attempts):
+            before = self._look()
+            time.sleep(_REST_SECONDS)
+            if self._look() != before:
+                continue
+            try:
+                folders = {p.resolve().name: p for p in self._template_folders()}
+                templates = {name: read_folder(folder) for name, folder in folders.items()}
+                found = SourceFiles(
+                    self._settings(), templates, {name: str(folder) for name, folder in folders.items()}
+                )
+            except (OSError, UnicodeDecodeError, InjectorError) as error:
+                if self._look() != before:
+                    continue
+                if isinstance(error, InjectorError):
+                    raise
+                raise SettingsError(f"settings or templates cannot be read: {error}") from None
+            if self._look() == before:
+                self._state = before
+                return found
+        raise SettingsError("settings and templates keep changing while they are read")
+
+    def _settings(self) -> str | None:
+        file = self._settings_file
+        if file is None:
+            return None
+        stat = file.stat()
+        if not S_ISREG(stat.st_mode) or stat.st_size > _LARGEST_SETTINGS:  # a pipe would block for ever
+            raise SettingsError(f"{file}: not a regular file of at most {_LARGEST_SETTINGS} bytes")
+        return file.read_text(encoding="utf-8")
+
+    def _template_folders(self) -> Iterator[Path]:
+        for folder in self._folders:
+            if (folder / MANIFEST).exists():
+                yield folder
+            else:
+                for path in sorted(folder.iterdir()):
+                    # A mounted ConfigMap keeps its real files in hidden folders beside the links to them.
+                    if not path.name.startswith(".") and (path / MANIFEST).exists():
+                        yield path
+
+    def _look(self) -> object:
+        seen: list[object] = []
+        files = [] if self._settings_file is None else [self._settings_file]
+        try:
+            for folder in self._template_folders():
+                files += files_of(folder)
+        except OSError as error:
+            seen.append(str(error))
+        return [*seen, *fingerprints(files).items()]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """What may be a template's file in a folder: all but hidden ones, by name. Raises OSError."""
+    return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+
+
+def fingerprints(files: Iterable[Path]) -> dict[str, object]:
+    """Inode, time and size of each file, or why there are none: what tells cheaply that nothing changed."""
+    seen: dict[str, object] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+        except OSError as error:
+            seen[str(file)] = str(error)
+        else:
+            seen[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return seen
+
+
+def read_settings(text: str | None, source: str) -> Settings:
+    """Settings from a file's text; None gives the defaults. Raises SettingsError naming `source`, line and key."""
+    try:
+        return parse_settings(load_manifest(text) if text else None, source)
+    except yaml.YAMLError as error:
+        where = " ".join(str(error).split())
+        raise SettingsError(f"{source}: not YAML: {where[:300]}") from None
