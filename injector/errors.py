@@ -6,8 +6,10 @@ An `InjectionError` says that a readable pod could not be given its sidecar: ans
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from injector.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
     from injector.reasons import Reason
@@ -32,12 +34,12 @@ class SettingsError(InjectorError):
 class DocumentError(InjectorError):
     """A manifest cannot be read or written: not YAML, not JSON, or not an object.
 
-    `excerpt` is the line that it is about with a mark below the column, where that is known.
+    `diagnostic` says where in the file, where that is known.
     """
 
-    def __init__(self, message: str, excerpt: str = "") -> None:
+    def __init__(self, message: str, diagnostic: Diagnostic | None = None) -> None:
         super().__init__(message)
-        self.excerpt = excerpt
+        self.diagnostic = diagnostic
 
 
 #: The HTTP status of a refusal, where a template names no other.
@@ -54,23 +56,6 @@ class InjectionError(InjectorError):
         super().__init__(message)
         self.reason = reason
         self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a template an error is: file name within the template, 1-based line and column, the line as written.
-
-    0 where the line or the column is not known.
-    """
-
-    file: str
-    line: int = 0
-    column: int = 0
-    text: str = ""
-
-    def __str__(self) -> str:
-        parts = [self.file] + [str(n) for n in (self.line, self.column) if n]
-        return ":".join(parts)
 
 
 class TemplateError(InjectorError):
@@ -96,6 +81,16 @@ class TemplateError(InjectorError):
     """
 
     others: tuple[TemplateError, ...] = ()
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """What is wrong, and where."""
+        return Diagnostic(self.rule, "error", self.message, place=replace(self.place or Place(), origin=self.origin))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong, and what else is."""
+        return tuple(error.diagnostic for error in self.all)
 
     @property
     def all(self) -> tuple[TemplateError, ...]:

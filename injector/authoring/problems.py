@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from injector.authoring.printable import path_line
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic
 
 #: A word and the name of a colour, to the word in it.
 Style = Callable[[str, str], str]
@@ -14,7 +14,7 @@ Style = Callable[[str, str], str]
 _COLOURS = {"error": "red", "warning": "yellow"}
 
 
-def problems_as_text(problems: Sequence[Problem], style: Style) -> str:
+def problems_as_text(problems: Sequence[Diagnostic], style: Style) -> str:
     """One line for each problem, as compilers write it, the line of the file with a caret, and what to do."""
     parts = []
     for problem in problems:
@@ -25,15 +25,15 @@ def problems_as_text(problems: Sequence[Problem], style: Style) -> str:
     return "\n".join(parts)
 
 
-def problem_as_data(problem: Problem) -> dict[str, Any]:
+def problem_as_data(problem: Diagnostic) -> dict[str, Any]:
     """A problem with every part of it. Keys are stable: other programs read them."""
     place = problem.place
     return {
-        "rule": problem.rule,
+        "rule": problem.code,
         "severity": problem.severity,
         "message": problem.message,
         "help": problem.help,
-        "template": problem.path,
+        "template": problem.place.origin,
         "file": place.file,
         "line": place.line,
         "column": place.column,

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from injector.apply import InjectionContext, containers_of, render_context
-from injector.errors import InjectionError, Place
+from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.delivery import config_map

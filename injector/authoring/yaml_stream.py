@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import DEPTH, load_manifest
-from injector.templates.problem import Problem
 from injector.templates.source_positions import place_at
 from injector.templates.yaml_words import yaml_mistake
 
@@ -110,7 +110,9 @@ def _outlines(text: str, source: str) -> list[_Outline]:
                 if depth > DEPTH:  # libyaml takes ever longer the deeper it goes
                     line = text.count("\n", 0, start) + 1
                     where = f"{source}, document {len(found)}, line {line}"
-                    raise DocumentError(f"{where}: values nested deeper than {DEPTH}")
+                    message = f"values nested deeper than {DEPTH}"
+                    place = Place(source, line)
+                    raise DocumentError(f"{where}: {message}", Diagnostic("yaml", "error", message, place=place))
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError as error:
@@ -123,4 +125,4 @@ def _unreadable(error: yaml.YAMLError, source: str, number: int, text: str, firs
     message, offset = yaml_mistake(error, text, first_line)
     place = place_at(source, text, offset or 0)
     place = replace(place, line=place.line + first_line - 1, text=place.text.rstrip("\r"))
-    return DocumentError(f"{place}: {message} (document {number})", Problem("yaml", message, "", place).excerpt)
+    return DocumentError(f"{place}: {message} (document {number})", Diagnostic("yaml", "error", message, place=place))

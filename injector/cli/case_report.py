@@ -13,7 +13,7 @@ from injector.authoring.cases.suite import TESTS
 from injector.authoring.printable import one_line, path_line
 from injector.cli.counts import counted
 from injector.cli.problems import problems_text
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic
 
 
 def show_runs(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
@@ -74,7 +74,7 @@ def _failure(result: CaseResult) -> None:
     _problems(result.problems)
 
 
-def _problems(problems: Sequence[Problem]) -> None:
+def _problems(problems: Sequence[Diagnostic]) -> None:
     click.echo(problems_text(problems))
 
 

@@ -16,8 +16,8 @@ from injector.authoring.lint.rule import Rule, explanation, kinds, rules
 from injector.cli.counts import Progress, counted
 from injector.cli.options import VERSION_OPTION
 from injector.cli.problems import problems_text
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Cluster
-from injector.templates.problem import Problem
 from injector.templates.spelling import hint
 
 _OUTPUTS = {"json": problems_as_json, "sarif": problems_as_sarif, "github": problems_as_github}
@@ -97,7 +97,7 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     return version
 
 
-def _urgency(problem: Problem) -> int:
+def _urgency(problem: Diagnostic) -> int:
     """What people read first: errors; what is wrong with a README last."""
     return 0 if problem.severity == "error" else 2 if problem.place.file.endswith(".md") else 1
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from injector.authoring.problems import problems_as_text
+from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, TemplateError
-from injector.templates.problem import Problem
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
 
@@ -20,12 +20,13 @@ def error_text(error: Exception) -> str:
     if isinstance(error, RenderError):
         return error_text(error.as_template_error())
     if isinstance(error, TemplateError):
-        return problems_text(Problem.all_of(error)).rstrip("\n")
-    excerpt = f"\n{error.excerpt}" if isinstance(error, DocumentError) and error.excerpt else ""
+        return problems_text(error.diagnostics).rstrip("\n")
+    found = error.diagnostic if isinstance(error, DocumentError) else None
+    excerpt = f"\n{found.excerpt}" if found is not None and found.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{click.style('Error', fg='red', bold=True)}: {message}{excerpt}"
 
 
-def problems_text(problems: Sequence[Problem]) -> str:
+def problems_text(problems: Sequence[Diagnostic]) -> str:
     """Problems, each with its line, the caret and the help, with a blank line between them."""
     return problems_as_text(problems, lambda word, colour: click.style(word, fg=colour, bold=True))

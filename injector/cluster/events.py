@@ -20,9 +20,9 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff
 from injector.cluster.client import Client
 from injector.cluster.tasks import end_task
+from injector.diagnostics import printable
 from injector.pods.context import Object
 from injector.telemetry import Metrics
-from injector.templates.problem import printable
 
 _log = structlog.get_logger(__name__)
 

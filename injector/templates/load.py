@@ -8,7 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import TemplateError
 from injector.templates.limits import limited
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program

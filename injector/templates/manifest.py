@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 import yaml
 
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import TemplateError
 from injector.pods.selectors import check_selector
 from injector.templates.faults import LimitError
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index

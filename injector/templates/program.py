@@ -11,7 +11,8 @@ from jinja2 import BaseLoader, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import TemplateError
 from injector.templates import foreign_habits, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES

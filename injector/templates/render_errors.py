@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 from jinja2 import UndefinedError
 
-from injector.errors import InjectionError, Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import InjectionError, TemplateError
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates import python_words

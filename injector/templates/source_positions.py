@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
-from injector.errors import Place
+from injector.diagnostics import Place
 
 _LINE_END = re.compile(r"\r\n|\r")
 _CHARACTER = re.compile(r"unexpected char (.*) at ([0-9]+)\Z", re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.templates.render import Context, check_source, variables_of
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template

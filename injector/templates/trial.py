@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from injector.errors import InjectionError, Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import InjectionError, TemplateError
 from injector.reasons import Reason
 from injector.templates.faults import LimitError
 from injector.templates.limits import address_space, limited, set_limit

@@ -10,7 +10,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object, Request

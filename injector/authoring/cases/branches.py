@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.environment import Environment as JinjaEnvironment
 
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.templates.holes import Text
 from injector.templates.program import Program
 from injector.templates.source_positions import first_offset, normal, place_at

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.run import CaseResult
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.templates.manifest import manifest_place
 
 

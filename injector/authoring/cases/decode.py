@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from injector.authoring.cases.document import Absent, CaseDocument, Steps
+from injector.diagnostics import Diagnostic
 from injector.reasons import Reason
-from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
@@ -26,14 +26,14 @@ _KINDS = {
 
 def decode(
     kind: type[_Struct], value: Any, document: CaseDocument, steps: Steps
-) -> tuple[_Struct | None, list[Problem]]:
+) -> tuple[_Struct | None, list[Diagnostic]]:
     """A struct from a mapping at a place of a document, or None with every problem that there is."""
     if not isinstance(value, dict):
         found = "nothing" if value is None else _kind_of(value)
         return None, [document.refuse(steps, f"{_called(steps)} has to be a mapping, and is {found}")]
     fields, types = _shape(kind)
     given: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     for key, item in value.items():
         at = (*steps, key)
         if key not in fields:
@@ -56,7 +56,7 @@ def _shape(kind: type[msgspec.Struct]) -> tuple[dict[str, msgspec.structs.FieldI
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}, get_type_hints(kind)
 
 
-def _value(kind: Any, value: Any, document: CaseDocument, steps: Steps) -> tuple[Any, list[Problem]]:
+def _value(kind: Any, value: Any, document: CaseDocument, steps: Steps) -> tuple[Any, list[Diagnostic]]:
     for struct in (kind, *get_args(kind)):  # alone, or nothing
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
             return decode(struct, value, document, steps)

@@ -10,9 +10,8 @@ import yaml
 
 from injector.authoring.cases.case_files import read_within
 from injector.authoring.printable import one_line
-from injector.errors import Place
+from injector.diagnostics import Diagnostic, Place
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
-from injector.templates.problem import Problem
 from injector.templates.source_positions import place_at
 from injector.templates.yaml_words import yaml_mistake
 
@@ -44,7 +43,7 @@ class CaseDocument:
     def __init__(self, path: str, name: str, text: str) -> None:
         self.path = path
         self.name = name
-        self.problem: Problem | None = None  #: what keeps it from being read at all
+        self.problem: Diagnostic | None = None  #: what keeps it from being read at all
         self.value: Any = None
         self._lines = text.split("\n")
         self._text = text  # with a blank behind each `!absent`
@@ -55,7 +54,7 @@ class CaseDocument:
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
             message, offset = yaml_mistake(error, self._text)
-            self.problem = Problem("case", one_line(f"not YAML: {message}"), path, self._at_offset(offset or 0))
+            self.problem = self.refuse_at(self._at_offset(offset or 0), f"not YAML: {message}")
 
     @property
     def file(self) -> str:
@@ -74,9 +73,14 @@ class CaseDocument:
             mark = key_mark if (last and key) or node.start_mark.line != key_mark.line else node.start_mark
         return self._at(mark)
 
-    def refuse(self, steps: Steps, message: str, *, help: str = "", key: bool = False) -> Problem:  # noqa: A002
+    def refuse(self, steps: Steps, message: str, *, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
         """The problem that something in this file is not a case."""
-        return Problem("case", one_line(message), self.path, self.place(steps, key=key), help=help)
+        return self.refuse_at(self.place(steps, key=key), message, help)
+
+    @staticmethod
+    def refuse_at(place: Place, message: str, help: str = "") -> Diagnostic:  # noqa: A002
+        """The same at a place that is known."""
+        return Diagnostic("case", "error", one_line(message), help, place=place)
 
     def _composed(self, text: str) -> Node | None:
         """The nodes of a text. `{key: !absent}` is YAML, but libyaml wants a blank behind the tag: it gets one."""
@@ -113,7 +117,7 @@ def read_document(folder: Path, path: str, name: str) -> CaseDocument:
         return CaseDocument(path, name, read_within(folder, name))
     except ValueError as error:
         document = CaseDocument(path, name, "")
-        document.problem = Problem("case", str(error), path, Place(name))
+        document.problem = document.refuse_at(Place(name, origin=path), str(error))
         return document
 
 

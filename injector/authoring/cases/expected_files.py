@@ -14,11 +14,11 @@ from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text
 from injector.authoring.cases.suite import Checked
-from injector.errors import InjectionError, Place
+from injector.diagnostics import Diagnostic, Place
+from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
-from injector.templates.problem import Problem
 from injector.templates.program import is_document
 from injector.templates.render import Context
 from injector.templates.spelling import hint, nearest, shortened
@@ -106,7 +106,7 @@ def _context(checked: Checked, outcome: Outcome, applied: Applied) -> Context:
 _YAML = (".yaml", ".yml", ".json")
 
 
-def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], template: str) -> Iterator[Problem]:
+def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], template: str) -> Iterator[Diagnostic]:
     """What is not in the config files as a case expects it. `files` are texts by template and name.
 
     A file of `template`, the one under test, goes before one of the same name of another.
@@ -132,7 +132,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
             yield checked.problem("files", message, *steps)
 
 
-def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Problem]:
+def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Diagnostic]:
     part = _part(expected)
     if isinstance(expected, Absent):
         if part in text:
@@ -154,7 +154,7 @@ def _among(part: str, lines: list[str]) -> str:
     return f"there is {shortened(line, 160)}" if line else ""
 
 
-def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Problem]:
+def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
     steps = ("expect", "files", name)
     if not name.endswith(_YAML):
         yield checked.problem("files", f"{name}: is a text; give a list of parts that have to be in it", *steps)

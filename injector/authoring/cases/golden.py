@@ -13,11 +13,11 @@ from injector.authoring.cases.case_files import read_within, write_within
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.printable import one_line, quoted_lines
+from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError
 from injector.pods.context import Object
 from injector.pods.shape import string_map, with_annotations
 from injector.settings import Settings
-from injector.templates.problem import Problem
 from injector.templates.yaml_writer import dump
 
 #: What a block scalar of YAML cannot hold.
@@ -68,7 +68,7 @@ def _without_receipt(pod: Object, settings: Settings) -> Object:
     return with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
 
 
-def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: bool) -> tuple[Problem | None, bool]:
+def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: bool) -> tuple[Diagnostic | None, bool]:
     """What is not as in the golden file of a case, and whether the file was written (only with `update`).
 
     Raises DocumentError where it cannot be read or written.

@@ -14,7 +14,8 @@ from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.refusal_location import blamed_place
-from injector.errors import InjectionError, InjectorError, Place, TemplateError
+from injector.diagnostics import Diagnostic, Place
+from injector.errors import InjectionError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object
@@ -28,7 +29,6 @@ from injector.templates.choice import names_in
 from injector.templates.limits import limited
 from injector.templates.load import gallery_path, load_template, read_folder
 from injector.templates.parameters import resolve
-from injector.templates.problem import Problem
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
 from injector.templates.template import MANIFEST, UNSET, Template
@@ -37,7 +37,7 @@ from injector.templates.template import MANIFEST, UNSET, Template
 class CaseError(InjectorError):
     """A case cannot be run. `problem` is the one to tell."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Diagnostic) -> None:
         super().__init__(str(problem))
         self.problem = problem
 
@@ -65,7 +65,7 @@ class Harness:
         loaded = load_template(self.folder.name, read_folder(folder, path), origin=path)
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
-        self._templates: dict[str, Template | Problem | None] = {self.template.name: self.template}
+        self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -126,7 +126,7 @@ class Harness:
         from_elsewhere = self._given(asked.subject, namespace, snapshot.settings, overrides)
         return Outcome(injection, snapshot, namespace, given=from_elsewhere, asked=asked)
 
-    def _not_injected(self, checked: Checked) -> Problem:
+    def _not_injected(self, checked: Checked) -> Diagnostic:
         name, why = self.template.name, self.template.why_not_injected
         message = f"{name} is not for injection but for a path of the settings: {why}"
         steps = () if checked.case.pod is None else ("pod",)
@@ -176,7 +176,7 @@ class Harness:
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         found = self._loaded(name)
-        if isinstance(found, Problem):
+        if isinstance(found, Diagnostic):
             raise CaseError(found)
         if found is None:
             known = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
@@ -184,7 +184,7 @@ class Harness:
             raise CaseError(checked.problem("case", message, "templates", index))
         return found
 
-    def _loaded(self, name: str) -> Template | Problem | None:
+    def _loaded(self, name: str) -> Template | Diagnostic | None:
         if name not in self._templates:
             self._templates[name] = self._load(name)
         return self._templates[name]
@@ -193,7 +193,7 @@ class Harness:
     def _parents(self) -> tuple[Path, ...]:
         return self.folder.parent, gallery_path()
 
-    def _load(self, name: str) -> Template | Problem | None:
+    def _load(self, name: str) -> Template | Diagnostic | None:
         """Another template, what is wrong with it, or None where there is none of this name."""
         folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
         if folder is None:
@@ -203,7 +203,7 @@ class Harness:
         try:
             return load_template(name, read_folder(folder, path), origin=path)
         except TemplateError as error:
-            return Problem.of(error)
+            return error.diagnostic
 
     def _overrides(self, checked: Checked, known: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
@@ -240,7 +240,7 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     return replace(made, previous=None)
 
 
-def _settings_problem(checked: Checked, message: str) -> Problem:
+def _settings_problem(checked: Checked, message: str) -> Diagnostic:
     """What is wrong with the settings of a case, at the key that the message names."""
     named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
     return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)

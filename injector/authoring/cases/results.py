@@ -12,7 +12,7 @@ from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.printable import encodable, for_xml
 from injector.authoring.problems import problem_as_data
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic
 
 
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -46,7 +46,7 @@ def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
             _junit_case(suite, result)
         for problem in run.problems:
             case = ElementTree.SubElement(
-                suite, "testcase", classname=for_xml(problem.path), name=for_xml(str(problem.place)), time="0"
+                suite, "testcase", classname=for_xml(problem.place.origin), name=for_xml(str(problem.place)), time="0"
             )
             _junit_problems(case, "error", [problem])
     ElementTree.indent(root)
@@ -72,9 +72,9 @@ def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
         ElementTree.SubElement(case, "system-out").text = for_xml("\n".join(lines))
 
 
-def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Problem]) -> None:
+def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Diagnostic]) -> None:
     first = problems[0]
-    element = ElementTree.SubElement(case, kind, message=for_xml(first.message), type=first.rule)
+    element = ElementTree.SubElement(case, kind, message=for_xml(first.message), type=first.code)
     element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
 
 

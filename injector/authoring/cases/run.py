@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.expected_files import author_place, file_problems
@@ -14,10 +14,10 @@ from injector.authoring.cases.programs import ProgramRefusal, Programs
 from injector.authoring.cases.subset import mismatches_of
 from injector.authoring.cases.suite import Checked
 from injector.authoring.printable import quoted_lines
+from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.reasons import Reason
 from injector.templates.limits import limited
-from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
 from injector.templates.template import request_words
 
@@ -32,7 +32,7 @@ class CaseResult:
     """What became of a case. `problems` are none where it passed; `seconds` is the time that it took."""
 
     checked: Checked
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
     seconds: float = 0.0
     given: frozenset[str] = frozenset()  #: parameters that it gave another value than the default
     validated: int = 0  #: config files that a program has looked at
@@ -75,7 +75,7 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
         result.problems.append(error.problem)
     except TemplateError as error:
         message = f"{error.message}; more than {SECONDS:g} s"
-        result.problems += [checked.problem(error.rule, message, "name"), Problem.of(error)]
+        result.problems += [checked.problem(error.rule, message, "name"), error.diagnostic]
     result.seconds = time.perf_counter() - start
     return result, for_programs
 
@@ -116,7 +116,11 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             if place is not None:
                 template = applied.template
                 where = f"{refusal.program} does not take what this renders"
-                result.problems.append(Problem("validate", where, template.origin or template.name, place))
+                result.problems.append(
+                    Diagnostic(
+                        "validate", "error", where, place=replace(place, origin=template.origin or template.name)
+                    )
+                )
         if ways.require_programs:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"
@@ -136,7 +140,7 @@ def refusal_text(refusal: ProgramRefusal, texts: Mapping[str, str]) -> str:
     return "\n".join(parts)
 
 
-def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem]:
+def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnostic]:
     """Everything that is not as a case expects it. Where the decision is another, nothing else is looked at.
 
     `template` is the name of the one under test.
@@ -148,10 +152,12 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Problem
         message = f"decision: expected {expect.decision}, found {decision}: {said}"
         yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
         if injection.mistake is not None:
-            yield Problem.of(injection.mistake)
+            yield injection.mistake.diagnostic
         elif outcome.blamed is not None:
             message = injection.message.partition(": ")[2] or injection.message
-            yield Problem(injection.reason.label, message, checked.document.path, outcome.blamed)
+            yield Diagnostic(
+                injection.reason.label, "error", message, place=replace(outcome.blamed, origin=checked.document.path)
+            )
         return
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
@@ -186,7 +192,7 @@ def _why_not_for(outcome: Outcome, template: str) -> str:
     return f"this was {request_words(outcome.asked.request)}; if that is wrong, say `resource:`"
 
 
-def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Problem]:
+def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnostic]:
     expected = checked.case.expect.warnings
     if expected is None:
         return

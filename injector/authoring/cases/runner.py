@@ -15,8 +15,8 @@ from injector.authoring.cases.run import CaseResult, Ways, inject_case, look_at_
 from injector.authoring.cases.select import Choice
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
 from injector.authoring.folders import is_template, no_templates, templates_of
+from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
-from injector.templates.problem import Problem
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class TemplateRun:
     """What came of a template: its problems besides those of cases, the cases' results, and their coverage."""
 
     suite: Suite
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
     results: list[CaseResult] = field(default_factory=list)
     coverage: Coverage | None = None
     left_out: int = 0  #: cases that were not chosen, or not ended after a failure
@@ -45,7 +45,7 @@ class TemplateRun:
         return bool(self.problems) or any(not result.passed for result in self.results)
 
     @property
-    def all_problems(self) -> list[Problem]:
+    def all_problems(self) -> list[Diagnostic]:
         """Everything that is wrong, each once."""
         found = [*self.problems, *(problem for result in self.results for problem in result.problems)]
         return list(dict.fromkeys(found))
@@ -149,7 +149,7 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Harness | None:
     try:
         bench = Harness(run.suite.folder, run.path)
     except TemplateError as error:
-        run.problems += Problem.all_of(error)
+        run.problems += error.diagnostics
         return None
     for checked in cases:
         bench.prepare(checked)

@@ -15,10 +15,10 @@ from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.printable import one_line
 from injector.authoring.sample import SAMPLE
+from injector.diagnostics import Diagnostic
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.resource_kinds import resource_of
-from injector.templates.problem import Problem
 from injector.templates.spelling import hint, shortened
 
 #: The folder of a template that holds its cases.
@@ -45,11 +45,11 @@ class Checked:
         """Version of the API server, None for the default."""
         return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
-    def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Problem:  # noqa: A002
+    def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
         """The problem that an expectation, or something else of this case, is not met."""
         at: Steps = ("cases", self.number, *steps)
-        lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as `Problem.excerpt` begins
-        return Problem(rule, one_line(message), self.document.path, self.document.place(at, key=key), help=lines)
+        lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as an excerpt has them
+        return Diagnostic(rule, "error", one_line(message), lines, place=self.document.place(at, key=key))
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Suite:
     folder: Path
     path: str  #: the folder as people gave it
     cases: list[Checked] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
     partial: bool = False  #: whether only one of its files was asked for
 
     @property
@@ -104,7 +104,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     return suite
 
 
-def _stranger(document: CaseDocument) -> Problem:
+def _stranger(document: CaseDocument) -> Diagnostic:
     if document.value is None:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
     keys = document.value if isinstance(document.value, dict) else ()
@@ -141,7 +141,7 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
             suite.cases.append(Checked(case, document, number, pod, named))
 
 
-def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, problems: list[Problem]) -> Given | None:
+def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, problems: list[Diagnostic]) -> Given | None:
     """What goes in; None, and a problem, where that is not to be had."""
     if case.file is not None:
         try:
@@ -162,7 +162,7 @@ def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, probl
         return None
 
 
-def _given_object(case: Case, document: CaseDocument, steps: Steps, problems: list[Problem]) -> Given | None:
+def _given_object(case: Case, document: CaseDocument, steps: Steps, problems: list[Diagnostic]) -> Given | None:
     """The object of a case at a path; of one that is deleted, the one before."""
     field_ = "oldObject" if case.operation == "DELETE" else "object"
     obj = case.old_object if case.operation == "DELETE" else case.object
@@ -192,7 +192,7 @@ def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
 
 
-def _shared_golden_files(cases: list[Checked]) -> Iterator[Problem]:
+def _shared_golden_files(cases: list[Checked]) -> Iterator[Diagnostic]:
     first: dict[str, Checked] = {}
     for checked in cases:
         name = checked.case.expect.golden

@@ -11,9 +11,8 @@ from typing import Any
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.config_fields import CONFIG_FIELDS
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
-from injector.errors import Place
+from injector.diagnostics import Diagnostic, Place
 from injector.pods.constraints.pod_view import mapping
-from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
 
 #: What a mapping has that is a sidecar config and nothing else.
@@ -55,7 +54,7 @@ class FoundConfigs:
 
     configs: list[Config] = field(default_factory=list)
     files: list[ConfigFiles] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
 
 def find(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
@@ -69,7 +68,7 @@ def find(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
         except ImportProblems as error:
             found.problems += error.problems
         if before == len(found.configs) + len(found.files) + len(found.problems):
-            found.problems.append(Problem(RULE, "there is nothing in it", "", Place(name)))
+            found.problems.append(Diagnostic(RULE, "error", "there is nothing in it", place=Place(name)))
     return found
 
 

@@ -17,11 +17,11 @@ from injector.authoring.importing.sidecar import Sidecar
 from injector.authoring.importing.sidecar_overlay import overlay_text, sidecar_containers, value_text
 from injector.authoring.reference import BEGIN, END, code, with_section
 from injector.authoring.sample import SAMPLE
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object
 from injector.pods.defaults import means_nothing
 from injector.templates.load import load_template
-from injector.templates.problem import Problem
 from injector.templates.template import MANIFEST, OVERLAY
 from injector.templates.yaml_writer import dump
 
@@ -68,7 +68,7 @@ class Imported:
     sidecar: Sidecar
 
 
-def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[Problem]) -> Imported | None:
+def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[Diagnostic]) -> Imported | None:
     """The template's files. None, with the reason among the problems, where it would not serve any pod."""
     config = sidecar.config
     files = {

@@ -12,12 +12,11 @@ from injector.authoring.importing.mounted_files import deliver, unused
 from injector.authoring.importing.sidecar import Sidecar
 from injector.authoring.importing.source import RULE
 from injector.authoring.lint.pod_schema import SchemasMissingError
-from injector.errors import Place
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic, Place
 from injector.templates.spelling import legal_name, shortened, template_name
 
 
-def template_names(sidecars: Sequence[Sidecar], problems: list[Problem]) -> list[str]:
+def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:
     """A name for each, all different. Where there is none, that is among the problems, and the name is "".
 
     A config that calls itself something is asked for by that name, so it decides.
@@ -54,12 +53,11 @@ def _apart(stem: str, sidecar: Sidecar, shared: Sequence[Sidecar]) -> str:
     return legal_name(stem if number == 1 else f"{stem}-{number}") if stem else ""
 
 
-_NO_SCHEMAS = Problem(
+_NO_SCHEMAS = Diagnostic(
     RULE,
+    "error",
     "it needs Kubernetes' own schemas, to say what is wrong with a config (the package kubernetes-validate): "
     "pip install 'sidecar-injector[lint]'",
-    "",
-    Place(""),
 )
 
 
@@ -68,7 +66,7 @@ class ImportResult:
     """The templates, all or none: none where something is an error. The problems are in the order of the inputs."""
 
     templates: tuple[Imported, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Diagnostic, ...]
 
 
 def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> ImportResult:
@@ -91,7 +89,11 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
         elif sidecar is not None:
             sidecars.append(sidecar)
     if name and len(sidecars) > 1:
-        problems.append(Problem(RULE, f"there are {len(sidecars)} configs, and one name for them", "", Place("--name")))
+        problems.append(
+            Diagnostic(
+                RULE, "error", f"there are {len(sidecars)} configs, and one name for them", place=Place("--name")
+            )
+        )
         names = [name] * len(sidecars)
     else:
         names = [name] if name and sidecars else template_names(sidecars, problems)
@@ -106,22 +108,22 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     if not _refused(problems):
         problems += unused(found.files, sidecars)
         if not templates:
-            problems.append(Problem(RULE, "no sidecar config was found", "", Place("")))
+            problems.append(Diagnostic(RULE, "error", "no sidecar config was found"))
     return ImportResult(() if _refused(problems) else tuple(templates), _in_order(problems))
 
 
-def _not_found(sidecar: Sidecar, name: str) -> Problem:
+def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
     config = sidecar.config
     message = f"pods that ask for {shortened(sidecar.name)} do not find it as {name}; leave --name out, or change them"
     return config.source.problem((*config.steps, "name"), message, severity="warning")
 
 
-def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Problems, each once, file by file and line by line."""
     once = list(dict.fromkeys(problems))
     files = list(dict.fromkeys(problem.place.file for problem in once))
     return tuple(sorted(once, key=lambda p: (files.index(p.place.file), p.place.line, p.place.column)))
 
 
-def _refused(problems: Iterable[Problem]) -> bool:
+def _refused(problems: Iterable[Diagnostic]) -> bool:
     return any(problem.severity == "error" for problem in problems)

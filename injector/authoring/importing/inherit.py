@@ -10,15 +10,15 @@ from injector.authoring.importing.find import Config, find
 from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.source import LIMIT
 from injector.authoring.importing.teller import Teller
+from injector.diagnostics import Diagnostic
 from injector.pods.merge_keys import step_of
-from injector.templates.problem import Problem
 from injector.templates.spelling import shortened
 
 #: How many files may inherit from each other in a row.
 _DEEPEST = 10
 
 
-def read_whole(config: Config, problems: list[Problem], before: tuple[Path, ...] = ()) -> Sidecar | None:
+def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, ...] = ()) -> Sidecar | None:
     """The sidecar of a config with all that it inherits; None where that cannot be said, and the problems say why."""
     sidecar = read_sidecar(config, problems)
     if sidecar is None or not sidecar.inherits:
@@ -32,7 +32,7 @@ def read_whole(config: Config, problems: list[Problem], before: tuple[Path, ...]
     return None if base is None else _merged(base, sidecar)
 
 
-def _base(path: Path, told: Teller, problems: list[Problem], before: tuple[Path, ...]) -> Sidecar | None:
+def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Path, ...]) -> Sidecar | None:
     """The sidecar of the file that another inherits from."""
     name = os.path.normpath(path)
     try:

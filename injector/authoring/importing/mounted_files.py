@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from injector.authoring.importing.find import ConfigFiles
 from injector.authoring.importing.sidecar import Sidecar
+from injector.diagnostics import Diagnostic
 from injector.pods.constraints.pod_view import mapping
-from injector.templates.problem import Problem
 from injector.templates.template import FILE, MANIFEST, OVERLAY
 
 _OPENING = re.compile(r"\{(?=[{%#])")
@@ -45,7 +45,7 @@ def source_of(name: str) -> str:
     return f"{name}.txt.j2" if name.endswith((".yaml", ".yml", ".json")) or f"{name}.j2" == OVERLAY else f"{name}.j2"
 
 
-def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Problem]) -> Delivered:
+def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagnostic]) -> Delivered:
     """The files that come with a sidecar. Only one ConfigMap's can: a template has one of its own."""
     config = sidecar.config
     by_name = {files.name: files for files in found}
@@ -76,7 +76,7 @@ def _refused(files: ConfigFiles, taken: str) -> str:
     return f"the file {odd[0]} cannot be one of a template" if odd else ""
 
 
-def unused(found: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Problem]:
+def unused(found: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Diagnostic]:
     """A warning for each ConfigMap that is neither a config nor a sidecar's."""
     asked = {mapping(v.get("configMap")).get("name") for s in sidecars for v in s.spec.get("volumes", ())}
     message = "holds no sidecar config, and no config mounts it; it is left aside"

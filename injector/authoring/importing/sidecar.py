@@ -26,8 +26,8 @@ from injector.authoring.importing.pod_checks import check_names, without_duplica
 from injector.authoring.importing.teller import Teller
 from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
-from injector.templates.problem import Problem
 from injector.templates.spelling import hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
@@ -64,7 +64,7 @@ class Sidecar:
         return not (self.spec or self.metadata or self.env or self.mounts or self.service_account)
 
 
-def read_sidecar(config: Config, problems: list[Problem]) -> Sidecar | None:
+def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
     """The sidecar of a config; None, with what is wrong among the problems, where that cannot be said.
 
     Raises SchemasMissingError where Kubernetes' schemas are not installed.

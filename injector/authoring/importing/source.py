@@ -7,7 +7,6 @@ file's own and are told as such.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,9 +15,9 @@ import yaml
 
 from injector.authoring.cases.document import Steps, step_below
 from injector.authoring.yaml_stream import YamlPiece, split_yaml
-from injector.errors import DocumentError, Place
+from injector.diagnostics import Diagnostic, Place, Severity
+from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
-from injector.templates.problem import Problem, Severity
 from injector.templates.source_positions import normal, place_at
 from injector.templates.yaml_words import yaml_mistake
 from injector.templates.yaml_writer import dump
@@ -32,7 +31,7 @@ LIMIT = 4 * 1024 * 1024
 class ImportProblems(Exception):  # noqa: N818 - a carrier of problems; those are told, not raised
     """What is wrong with an input that cannot be gone on with."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: Diagnostic) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
 
@@ -68,9 +67,9 @@ class ImportSource:
         help: str = "",  # noqa: A002
         severity: Severity = "error",
         key: bool = False,
-    ) -> Problem:
+    ) -> Diagnostic:
         """What is wrong at a place."""
-        return Problem(RULE, message, "", self.place(steps, key=key), severity, help)
+        return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key))
 
     def within(self, steps: Steps, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
@@ -112,7 +111,9 @@ def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
     except DocumentError as error:
         pieces = _of_json(text, name)
         if not pieces:
-            raise ImportProblems(Problem(RULE, *_split(error, name))) from None
+            message = error.diagnostic.message if error.diagnostic else str(error)
+            place = error.diagnostic.place if error.diagnostic else Place(name)
+            raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {message}", place=place)) from None
     for piece in pieces:
         if piece.value is not None:
             yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
@@ -132,7 +133,7 @@ def _parsed(file: str, text: str, line: int = 1, indent: int = 0) -> ImportSourc
     except YAMLError as error:
         message, offset = yaml_mistake(error, text)
         place = _placed(file, text, offset or 0, line, indent)
-        raise ImportProblems(Problem(RULE, f"not YAML: {message}", "", place)) from None
+        raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {message}", place=place)) from None
 
 
 def _placed(file: str, text: str, offset: int, line: int, indent: int) -> Place:
@@ -142,14 +143,5 @@ def _placed(file: str, text: str, offset: int, line: int, indent: int) -> Place:
     )
 
 
-def _split(error: DocumentError, name: str) -> tuple[str, str, Place]:
-    """Message, path and place of an error of the stream, which has them in its text."""
-    where, _, message = re.sub(r" \(document [0-9]+\)\Z", "", str(error)).partition(": ")
-    numbers = [int(part) for part in where.removeprefix(name).split(":") if part.isdigit()]
-    line, column = (*numbers, 0, 0)[:2]
-    lines = error.excerpt.split("\n")[0].partition(" | ")[2] if line else ""
-    return f"not YAML: {message or where}", "", Place(name, line, column, lines)
-
-
 def _refused(name: str, message: str, line: int = 0) -> ImportProblems:
-    return ImportProblems(Problem(RULE, message, "", Place(name, line)))
+    return ImportProblems(Diagnostic(RULE, "error", message, place=Place(name, line)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.find import Config
-from injector.templates.problem import Problem, Severity
+from injector.diagnostics import Diagnostic, Severity
 
 
 class Teller:
     """Collects what there is to say about a config, at its places."""
 
-    def __init__(self, config: Config, problems: list[Problem]) -> None:
+    def __init__(self, config: Config, problems: list[Diagnostic]) -> None:
         self._config = config
         self._problems = problems
         self.refused = False  #: whether something was an error

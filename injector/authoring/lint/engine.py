@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from injector.authoring.folders import is_template, no_templates, templates_of
@@ -16,10 +16,10 @@ from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, rules
 from injector.authoring.lint.subject import Subject
 from injector.authoring.lint.suppressions import Disable, disables, without_disabled
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Diagnostic, Place
+from injector.errors import TemplateError
 from injector.pods.context import Cluster
 from injector.templates.load import load_template, read_folder
-from injector.templates.problem import Problem
 
 #: The rule that is about comments which switch rules off; nothing switches it off.
 _DISABLE = "disable"
@@ -48,30 +48,30 @@ class Linted:
     """A template, by its folder as people gave it, and what is wrong with it: by file, line, column."""
 
     path: str
-    problems: tuple[Problem, ...]
+    problems: tuple[Diagnostic, ...]
 
 
-def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
+def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
     """The folders of templates that paths stand for, each once and in order, and what is wrong with the paths.
 
     A path is a template, a file of one, or a folder of templates.
     """
     found: dict[Path, str] = {}
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     for given in paths:
         path = Path(given)
         if path.is_file():
             path = path.parent
             if not is_template(path):
-                problems.append(Problem("file", "this is no file of a template", given, Place("")))
+                problems.append(Diagnostic("file", "error", "this is no file of a template", place=Place(origin=given)))
                 continue
         try:
             inner = templates_of(path)
             if not inner:
-                problems.append(Problem("file", no_templates(path), _named(path), Place("")))
+                problems.append(Diagnostic("file", "error", no_templates(path), place=Place(origin=_named(path))))
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
-            problems.append(Problem("file", message, given, Place("")))
+            problems.append(Diagnostic("file", "error", message, place=Place(origin=given)))
             continue
         for folder in inner:
             found.setdefault(folder.resolve(), str(folder))
@@ -106,7 +106,7 @@ def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], ob
                 done[path] = future.result()
             except BrokenProcessPool:
                 message = "the linter was killed over this template or one beside it: lint them one by one"
-                done[path] = Linted(path, (Problem("limit", message, path, Place("")),))
+                done[path] = Linted(path, (Diagnostic("limit", "error", message, place=Place(origin=path)),))
             told(done[path])
     finally:
         pool.shutdown(cancel_futures=True)
@@ -126,30 +126,30 @@ def lint_template(path: str, options: LintOptions) -> Linted:
         sources = read_folder(folder)
         template = load_template(name, sources, path)
     except TemplateError as error:
-        return Linted(path, tuple(replace(problem, path=path) for problem in Problem.all_of(error)))
+        return Linted(path, tuple(one.of(path) for one in error.diagnostics))
     subject = make_subject(path, template, sources, rules(), options.kubernetes)
     return Linted(path, tuple(lint_subject(subject, options)))
 
 
-def lint_subject(subject: Subject, options: LintOptions) -> list[Problem]:
+def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     """What the rules find, each problem once, less what comments switch off; by file, line and column."""
     chosen = options.rules
     varying = _varying(subject)
     problems = [problem for rule in chosen.values() for problem in _found(rule, subject, varying)]
     comments = list(disables(subject.sources))
-    kept, used = without_disabled([p for p in problems if p.rule != _DISABLE], comments)
-    kept += [p for p in problems if p.rule == _DISABLE]
+    kept, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
+    kept += [p for p in problems if p.code == _DISABLE]
     if _DISABLE in chosen:
         kept += _idle(subject, chosen, [comment for comment in comments if comment not in used])
     kept += _broken(subject)
     return sorted(kept, key=_order)
 
 
-def _broken(subject: Subject) -> Iterator[Problem]:
+def _broken(subject: Subject) -> Iterator[Diagnostic]:
     """What keeps the template from rendering at all: like an error of loading, no rule's and never switched off."""
     for failure in subject.failures:
         if failure.broken:
-            yield Problem(failure.broken, failure.message, subject.path, failure.place)
+            yield Diagnostic(failure.broken, "error", failure.message, place=failure.place).of(subject.path)
 
 
 def _varying(subject: Subject) -> re.Pattern[str]:
@@ -159,7 +159,7 @@ def _varying(subject: Subject) -> re.Pattern[str]:
     return re.compile("|".join(['"[^"]*"', r"\d+", "initContainers|containers", *words]))
 
 
-def _found(rule: Rule, subject: Subject, varying: re.Pattern[str]) -> Iterator[Problem]:
+def _found(rule: Rule, subject: Subject, varying: re.Pattern[str]) -> Iterator[Diagnostic]:
     """A rule's findings as problems. What returns with other values or in another container is told of once."""
     seen = set()
     for finding in rule.check(subject):
@@ -167,18 +167,20 @@ def _found(rule: Rule, subject: Subject, varying: re.Pattern[str]) -> Iterator[P
         key = (varying.sub("", finding.message), place.file, place.line, place.column)
         if key not in seen:
             seen.add(key)
-            yield Problem(rule.name, finding.message, subject.path, finding.place, rule.severity, finding.help)
+            found = Diagnostic(rule.name, rule.severity, finding.message, finding.help, place=finding.place)
+            yield found.of(subject.path)
 
 
-def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Problem]:
+def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
     """Comments that switch nothing off. Of rules that are not looked for here nothing is known."""
     rule = chosen[_DISABLE]
     for comment in comments:
         if comment.rules and all(name in chosen for name in comment.rules):
             message = f"{', '.join(comment.rules)} finds nothing here, so this comment switches nothing off"
-            yield Problem(rule.name, message, subject.path, comment.place, rule.severity, "take the comment out")
+            found = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
+            yield found.of(subject.path)
 
 
-def _order(problem: Problem) -> tuple[str, int, int, str, str]:
+def _order(problem: Diagnostic) -> tuple[str, int, int, str, str]:
     place = problem.place
-    return place.file, place.line, place.column, problem.rule, problem.message
+    return place.file, place.line, place.column, problem.code, problem.message

@@ -16,14 +16,14 @@ from injector import __version__
 from injector.authoring.lint.rule import as_markdown, rules
 from injector.authoring.printable import encodable, one_line
 from injector.authoring.problems import problem_as_data
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(problems: Sequence[Problem]) -> dict[str, Any]:
+def sarif(problems: Sequence[Diagnostic]) -> dict[str, Any]:
     """A log of one run: every rule with its documentation, and a result for each problem."""
-    others = sorted({problem.rule for problem in problems} - set(rules()))
+    others = sorted({problem.code for problem in problems} - set(rules()))
     names = [*rules(), *others]
     return {
         "$schema": _SCHEMA,
@@ -44,9 +44,9 @@ def sarif(problems: Sequence[Problem]) -> dict[str, Any]:
     }
 
 
-def uri(problem: Problem, *, quoted: bool = True) -> str:
+def uri(problem: Diagnostic, *, quoted: bool = True) -> str:
     """The file that a problem is in: relative to the working folder where it lies below it, otherwise as given."""
-    path = Path(problem.path) / problem.place.file
+    path = Path(problem.place.origin) / problem.place.file
     try:
         path = path.absolute().relative_to(Path.cwd())
     except ValueError:
@@ -67,7 +67,7 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _result(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
+def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
     place = problem.place
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri(problem)}}
     if place.line:
@@ -78,26 +78,26 @@ def _result(problem: Problem, names: Sequence[str]) -> dict[str, Any]:
             physical["region"]["snippet"] = {"text": place.text}
     text = f"{problem.message}\n{problem.help}" if problem.help else problem.message
     return {
-        "ruleId": problem.rule,
-        "ruleIndex": names.index(problem.rule),
+        "ruleId": problem.code,
+        "ruleIndex": names.index(problem.code),
         "level": problem.severity,
         "message": {"text": text},
         "locations": [{"physicalLocation": physical}],
     }
 
 
-def problems_as_json(problems: Sequence[Problem], templates: Sequence[str]) -> str:
+def problems_as_json(problems: Sequence[Diagnostic], templates: Sequence[str]) -> str:
     """One object: the templates that were looked at, and the problems with every part of them."""
     found = [problem_as_data(problem) for problem in problems]
     return encodable(json.dumps({"templates": list(templates), "problems": found}, ensure_ascii=False, indent=2)) + "\n"
 
 
-def problems_as_sarif(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
+def problems_as_sarif(problems: Sequence[Diagnostic], _templates: Sequence[str]) -> str:
     """A SARIF log of one run."""
     return encodable(json.dumps(sarif(problems), ensure_ascii=False, indent=2)) + "\n"
 
 
-def problems_as_github(problems: Sequence[Problem], _templates: Sequence[str]) -> str:
+def problems_as_github(problems: Sequence[Diagnostic], _templates: Sequence[str]) -> str:
     """Workflow commands that become annotations of the lines in a pull request.
 
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
@@ -109,7 +109,7 @@ def problems_as_github(problems: Sequence[Problem], _templates: Sequence[str]) -
             "file": uri(problem, quoted=False),
             "line": place.line,
             "col": place.column,
-            "title": problem.rule,
+            "title": problem.code,
         }
         written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
         message = f"{problem.message} ({problem.help})" if problem.help else problem.message

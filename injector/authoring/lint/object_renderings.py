@@ -12,7 +12,8 @@ from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, ObjectRendering
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import TemplateError
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.policies.admit import admit, object_context

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Context, render_files, render_overlay

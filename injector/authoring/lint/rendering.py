@@ -14,7 +14,8 @@ from injector.authoring.lint.object_renderings import ObjectRenders
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering, Subject
-from injector.errors import InjectionError, Place, TemplateError
+from injector.diagnostics import Place
+from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide

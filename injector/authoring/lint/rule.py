@@ -13,8 +13,8 @@ from functools import cache
 
 from injector.authoring.lint import rules as package
 from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Severity
 from injector.errors import TemplateError
-from injector.templates.problem import Severity
 
 _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")

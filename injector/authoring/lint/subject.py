@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.authoring.lint.rendered import RenderedSource
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from injector.errors import Place
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic, Place
 from injector.templates.template import MANIFEST
 
 #: The comments of YAML and most config files, of Jinja, of Markdown, and of languages like C.
@@ -26,9 +25,9 @@ class Disable:
     reason: str
     line: int | None
 
-    def covers(self, problem: Problem) -> bool:
+    def covers(self, problem: Diagnostic) -> bool:
         """Whether it switches this problem off."""
-        if problem.rule not in self.rules:
+        if problem.code not in self.rules:
             return False
         return self.line is None or (problem.place.file == self.place.file and problem.place.line == self.line)
 
@@ -59,9 +58,11 @@ def _line(file: str, lines: list[str], number: int, before: str) -> int | None:
     return number + 1
 
 
-def without_disabled(problems: list[Problem], comments: Collection[Disable]) -> tuple[list[Problem], set[Disable]]:
+def without_disabled(
+    problems: list[Diagnostic], comments: Collection[Disable]
+) -> tuple[list[Diagnostic], set[Disable]]:
     """The problems that no comment switches off, and the comments that switch something off."""
-    left: list[Problem] = []
+    left: list[Diagnostic] = []
     used: set[Disable] = set()
     for problem in problems:
         covering = [comment for comment in comments if comment.covers(problem)]

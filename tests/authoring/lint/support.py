@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from injector.authoring.lint.engine import LintOptions, lint_template
-from injector.templates.problem import Problem
+from injector.diagnostics import Diagnostic
 
 BASE = Path(__file__).parent / "base" / "tool"
 
@@ -21,6 +21,6 @@ def write(folder: Path, files: Mapping[str, str], *, clean: bool = True) -> Path
     return tool
 
 
-def found(folder: Path, **options: object) -> tuple[Problem, ...]:
+def found(folder: Path, **options: object) -> tuple[Diagnostic, ...]:
     """The problems of one template."""
     return lint_template(str(folder), LintOptions(**options)).problems  # type: ignore[arg-type]

@@ -24,4 +24,4 @@ def test_it_is_told_as_render_tells_it(
         (folder / name).write_bytes(data)
     problems = found(Path(folder.name))
     [problem] = [problem for problem in problems if str(problem) == f"{case['name']}{case['expect']}"]
-    assert [p.rule for p in problems if p.place == problem.place and p.severity == "error"] == [problem.rule]
+    assert [p.code for p in problems if p.place == problem.place and p.severity == "error"] == [problem.code]

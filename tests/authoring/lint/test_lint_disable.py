@@ -19,7 +19,7 @@ UNTAGGED = OVERLAY.replace(IMAGE, "image: example.com/tool")
 def lint(tmp_path: Path, overlay: str, manifest: str = MANIFEST) -> list[tuple[str, str, int]]:
     """Rule, message and line of each problem; but that no file reads the parameter `image` any more."""
     problems = found(write(tmp_path, {"overlay.yaml.j2": overlay, "template.yaml": manifest}))
-    return [(p.rule, p.message, p.place.line) for p in problems if p.rule != "parameter-unused"]
+    return [(p.code, p.message, p.place.line) for p in problems if p.code != "parameter-unused"]
 
 
 def test_it_is_found_without_a_comment(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_request_of_each_operation_on_each_resource_is_tried_then_parameters_a
 def test_what_its_cases_ask_is_tried_too(tmp_path: Path) -> None:
     deny = '{% if object.spec.type | default("") == "NodePort" %}{{ deny("no") }}{% endif %}\n'
     idle = found(template(tmp_path / "a", FOR, deny))
-    assert [(p.rule, p.place.line) for p in idle] == [("never-acts", 1)]
+    assert [(p.code, p.place.line) for p in idle] == [("never-acts", 1)]
     assert idle[0].message == "of 6 requests that were tried none is refused, warned of or completed"
     case = "cases:\n- name: one\n  object: {apiVersion: v1, kind: Service, spec: {type: NodePort}}\n"
     assert found(template(tmp_path / "b", FOR, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
@@ -73,14 +73,14 @@ def test_a_file_that_nothing_includes_is_no_config_file(tmp_path: Path) -> None:
     folder = template(tmp_path, FOR, "{{ warn('a') }}\n")
     (folder / "left.j2").write_text("a\n")
     [problem] = found(folder)
-    assert (problem.rule, problem.place.file) == ("unused-source", "left.j2")
+    assert (problem.code, problem.place.file) == ("unused-source", "left.j2")
     assert problem.help == "include it, or take it out"
 
 
 def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
     manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, DELETE]}\n"
     [problem] = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ object.metadata.name }}}}\n"))
-    assert (problem.rule, problem.place.line) == ("renders", 1)
+    assert (problem.code, problem.place.line) == ("renders", 1)
     assert problem.help == "seen for DELETE of services"
 
 
@@ -92,14 +92,14 @@ def test_what_fails_at_once_is_no_rule_s(tmp_path: Path) -> None:
 
 def test_what_adds_to_a_deletion_is_told(tmp_path: Path) -> None:
     [problem] = found(template(tmp_path, FOR, "metadata: {labels: {a: b}}\n"))
-    assert problem.rule == "renders" and "adds to an object that is being deleted" in problem.message
+    assert problem.code == "renders" and "adds to an object that is being deleted" in problem.message
 
 
 def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> None:
     needed = 'parameters: {a: {type: string, pattern: "^[0-9]{9}$", required: true, description: A.}}\n'
     manifest = "description: A.\nfor: {resources: [services]}\n" + needed
     problems = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ params.a }}}}\n"))
-    assert [p.message for p in problems if p.rule == "renders"] == [
+    assert [p.message for p in problems if p.code == "renders"] == [
         "parameter a is required, and no value that it takes is known; give it `examples`"
     ]
 
@@ -110,7 +110,7 @@ def test_rules_that_are_about_any_template_hold_and_those_about_pods_do_not(tmp_
         "parameters: {unused: {type: boolean, default: true, description: Nothing.}}\n"
     )
     overlay = 'spec: {containers: [{name: a, image: "a:latest"}], ports: !replace [{port: 80}]}\n'
-    rules = {problem.rule for problem in found(template(tmp_path, manifest, overlay))}
+    rules = {problem.code for problem in found(template(tmp_path, manifest, overlay))}
     assert rules == {"parameter-unused", "whole-list"}
 
 
@@ -128,13 +128,13 @@ def test_rules_that_are_about_any_template_hold_and_those_about_pods_do_not(tmp_
 )
 def test_lists_and_what_was_before(tmp_path: Path, overlay: str, rules: list[str]) -> None:
     manifest = "description: A.\nfor: {resources: [services]}\n"
-    assert sorted(p.rule for p in found(template(tmp_path, manifest, overlay))) == rules
+    assert sorted(p.code for p in found(template(tmp_path, manifest, overlay))) == rules
 
 
 def test_a_policy_that_adds_something_is_none(tmp_path: Path) -> None:
     manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, UPDATE]}\n" + SIZE
     deny = '{% if operation == "UPDATE" and params.size < 9 %}{{ deny("no") }}{% endif %}\n'
-    assert [p.rule for p in found(template(tmp_path / "a", manifest, deny))] == ["open-policy"]
+    assert [p.code for p in found(template(tmp_path / "a", manifest, deny))] == ["open-policy"]
     assert found(template(tmp_path / "b", manifest, f"{deny}metadata: {{labels: {{a: b}}}}\n")) == ()
 
 
@@ -167,7 +167,7 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
 def test_what_kubernetes_has_not_is_never_asked_about(tmp_path: Path, covered: str, told: list[str]) -> None:
     manifest = f"description: A.\nfor: {covered}\n"
     problems = found(template(tmp_path, manifest, '{{ deny("no") }}\n'))
-    assert [p.rule for p in problems] == ["unknown-resource"] * len(told)
+    assert [p.code for p in problems] == ["unknown-resource"] * len(told)
     assert all(p.message.startswith(words) and p.place.line == 2 for p, words in zip(problems, told, strict=True))
 
 

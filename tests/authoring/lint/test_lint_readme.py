@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from injector.authoring.reference import BEGIN, END, with_section
+from injector.diagnostics import Diagnostic
 from injector.templates.load import load_template, read_folder
-from injector.templates.problem import Problem
 from tests.authoring.lint.support import found, write
 
 _ONLY = frozenset({"readme-parameters"})
@@ -20,7 +20,7 @@ def _written(folder: Path) -> Path:
     return tool
 
 
-def _changed(tool: Path, name: str, old: str, new: str) -> tuple[Problem, ...]:
+def _changed(tool: Path, name: str, old: str, new: str) -> tuple[Diagnostic, ...]:
     """What is found once a text has been changed in a file."""
     text = (tool / name).read_text()
     assert old in text
@@ -59,4 +59,4 @@ def test_lines_that_are_gone_or_too_many_are_told(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_while_the_template_does_not_render(tmp_path: Path) -> None:
-    assert [p.rule for p in _changed(_written(tmp_path), "overlay.yaml.j2", "params.image", "params.imag")] == ["name"]
+    assert [p.code for p in _changed(_written(tmp_path), "overlay.yaml.j2", "params.image", "params.imag")] == ["name"]

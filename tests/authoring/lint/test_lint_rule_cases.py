@@ -505,5 +505,5 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.what}")
 def test_what_is_found(case: Case, tmp_path: Path) -> None:
     problems = found(write(tmp_path, case.sources))
-    assert [p for p in problems if p.rule == "template"] == []
-    assert [p.place.line for p in problems if p.rule == case.rule] == case.lines
+    assert [p for p in problems if p.code == "template"] == []
+    assert [p.place.line for p in problems if p.code == case.rule] == case.lines

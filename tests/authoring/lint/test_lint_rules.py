@@ -16,14 +16,14 @@ RULES = list(rules().values())
 def test_the_bad_example_is_found_and_the_good_one_is_not(rule, tmp_path: Path) -> None:
     said = rule.documentation
     assert said.bad and said.good, "an example of each"
-    bad = [p for p in found(write(tmp_path / "bad", said.bad)) if p.rule == rule.name]
+    bad = [p for p in found(write(tmp_path / "bad", said.bad)) if p.code == rule.name]
     assert bad, "the bad example is not found"
     for problem in bad:
         assert problem.severity == rule.severity
         assert problem.place.line >= 1 and problem.place.file in {*said.bad, *(f.name for f in BASE.iterdir())}
         text = (tmp_path / "bad" / "tool" / problem.place.file).read_text()
         assert problem.place.text == text.split("\n")[problem.place.line - 1]
-    assert [str(p) for p in found(write(tmp_path / "good", said.good)) if p.rule == rule.name] == []
+    assert [str(p) for p in found(write(tmp_path / "good", said.good)) if p.code == rule.name] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -37,7 +37,7 @@ def test_its_documentation_is_complete(rule) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_the_good_example_is_a_template_that_loads(rule, tmp_path: Path) -> None:
     problems = found(write(tmp_path, rule.documentation.good))
-    assert [str(p) for p in problems if p.rule not in rules() or p.rule == "renders"] == []
+    assert [str(p) for p in problems if p.code not in rules() or p.code == "renders"] == []
 
 
 def test_there_are_enough() -> None:

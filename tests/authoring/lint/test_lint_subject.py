@@ -251,7 +251,7 @@ def test_a_file_that_there_is_not_is_told_once(tmp_path: Path) -> None:
     )
     files = {"template.yaml": "files: {a.yaml: {}}\n", "a.yaml.j2": "a: 1\n", "overlay.yaml.j2": overlay}
     problems = found(write(tmp_path, files), only=frozenset({"renders", "unknown-file"}))
-    assert [(p.rule, p.place.line, p.message) for p in problems] == [
+    assert [(p.code, p.place.line, p.message) for p in problems] == [
         ("unknown-file", 5, "the template makes no file b.yaml; did you mean a.yaml?")
     ]
 
@@ -261,11 +261,11 @@ def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_pa
     overlay = "{% if params.key is none %}\n  {{ fail('set key') }}\n{% endif %}\nspec: {hostname: [x]}\n"
     folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "schema"}))
-    assert (problem.rule, problem.place.line, problem.place.column) == ("renders", 2, 6)
+    assert (problem.code, problem.place.line, problem.place.column) == ("renders", 2, 6)
     assert problem.message.startswith("no pod that was tried is served, so nothing was looked at: set key")
     with_example = manifest.replace("description", "examples: [k123456789], description")
     folder = write(tmp_path, {"template.yaml": with_example, "overlay.yaml.j2": overlay})
-    assert {(p.rule, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}
+    assert {(p.code, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}
 
 
 def test_a_policy_that_only_refuses_is_fine(tmp_path: Path) -> None:
@@ -284,5 +284,5 @@ def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_pa
     overlay = 'spec:\n  containers:\n  - name: web\n    image: "tool:1"\n'
     folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "app-container"}))
-    assert (problem.rule, problem.place.line, problem.place.column) == ("app-container", 3, 11)
+    assert (problem.code, problem.place.line, problem.place.column) == ("app-container", 3, 11)
     assert problem.help == "call it tool"

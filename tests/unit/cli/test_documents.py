@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_shown():
     with pytest.raises(DocumentError) as caught:
         read_documents(Input("f.yaml", b"a: 1\r\n---\r\nb:\r\n  c: 1\r\n\td: 2\r\n"))
     assert str(caught.value) == "f.yaml:5:1: a tab; YAML is indented with blanks only (document 2)"
-    assert caught.value.excerpt == "    5 |  d: 2\n      | ^"
+    assert caught.value.diagnostic.excerpt == "    5 |  d: 2\n      | ^"
 
 
 def test_a_json_file_that_is_no_json_is_not_taken_for_yaml():

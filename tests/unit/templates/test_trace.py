@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from injector.errors import InjectionError, Place
+from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.pods.overlay import Replace, bare_value
 from injector.templates.load import gallery_path, load_template, read_gallery
 from injector.templates.manifest import manifest_place

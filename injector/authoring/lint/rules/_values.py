@@ -9,7 +9,8 @@ import msgspec
 
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Rendering, Steps, Subject
-from injector.errors import InjectionError, Place
+from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value

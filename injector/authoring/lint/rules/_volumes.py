@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Rendering, Steps
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 
 _FIELDS = ("volumeMounts", "volumeDevices")

@@ -69,7 +69,7 @@ from injector.authoring.lint.rules._envoy import bindings
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
 from injector.authoring.lint.rules._values import leaves, usual
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.errors import Place
+from injector.diagnostics import Place
 
 SEVERITY = "error"
 

@@ -44,7 +44,7 @@ from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject, plain_mapping
 from injector.authoring.refusal_location import path_named
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.pods.overlay import bare_value
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY

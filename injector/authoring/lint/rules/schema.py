@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from injector.authoring.lint.overlay_origin import overlay_path
 from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versions
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.errors import Place
+from injector.diagnostics import Place
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"

@@ -47,7 +47,8 @@ import msgspec
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.errors import InjectionError, Place
+from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.templates.parameter_schema import make_parameter, value_of
 from injector.templates.samples import sample_value
 from injector.templates.spelling import shortened

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from injector.errors import Place, TemplateError
+from injector.diagnostics import Diagnostic, Place
+from injector.errors import TemplateError
 from injector.templates.load import load_template
-from injector.templates.problem import Problem
 from injector.templates.source_positions import place_at
 
 
@@ -22,14 +22,14 @@ from injector.templates.source_positions import place_at
     ],
 )
 def test_the_caret_is_below_the_character(line: str, column: int, width: int) -> None:
-    shown, caret = Problem("yaml", "m", "p", Place("f", 1, column, line)).excerpt.splitlines()
+    shown, caret = Diagnostic("yaml", "error", "m", place=Place("f", 1, column, line)).excerpt.splitlines()
     assert caret == " " * 5 + " | " + " " * width + "^"
     assert "\x1b" not in shown
 
 
 def test_no_character_acts_on_a_terminal() -> None:
     bad = "a\x1b[31m\r\x07\u202e\x9b\nfake: error: b"
-    problem = Problem("yaml", bad, f"./{bad}", Place(bad, 1, 2, bad), help=f"{bad}\n        more")
+    problem = Diagnostic("yaml", "error", bad, f"{bad}\n        more", place=Place(bad, 1, 2, bad, f"./{bad}"))
     assert "\n" not in str(problem) and str(problem).isprintable()
     lines = problem.excerpt.split("\n")
     assert all(line.isprintable() and line.startswith("    ") for line in lines)

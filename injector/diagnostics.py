@@ -1,0 +1,128 @@
+"""Diagnostics: everything that is said to a person is one record before it is a sentence.
+
+Text, JSON, SARIF, annotations of a build server and the webhook's warnings are renderings of it. Code decides by
+`code`, `path`, `place` and `fields`, and never reads a `message`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rich.cells import cell_len
+
+#: `note` is what `injector check` says of what is well; SARIF and compilers have the same word for it.
+Severity = Literal["error", "warning", "note"]
+
+
+class Key(str):
+    """A step of a path to an element of a list or of a map of text, by its name: `web` in `containers[web]`."""
+
+    __slots__ = ()
+
+
+#: The way into an object: fields, and elements by their merge key (`Key`) or their index.
+Path = tuple[str | int, ...]
+
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+
+
+def spoken_path(path: Path) -> str:
+    """A path as people write it: `spec.containers[web].env[PORT].value`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int | Key) else f".{step}" if text else step
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in an author's file: its name, 1-based line and column (0: not known), and the line as written.
+
+    `origin` is the folder or ConfigMap that the file belongs to, as people gave it.
+    """
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    text: str = ""
+    origin: str = ""
+
+    def __str__(self) -> str:
+        """`FILE:LINE:COLUMN`, as far as known."""
+        parts = [self.file] + [str(n) for n in (self.line, self.column) if n]
+        return ":".join(parts)
+
+    @property
+    def whole(self) -> str:
+        """`ORIGIN/FILE:LINE:COLUMN`, as far as known."""
+        if not self.origin:
+            return str(self)
+        return f"{self.origin.rstrip('/')}/{self}" if self.file else self.origin
+
+
+_NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is said to a person.
+
+    `code` is stable, kebab-case and documented: a reason, a rule of the linter, a kind of mistake. `message` says what
+    is wrong and `help` what to do; neither names where it is. `path` leads into the object that it is about, `place`
+    is in the author's file. `fields` are what another module needs to know: a container's name, a value, what is
+    allowed; values, and no sentences.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    help: str = ""
+    path: Path = ()
+    place: Place = _NOWHERE
+    fields: Mapping[str, Any] = field(default=_NO_FIELDS, hash=False)
+
+    def of(self, origin: str) -> Diagnostic:
+        """The same in a file of this folder or ConfigMap."""
+        return replace(self, place=replace(self.place, origin=origin))
+
+    @property
+    def sentence(self) -> str:
+        """All of it but the place, on one line: `spec.containers[web].image: what is wrong; what to do`."""
+        where = spoken_path(self.path)
+        return f"{where}: {self.advice}" if where else self.advice
+
+    @property
+    def advice(self) -> str:
+        """What is wrong and what to do, on one line."""
+        return f"{self.message}; {self.help}" if self.help else self.message
+
+    def __str__(self) -> str:
+        """One line, `ORIGIN/FILE:LINE:COLUMN: error: message [code]`; what is at no place begins with `error`."""
+        where = f"{printable(self.place.whole)}: " if self.place.whole else ""
+        return f"{where}{self.severity}: {printable(self.message)} [{self.code}]"
+
+    @property
+    def excerpt(self) -> str:
+        """The line it is about with a caret below the column, and the help; empty where neither is known."""
+        lines = []
+        place = self.place
+        if place.line and place.text:
+            number = f"{place.line:5d}"
+            start = max(place.column - 120, 0)  # of a very long line, the part around the column
+            shown = printable(place.text)
+            lines.append(f"{number} | {shown[start : start + 200]}")
+            if place.column:
+                width = cell_len(shown[start : place.column - 1].ljust(place.column - 1 - start))
+                lines.append(f"{' ' * len(number)} | {' ' * width}^")
+        if self.help:
+            first, *rest = map(printable, self.help.split("\n"))
+            lines += [f"      = {first}", *(f"        {line.removeprefix(' ' * 8)}" for line in rest)]
+        return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """A text as one line for a terminal, as long as it was: no character in it does anything."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " if c in "\t\n" else "?" for c in text)
