@@ -82,7 +82,7 @@ class Diagnostic:
     help: str = ""
     path: Path = ()
     place: Place = _NOWHERE
-    fields: Mapping[str, Any] = field(default=_NO_FIELDS, hash=False)
+    fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS, hash=False)
 
     def of(self, origin: str) -> Diagnostic:
         """The same in a file of this folder or ConfigMap."""
