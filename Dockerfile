@@ -14,7 +14,7 @@ COPY injector /app/injector
 RUN ["rm", "-rf", "/app/bin"]
 COPY templates /app/injector/gallery
 # Shipped templates are tried once, here, and not by every replica that starts.
-RUN ["env", "PYTHONPATH=/app", "PYTHONDONTWRITEBYTECODE=1", "python", "-m", "injector.templates.tried"]
+RUN ["env", "PYTHONPATH=/app", "PYTHONDONTWRITEBYTECODE=1", "python", "-m", "injector.loading.trial_cache"]
 COPY LICENSE /app/
 # The root is read-only later, so bytecode is made now; not of the Kubernetes client's typed models, which nobody imports.
 RUN ["python", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", \

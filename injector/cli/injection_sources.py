@@ -9,14 +9,21 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.folders import has_manifest, no_manifest, no_templates
 from injector.authoring.printable import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.options import SourceOptions
 from injector.errors import DocumentError, SettingsError, TemplateError
+from injector.loading.limits import load_within_limits
+from injector.loading.template_folders import (
+    find_templates,
+    gallery_path,
+    has_manifest,
+    no_manifest,
+    read_folder,
+    template_folders,
+)
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
-from injector.templates.load import find_gallery, gallery_path, load_template, read_folder
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
 from injector.templates.template import Template
@@ -50,14 +57,14 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, wrong = _read(folders, only)
     try:
-        snapshot = build_snapshot(settings, sources, cluster, trial=False, origins=origins)
+        snapshot = build_snapshot(settings, sources, cluster, origins=origins, load=load_within_limits)
     except SnapshotError as error:
         wrong += [one for one in error.errors if isinstance(one, TemplateError)]
         names = {one.template for one in wrong}
         if only is None or len(wrong) < len(error.errors) or names & set(only):
             raise
         left = {name: files for name, files in sources.items() if name not in names}
-        snapshot = build_snapshot(settings, left, cluster, trial=False, origins=origins)
+        snapshot = build_snapshot(settings, left, cluster, origins=origins, load=load_within_limits)
     warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
     return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
@@ -78,7 +85,7 @@ def gather_one(template: str, options: SourceOptions) -> Sources:
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([found]), cluster, "")
-    snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before, trial=False)
+    snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before)
     return Sources(snapshot, _overrides(options.params, snapshot, found.name))
 
 
@@ -89,7 +96,7 @@ def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
     """
     folder = template_folder(template, templates_dirs)
     path = template if folder == Path(template) else str(folder)
-    return load_template(folder.resolve().name, read_folder(folder, path), origin=path)
+    return load_within_limits(folder.resolve().name, read_folder(folder, path), origin=path)
 
 
 def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:
@@ -104,31 +111,12 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     known: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
-        known |= _templates_in(parent)
+        known |= find_templates(parent)
     if template in known:
         return known[template]
     if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
         raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
-
-
-def template_folders(folders: tuple[Path, ...]) -> dict[str, Path]:
-    """Templates' folders by name, from folders that are a template or hold some; later ones win by name.
-
-    Raises SettingsError for a folder that is neither, TemplateError for one that cannot be read.
-    """
-    found: dict[str, Path] = {}
-    for folder in folders:
-        inner = _templates_in(folder)
-        if not inner:
-            raise SettingsError(f"{folder}: {no_templates(folder)}")
-        found |= inner
-    return found
-
-
-def _templates_in(folder: Path) -> dict[str, Path]:
-    """The folder itself where it is a template, otherwise the templates in it. Raises TemplateError."""
-    return {folder.resolve().name: folder} if has_manifest(folder) else find_gallery(folder)
 
 
 def load_settings(file: Path | None) -> Settings:

@@ -14,13 +14,14 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import TemplateError
+from injector.loading.limits import load_within_limits
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings
-from injector.templates.load import gallery_path, load_template, read_gallery
-from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
 from injector.templates.template import Template
 from injector.webhook.snapshot_sources import read_settings
 
@@ -50,7 +51,7 @@ def live_settings(live: BlockingClient, where: str) -> Settings:
 
 
 def live_snapshot(
-    live: BlockingClient, where: str, settings: Settings, *, trial: bool = False
+    live: BlockingClient, where: str, settings: Settings, *, trial: Trial | None = None
 ) -> tuple[Snapshot, dict[str, str]]:
     """The shipped templates and those of the injector in namespace `where` ("": only the shipped ones).
 
@@ -61,13 +62,13 @@ def live_snapshot(
     origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
-        return build_snapshot(settings, templates, cluster, trial=trial, origins=origins), {}
+        return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_within_limits), {}
     except SnapshotError as error:
         wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
         if not wrong:
             raise
     left = {name: files for name, files in templates.items() if name not in wrong}
-    return build_snapshot(settings, left, cluster, trial=False, origins=origins), wrong
+    return build_snapshot(settings, left, cluster, origins=origins, load=load_within_limits), wrong
 
 
 def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> Catalog:
@@ -81,7 +82,7 @@ def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> 
         _, sources = _sources_of(live, where, settings)
         for name in names.keys() & sources.keys():
             with suppress(TemplateError):
-                found.append(load_template(name, sources[name]))
+                found.append(load_within_limits(name, sources[name]))
     return Catalog(found)
 
 

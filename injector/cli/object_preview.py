@@ -23,6 +23,7 @@ from injector.cli.preview import Preview, PreviewRefusedError, Wanted, differenc
 from injector.cli.simulated_pods import in_manifest
 from injector.errors import DocumentError
 from injector.injection import Injection
+from injector.loading.limits import limited
 from injector.pods.context import Namespace, Object
 from injector.pods.overlay import plain
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
@@ -32,7 +33,6 @@ from injector.policies.request import ObjectRequest
 from injector.policies.simulate import asked_of, named_resources
 from injector.reasons import Reason
 from injector.settings import PathTemplates
-from injector.templates.limits import limited
 from injector.templates.samples import sample_object
 from injector.templates.template import Template, request_words
 

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from injector.authoring.folders import has_manifest
 from injector.authoring.scaffold import ScaffoldError
+from injector.loading.template_folders import has_manifest
 
 
 def write_file(file: Path, data: bytes, mode: int) -> None:

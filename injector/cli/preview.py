@@ -24,12 +24,12 @@ from injector.cli.options import NamespaceOptions, SourceOptions
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
+from injector.loading.limits import limited
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
-from injector.templates.limits import limited
 from injector.templates.spelling import hint
 
 

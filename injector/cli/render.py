@@ -18,8 +18,8 @@ from injector.cli.preview import Preview, Wanted, coloured, preview
 from injector.cli.problems import error_text
 from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
+from injector.loading.template_folders import files_of
 from injector.pods.context import Object
-from injector.webhook.snapshot_sources import files_of
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _SAME = "No difference: it has all of it already, or there is nothing to add."

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from injector.errors import SettingsError
-from injector.templates.load import gallery_path
+from injector.loading.template_folders import gallery_path
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

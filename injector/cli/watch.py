@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from injector.authoring.printable import one_line
-from injector.webhook.snapshot_sources import fingerprints
+from injector.loading.template_folders import fingerprints
 
 #: Seconds between two looks at the files: below what a person notices.
 _POLL_SECONDS = 0.15

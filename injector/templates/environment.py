@@ -20,9 +20,9 @@ from jinja2.utils import missing
 from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
 from injector.templates import python_words
-from injector.templates.faults import FaultError, LimitError
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
+from injector.templates.render_fault import FaultError, LimitError
 from injector.templates.sandbox_operations import INTERNAL, kind_of, operand, weigh
 from injector.templates.source_positions import PlacedLexer
 from injector.templates.spelling import nearest, shortened

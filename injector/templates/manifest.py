@@ -12,9 +12,9 @@ import yaml
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.pods.selectors import check_selector
-from injector.templates.faults import LimitError
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
+from injector.templates.render_fault import LimitError
 from injector.templates.source_positions import normal, place_at
 from injector.templates.spelling import cut, hint, shortened
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template

@@ -16,7 +16,6 @@ from injector.errors import TemplateError
 from injector.templates import foreign_habits, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
-from injector.templates.limits import limited
 from injector.templates.memo import Memo
 from injector.templates.source_map import Tagged, Tags
 from injector.templates.source_positions import begin_with_first, expression_at, normal, place_at, word_at
@@ -105,8 +104,7 @@ class Program:
             environment.loader = _Loader(parse)
             self._tagging[root.document] = environment, tags
         environment, tags = self._tagging[root.document]
-        with limited(self._name, self._origin):
-            return Tagged(environment.get_template(root.source), tags, variables)
+        return Tagged(environment.get_template(root.source), tags, variables)
 
     def place(self, file: str, offset: int | None, word: str = "") -> Place:
         """The place of an offset in a file, or of a word in the expression there; of the file where it is None."""

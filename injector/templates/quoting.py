@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from injector.templates.faults import FaultError
+from injector.templates.render_fault import FaultError
 from injector.templates.spelling import shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")

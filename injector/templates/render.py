@@ -15,11 +15,11 @@ from injector.pods.identity_cache import IdentityCache
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.templates.dependencies import read
 from injector.templates.environment import TemplateVerdictError
-from injector.templates.faults import LimitError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
+from injector.templates.render_fault import LimitError
 from injector.templates.sandbox_operations import kind_of
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template

@@ -16,11 +16,10 @@ from injector.errors import InjectionError, TemplateError
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates import python_words
-from injector.templates.faults import FaultError, LimitError
 from injector.templates.kubernetes_yaml import TooMuchError
-from injector.templates.limits import TOO_LARGE
 from injector.templates.program import Root, in_comment
 from injector.templates.quoting import UnquotedError
+from injector.templates.render_fault import TOO_LARGE, FaultError, LimitError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_words import explain_yaml

@@ -10,8 +10,8 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from injector.templates.faults import FaultError
 from injector.templates.holes import Text, check_length, current, plain_text, plain_value
+from injector.templates.render_fault import FaultError
 from injector.templates.structure import scalar_text
 
 STRING_METHODS = frozenset(

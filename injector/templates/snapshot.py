@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -12,13 +12,16 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import check_selector, matches
 from injector.settings import Settings
-from injector.templates import trial as trials
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
 from injector.templates.parameters import only
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
-from injector.templates.tried import untried
+
+#: The texts of a template's files, by name.
+Files = Mapping[str, str]
+#: Tries the sources of templates by name, with where they came from: the errors of those that fail, by name.
+Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, TemplateError]]
 
 
 class Catalog:
@@ -91,22 +94,24 @@ class Snapshot:
 
 def build_snapshot(
     settings: Settings,
-    sources: Mapping[str, Mapping[str, str]],
+    sources: Mapping[str, Files],
     cluster: Cluster,
     previous: Snapshot | None = None,
-    trial: bool = True,
+    *,
     origins: Mapping[str, str] | None = None,
+    trial: Trial | None = None,
+    load: Callable[[str, Files, str], Template] = load_template,
 ) -> Snapshot:
     """A snapshot of settings and the sources of templates by name, and of where these came from, for people.
 
-    Templates that the previous snapshot holds with the same content are taken over. With `trial` every other one is
-    first tried in a child process with limits, unless it passed when the injector was installed. Raises SnapshotError
-    with everything that is wrong.
+    Templates that the previous snapshot holds with the same content are taken over. `trial` tries the others before
+    `load` compiles them. Raises SnapshotError with everything that is wrong.
     """
     errors: list[InjectorError] = []
     old = {t.name: t for t in previous.catalog} if previous is not None else {}
     known: list[Template] = []
-    fresh: dict[str, Mapping[str, str]] = {}
+    fresh: dict[str, Files] = {}
+    origins = origins or {}
     for name, files in sorted(sources.items()):
         before = old.get(name)
         if before is not None and before.sources == _kept(files):
@@ -114,13 +119,12 @@ def build_snapshot(
         else:
             fresh[name] = files
     if trial and fresh:
-        # before anything of it is compiled here
-        failed = trials.try_templates(untried(fresh), origins)
+        failed = trial(fresh, origins)
         errors += [one for error in failed.values() for one in error.all]
         fresh = {name: files for name, files in fresh.items() if name not in failed}
     for name, files in fresh.items():
         try:
-            known.append(load_template(name, files, (origins or {}).get(name, "")))
+            known.append(load(name, files, origins.get(name, "")))
         except TemplateError as error:
             errors += error.all
     catalog = Catalog(known)
@@ -136,7 +140,7 @@ def build_snapshot(
     return Snapshot(settings, catalog, cluster, generation, before_this, tuple(warnings))
 
 
-def _kept(files: Mapping[str, str]) -> dict[str, str]:
+def _kept(files: Files) -> dict[str, str]:
     return {name: text for name, text in files.items() if name != "README.md"}
 
 

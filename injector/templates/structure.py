@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from injector.pods.overlay import Replace
-from injector.templates.faults import FaultError, LimitError
 from injector.templates.kubernetes_yaml import Builder, Node, compose
 from injector.templates.quoting import Quoted
+from injector.templates.render_fault import FaultError, LimitError
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")

@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 
 from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -91,7 +92,7 @@ class SnapshotManager:
         """
         self._found = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
-        self._current = build_snapshot(settings, {}, self._cluster(settings), trial=False)
+        self._current = build_snapshot(settings, {}, self._cluster(settings))
         return settings
 
     async def update(self, *, in_cluster: Templates | None = None, version: tuple[int, int] | None = None) -> bool:
@@ -149,7 +150,7 @@ class SnapshotManager:
             left_out = None
             try:
                 snapshot = await asyncio.to_thread(
-                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins, trial=try_new
                 )
             except SnapshotError as error:
                 wrong = self._wrong_in_cluster(error)
@@ -158,7 +159,7 @@ class SnapshotManager:
                 left_out = error
                 sources = {name: files for name, files in sources.items() if name not in wrong}
                 snapshot = await asyncio.to_thread(
-                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins
+                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins, trial=try_new
                 )
         except InjectorError as error:
             self._refuse(str(error), mistakes=_mistakes(error))

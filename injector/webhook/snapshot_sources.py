@@ -7,18 +7,17 @@ them changed while they were read, nor in a moment before.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 
 import yaml
 
-from injector.errors import InjectorError, SettingsError
+from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.loading.template_folders import files_of, find_templates, fingerprints, read_folder
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import read_folder
-from injector.templates.template import MANIFEST
 
 #: Seconds for which files must have been at rest before they are read.
 _REST_SECONDS = 0.2
@@ -62,7 +61,7 @@ class Disk:
             if self._look() != before:
                 continue
             try:
-                folders = {p.resolve().name: p for p in self._template_folders()}
+                folders = self._template_folders()
                 templates = {name: read_folder(folder) for name, folder in folders.items()}
                 found = SourceFiles(
                     self._settings(), templates, {name: str(folder) for name, folder in folders.items()}
@@ -87,43 +86,18 @@ class Disk:
             raise SettingsError(f"{file}: not a regular file of at most {_LARGEST_SETTINGS} bytes")
         return file.read_text(encoding="utf-8")
 
-    def _template_folders(self) -> Iterator[Path]:
-        for folder in self._folders:
-            if (folder / MANIFEST).exists():
-                yield folder
-            else:
-                for path in sorted(folder.iterdir()):
-                    # A mounted ConfigMap keeps its real files in hidden folders beside the links to them.
-                    if not path.name.startswith(".") and (path / MANIFEST).exists():
-                        yield path
+    def _template_folders(self) -> dict[str, Path]:
+        return {name: path for folder in self._folders for name, path in find_templates(folder).items()}
 
     def _look(self) -> object:
         seen: list[object] = []
         files = [] if self._settings_file is None else [self._settings_file]
         try:
-            for folder in self._template_folders():
+            for folder in self._template_folders().values():
                 files += files_of(folder)
-        except OSError as error:
+        except (OSError, TemplateError) as error:
             seen.append(str(error))
         return [*seen, *fingerprints(files).items()]
-
-
-def files_of(folder: Path) -> list[Path]:
-    """What may be a template's file in a folder: all but hidden ones, by name. Raises OSError."""
-    return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-
-
-def fingerprints(files: Iterable[Path]) -> dict[str, object]:
-    """Inode, time and size of each file, or why there are none: what tells cheaply that nothing changed."""
-    seen: dict[str, object] = {}
-    for file in files:
-        try:
-            stat = file.stat()
-        except OSError as error:
-            seen[str(file)] = str(error)
-        else:
-            seen[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-    return seen
 
 
 def read_settings(text: str | None, source: str) -> Settings:

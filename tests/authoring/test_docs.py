@@ -10,8 +10,9 @@ import pytest
 
 from injector.authoring.reference import BEGIN, END, code, reference, section, takes, with_section
 from injector.authoring.schemas import SCHEMAS, schema_of
+from injector.loading.template_folders import read_folder
 from injector.settings import Settings
-from injector.templates.load import load_template, read_folder
+from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.authoring.commands import GALLERY, ROOT, injector
 from tests.unit.test_docs import table

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from injector.cli.watch import watch
-from injector.templates.load import gallery_path
+from injector.loading.template_folders import gallery_path
 from tests.authoring.commands import injector
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: app, image: app:1}]}\n"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from injector.authoring.scaffold.targets import target
+from injector.loading.template_folders import read_folder
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import load_template, read_folder
+from injector.templates.load import load_template
 from tests.authoring.commands import injector
 
 

@@ -224,7 +224,7 @@ BROKEN_SETTINGS = (
 @pytest.mark.parametrize("text", BROKEN_SETTINGS)
 def test_settings_that_are_refused_are_underlined(text: str) -> None:
     with pytest.raises(InjectorError):
-        build_snapshot(parse_settings(load_manifest(text)), {}, Cluster(), trial=False)
+        build_snapshot(parse_settings(load_manifest(text)), {}, Cluster())
     assert faults("settings", load_manifest(text))
 
 
@@ -449,7 +449,7 @@ def test_cases_that_are_read_are_accepted(document: dict[str, Any]) -> None:
 def test_settings_that_are_read_are_accepted(document: dict[str, Any]) -> None:
     try:
         parse_settings(document)
-        build_snapshot(parse_settings(document), {}, Cluster(), trial=False)
+        build_snapshot(parse_settings(document), {}, Cluster())
     except (SettingsError, InjectorError):
         event("refused")
         return

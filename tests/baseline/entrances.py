@@ -21,12 +21,12 @@ import pytest
 from injector.cli.main import main
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.policies.admit import admit
 from injector.policies.simulate import asked_of
 from injector.settings import parse_settings
-from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.receipt_seals import CertificateSeals
 from tests.corpus.commands import templates_loaded_once
@@ -105,7 +105,7 @@ class _Seals:
 
 @functools.cache
 def _all_templates() -> Snapshot:
-    return build_snapshot(parse_settings({"templates": []}), read_gallery(gallery_path()), Cluster(), trial=False)
+    return build_snapshot(parse_settings({"templates": []}), read_gallery(gallery_path()), Cluster())
 
 
 def gallery() -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def gallery() -> tuple[str, ...]:
 def _snapshot(settings: Object, version: tuple[int, int], templates: _Templates | None = None) -> Snapshot:
     first = _all_templates()
     sources = {template.name: template.sources for template in first.catalog} | (templates or {})
-    return build_snapshot(parse_settings(settings), sources, Cluster(version), first, trial=False)
+    return build_snapshot(parse_settings(settings), sources, Cluster(version), first)
 
 
 def _namespace(namespace: Object) -> Namespace:

@@ -9,11 +9,11 @@ from injector.apply import InjectionContext, apply_templates
 from injector.authoring.lint.rule import rules
 from injector.inject import inject
 from injector.injection import Injection
+from injector.loading.template_folders import read_folder
 from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import decide
 from injector.pods.workloads import workload_of_pod
 from injector.settings import Settings
-from injector.templates.load import read_folder
 from injector.templates.render import Context, render_files
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.authoring.lint.support import BASE
@@ -54,7 +54,7 @@ class Example:
         files = documentation.bad if which == "bad" else documentation.good
         given = {"templates": (NAME,), **settings}
         sources = {NAME: {**read_folder(BASE), **files}}
-        self.snapshot: Snapshot = build_snapshot(Settings(**given), sources, Cluster(), trial=False)
+        self.snapshot: Snapshot = build_snapshot(Settings(**given), sources, Cluster())
 
     def inject(self, pod: Object, label: str = "enabled") -> Injection:
         """What the webhook makes of a pod in a namespace with this label."""

@@ -54,7 +54,7 @@ def snapshot(case: Case, *, changed: bool = False) -> Snapshot:
         for name, one in sources(case.folder.parents[1]).items()
     }
     settings = case.parsed_settings
-    return build_snapshot(settings, files, Cluster((major, minor), settings.cluster_domain), trial=False)
+    return build_snapshot(settings, files, Cluster((major, minor), settings.cluster_domain))
 
 
 def pod(case: Case, when: str) -> Object:

@@ -10,9 +10,9 @@ from typing import Any
 
 from injector.inject import inject
 from injector.injection import Injection
+from injector.loading.template_folders import read_folder
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.settings import Settings
-from injector.templates.load import read_folder
 from injector.templates.snapshot import Snapshot, build_snapshot
 
 GALLERY = Path(__file__).parents[2] / "templates"
@@ -30,7 +30,7 @@ def snapshot(*templates: str, native: bool = True) -> Snapshot:
     """A snapshot with templates of the gallery, in this order."""
     settings = Settings(templates=templates, native_sidecars="always" if native else "never")
     sources = {template: read_folder(GALLERY / template) for template in templates}
-    return build_snapshot(settings, sources, Cluster(), trial=False)
+    return build_snapshot(settings, sources, Cluster())
 
 
 def app_pod(**fields: Any) -> Object:

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values, paired_values
+from injector.loading.template_folders import read_folder
 from injector.reasons import Effect
-from injector.templates.load import load_template, read_folder
+from injector.templates.load import load_template
 from tests.dataplane.gallery import GALLERY, app_pod, injected
 from tests.parts import require
 

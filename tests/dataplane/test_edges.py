@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from injector.injection import Injection
-from injector.templates.load import load_template, read_folder
+from injector.loading.template_folders import read_folder
+from injector.templates.load import load_template
 from tests.dataplane.edges import edges
 from tests.dataplane.gallery import GALLERY, app_pod, config_maps, injected
 from tests.dataplane.network import Network, network

@@ -8,8 +8,8 @@ from typing import Any
 from injector.authoring.schemas import schema_of
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import gallery_path, read_gallery
 from tests.deploy.helm import CHART, NAME, Helm
 from tests.deploy.values import values
 

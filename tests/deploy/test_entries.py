@@ -12,8 +12,9 @@ import yaml
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings
-from injector.templates.load import gallery_path, load_template, read_gallery
+from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog
 from tests.deploy.helm import NAME, ROOT, Helm, HelmError, Object, one
 from tests.deploy.values import together

@@ -19,10 +19,10 @@ from tornado.netutil import bind_sockets
 
 from injector.cli.main import cli
 from injector.inject import inject
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.connection_limits import limits_of
 from injector.webhook.evaluator import Evaluator
@@ -148,7 +148,7 @@ class Webhook:
         major, minor = case.version.split(".")
         cluster = Cluster((int(major), int(minor)), settings.cluster_domain)
         templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES)
-        snapshot = build_snapshot(settings, templates, cluster, self._before, trial=False)
+        snapshot = build_snapshot(settings, templates, cluster, self._before)
         self._before = self._now.current = snapshot
         self._now.namespace = case.in_namespace()
         return snapshot

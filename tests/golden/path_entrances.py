@@ -11,10 +11,10 @@ from typing import NamedTuple
 from tornado.netutil import bind_sockets
 
 from injector.inject import inject
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.at_path import AtPath
 from injector.webhook.connection_limits import limits_of
@@ -46,7 +46,7 @@ RESOURCES = {
 def _first() -> Snapshot:
     """All templates, loaded once."""
     templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES) | read_gallery(PATH_TEMPLATES)
-    return build_snapshot(Settings(templates=()), templates, Cluster(), trial=False)
+    return build_snapshot(Settings(templates=()), templates, Cluster())
 
 
 class Said(NamedTuple):
@@ -67,7 +67,7 @@ class PathWebhook:
         major, minor = case.version.split(".")
         first = _first()
         sources = {template.name: template.sources for template in first.catalog}
-        self.current = build_snapshot(self.settings, sources, Cluster((int(major), int(minor))), first, trial=False)
+        self.current = build_snapshot(self.settings, sources, Cluster((int(major), int(minor))), first)
         metrics, output = Metrics(), LogOutput()
         logger, lookup = make_logger(output), NamespaceResolver(self)
         recorder = Recorder("mutate", metrics, output)

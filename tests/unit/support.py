@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import Settings
-from injector.templates.load import gallery_path, read_gallery
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.golden.entrances import TEMPLATES
 
@@ -29,7 +29,7 @@ _SNAPSHOTS: dict[tuple[tuple[int, int], bytes], Snapshot] = {}
 @functools.cache
 def _first() -> Snapshot:
     templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES)
-    return build_snapshot(Settings(), templates, Cluster(), trial=False)
+    return build_snapshot(Settings(), templates, Cluster())
 
 
 def snapshot(*templates: str, version: tuple[int, int] = (1, 36), **settings: Any) -> Snapshot:
@@ -39,7 +39,7 @@ def snapshot(*templates: str, version: tuple[int, int] = (1, 36), **settings: An
     if key not in _SNAPSHOTS:
         first = _first()
         sources = {template.name: template.sources for template in first.catalog}
-        _SNAPSHOTS[key] = build_snapshot(made, sources, Cluster(version), first, trial=False)
+        _SNAPSHOTS[key] = build_snapshot(made, sources, Cluster(version), first)
     return _SNAPSHOTS[key]
 
 

@@ -41,7 +41,6 @@ SNAPSHOT = build_snapshot(
         }
     },
     Cluster(),
-    trial=False,
 )
 
 
@@ -87,7 +86,7 @@ def test_a_false_of_the_pods_own_where_the_template_adds_true() -> None:
     spec: {securityContext: {runAsNonRoot: true}, containers: [{name: side, image: side}]}
     """
     sources = {"policy": {"template.yaml": "description: Denies.\n", "overlay.yaml.j2": overlay}}
-    snapshot = build_snapshot(Settings(templates=("policy",)), sources, Cluster(), trial=False)
+    snapshot = build_snapshot(Settings(templates=("policy",)), sources, Cluster())
     for claims in (["/spec/securityContext"], ["/spec/securityContext/runAsNonRoot"]):
         forged = _claiming(web(securityContext={"runAsNonRoot": False}), added=claims)
         assert inject(forged, REQUIRED, snapshot).reason is Reason.DENIED
@@ -110,7 +109,7 @@ def test_a_template_that_the_pod_adds_frees_no_field_of_another() -> None:
         "one": {"template.yaml": "description: One.\noverridable: [resources]\n", "overlay.yaml.j2": overlay},
         "two": {"template.yaml": "description: Two.\noverridable: [resources, image]\n", "overlay.yaml.j2": overlay},
     }
-    snapshot = build_snapshot(Settings(templates=("one",)), sources, Cluster(), trial=False)
+    snapshot = build_snapshot(Settings(templates=("one",)), sources, Cluster())
     added = web({"sidecar.injector/templates": "two"}, {"name": "side", "image": "mine"})
     assert inject(added, REQUIRED, snapshot).reason is Reason.NOT_OVERRIDABLE
     assert guard(added, REQUIRED, snapshot).effect is Effect.REFUSE

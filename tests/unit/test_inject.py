@@ -288,7 +288,7 @@ def test_the_snapshot_of_the_receipt_is_used_again_while_it_is_the_last() -> Non
     first = snapshot("logger")
     sources = {t.name: dict(t.sources) for t in first.catalog}
     sources["logger"]["overlay.yaml.j2"] = sources["logger"]["overlay.yaml.j2"].replace("logger:1", "logger:2")
-    second = build_snapshot(first.settings, sources, first.cluster, first, trial=False)
+    second = build_snapshot(first.settings, sources, first.cluster, first)
     injected = inject(web(), ENABLED, first).object
     again = inject(injected, ENABLED, second)
     assert (again.reason, again.generation) == (Reason.ALREADY_INJECTED, first.generation)
@@ -507,7 +507,7 @@ def test_nothing_depends_on_the_time_of_day_or_on_what_was_asked_before() -> Non
     first = snapshot()
     for label in ("enabled", "required"):
         inject(web(None, {"name": "x", "image": "x"}), Namespace("other", {"injection": label}), first)
-    fresh = build_snapshot(Settings(), {t.name: dict(t.sources) for t in first.catalog}, first.cluster, trial=False)
+    fresh = build_snapshot(Settings(), {t.name: dict(t.sources) for t in first.catalog}, first.cluster)
     assert answer(first) == answer(first) == answer(fresh)
 
 
@@ -520,7 +520,7 @@ def sources_of(overlay: str, manifest: str = "description: Test.\n") -> dict[str
 
 def of_one(overlay: str) -> Snapshot:
     sources = {"mine": sources_of(overlay)}
-    return build_snapshot(Settings(templates=("mine",)), sources, Cluster(), trial=False)
+    return build_snapshot(Settings(templates=("mine",)), sources, Cluster())
 
 
 POLICY = '{% if "vip" in object.metadata.labels %}{{ deny("no vips") }}{% endif %}\n'
@@ -562,7 +562,7 @@ def test_a_template_that_fails_says_where_and_with_which_value() -> None:
     parameters = "parameters:\n  note: {type: string}\n  port: {type: integer, default: 80}\n"
     overlay = "spec:\n  containers:\n  - name: x\n    args: ['{{ params.note }} {{ params.port + none }}']\n"
     sources = {"mine": {"template.yaml": parameters, "overlay.yaml.j2": overlay}}
-    current = build_snapshot(Settings(templates=("mine",)), sources, Cluster(), trial=False, origins={"mine": "a/mine"})
+    current = build_snapshot(Settings(templates=("mine",)), sources, Cluster(), origins={"mine": "a/mine"})
     pod = web()
     pod["metadata"].setdefault("annotations", {})["mine.sidecar.injector/port"] = "81"
     failed = inject(pod, ENABLED, current)

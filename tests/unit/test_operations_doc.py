@@ -22,10 +22,10 @@ from injector.cluster.events import Pace
 from injector.cluster.installation import Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
+from injector.loading import trial
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.telemetry import Metrics
-from injector.templates import trial
 from injector.templates.template import SETTERS
 from injector.webhook import cluster_sync, tls
 from injector.webhook.watchdog import STUCK_SECONDS

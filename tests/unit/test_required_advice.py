@@ -28,7 +28,6 @@ SNAPSHOT = build_snapshot(
     Settings(templates=("ship",)),
     {"ship": {"template.yaml": "overridable: [image]", "overlay.yaml.j2": OVERLAY}},
     Cluster(),
-    trial=False,
 )
 APP = "here the template's word counts in the app's containers too: take it out of container web"
 LIST = "have it listed as `overridable` in the template"

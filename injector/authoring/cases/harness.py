@@ -18,6 +18,8 @@ from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
+from injector.loading.limits import limited, load_within_limits
+from injector.loading.template_folders import gallery_path, read_folder
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
@@ -26,8 +28,6 @@ from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
-from injector.templates.limits import limited
-from injector.templates.load import gallery_path, load_template, read_folder
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.spelling import hint
@@ -62,7 +62,7 @@ class Harness:
         """Load the template. Raises TemplateError."""
         self.folder = folder.resolve()
         self.path = path
-        loaded = load_template(self.folder.name, read_folder(folder, path), origin=path)
+        loaded = load_within_limits(self.folder.name, read_folder(folder, path), origin=path)
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
@@ -201,7 +201,7 @@ class Harness:
         # as people would call it who called the template under test `path`
         path = os.path.relpath(folder) if not Path(self.path).is_absolute() else str(folder)
         try:
-            return load_template(name, read_folder(folder, path), origin=path)
+            return load_within_limits(name, read_folder(folder, path), origin=path)
         except TemplateError as error:
             return error.diagnostic
 
@@ -234,7 +234,7 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
     before = Snapshot(Settings(), catalog, cluster, "")
     try:
-        made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before, trial=False)
+        made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before)
     except SnapshotError as error:
         raise CaseError(_settings_problem(checked, str(error.errors[0]))) from None
     return replace(made, previous=None)

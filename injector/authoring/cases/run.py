@@ -16,8 +16,8 @@ from injector.authoring.cases.suite import Checked
 from injector.authoring.printable import quoted_lines
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
+from injector.loading.limits import limited
 from injector.reasons import Reason
-from injector.templates.limits import limited
 from injector.templates.spelling import shortened
 from injector.templates.template import request_words
 

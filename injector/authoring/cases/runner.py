@@ -14,9 +14,9 @@ from injector.authoring.cases.harness import Harness, Outcome
 from injector.authoring.cases.run import CaseResult, Ways, inject_case, look_at_files
 from injector.authoring.cases.select import Choice
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
-from injector.authoring.folders import is_template, no_templates, templates_of
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
+from injector.loading.template_folders import is_template, no_templates, templates_of
 
 
 @dataclass(slots=True)

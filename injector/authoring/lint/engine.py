@@ -11,15 +11,15 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from injector.authoring.folders import is_template, no_templates, templates_of
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, rules
 from injector.authoring.lint.subject import Subject
 from injector.authoring.lint.suppressions import Disable, disables, without_disabled
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import TemplateError
+from injector.loading.limits import load_within_limits
+from injector.loading.template_folders import is_template, no_templates, read_folder, templates_of
 from injector.pods.context import Cluster
-from injector.templates.load import load_template, read_folder
 
 #: The rule that is about comments which switch rules off; nothing switches it off.
 _DISABLE = "disable"
@@ -124,7 +124,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
     name = folder.resolve().name
     try:
         sources = read_folder(folder)
-        template = load_template(name, sources, path)
+        template = load_within_limits(name, sources, path)
     except TemplateError as error:
         return Linted(path, tuple(one.of(path) for one in error.diagnostics))
     subject = make_subject(path, template, sources, rules(), options.kubernetes)

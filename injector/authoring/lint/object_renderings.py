@@ -14,6 +14,7 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.subject import Failure, ObjectRendering
 from injector.diagnostics import Place
 from injector.errors import TemplateError
+from injector.loading.limits import limited
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.policies.admit import admit, object_context
@@ -21,7 +22,6 @@ from injector.policies.request import ObjectRequest
 from injector.policies.simulate import asked_of, named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
-from injector.templates.limits import limited
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.spelling import shortened

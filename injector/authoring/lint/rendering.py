@@ -17,6 +17,7 @@ from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering,
 from injector.diagnostics import Place
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
+from injector.loading.limits import limited
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
@@ -24,7 +25,6 @@ from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.limits import limited
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value

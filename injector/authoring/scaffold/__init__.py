@@ -13,7 +13,8 @@ from injector.authoring.scaffold.renaming import LongNameError, renamed
 from injector.authoring.scaffold.targets import POLICY, Target, retargeted
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
-from injector.templates.load import gallery_path, load_template, read_folder
+from injector.loading.template_folders import gallery_path, read_folder
+from injector.templates.load import load_template
 from injector.templates.template import MANIFEST
 
 #: The template that a new one starts from when nobody says which: small, plain, and complete.

@@ -8,6 +8,7 @@ from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
 from injector.errors import SettingsError
+from injector.loading.trial_cache import try_new
 from injector.templates.snapshot import SnapshotError
 
 
@@ -26,7 +27,7 @@ def settings(scene: CheckContext) -> Iterator[CheckResult]:
 def templates(scene: CheckContext) -> Iterator[CheckResult]:
     """Each template is tried in a child process with limits, as the server does."""
     try:
-        snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=True)
+        snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=try_new)
     except SnapshotError as error:
         for one in error.errors:
             to_do = "correct the settings' ConfigMap; the injector keeps to what it had before"

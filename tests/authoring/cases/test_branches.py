@@ -12,7 +12,8 @@ from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import Suite
 from injector.errors import InjectionError
-from injector.templates.load import gallery_path, load_template, read_folder
+from injector.loading.template_folders import gallery_path, read_folder
+from injector.templates.load import load_template
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts
 

@@ -49,9 +49,7 @@ def pod() -> Object:
 def snapshot(template: Imported, **chosen: Any) -> Snapshot:
     """An injector that has this template alone."""
     files = {path: text for path, text in template.files.items() if "/" not in path}
-    return build_snapshot(
-        Settings(templates=(template.name,), **chosen), {template.name: files}, Cluster(), trial=False
-    )
+    return build_snapshot(Settings(templates=(template.name,), **chosen), {template.name: files}, Cluster())
 
 
 def injected(template: Imported, **chosen: Any) -> Object:

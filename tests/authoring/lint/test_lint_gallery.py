@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.templates.load import gallery_path
+from injector.loading.template_folders import gallery_path
 from tests.authoring.lint.support import found
 
 TEMPLATES = sorted(folder for folder in gallery_path().iterdir() if (folder / "template.yaml").is_file())

@@ -8,7 +8,8 @@ import pytest
 
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.subject import Subject
-from injector.templates.load import load_template, read_folder
+from injector.loading.template_folders import read_folder
+from injector.templates.load import load_template
 from tests.authoring.lint.support import found, write
 
 FOR = "description: Services.\nfor: {resources: [services, services/status], operations: [CREATE, UPDATE, DELETE]}\n"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from injector.authoring.reference import BEGIN, END, with_section
 from injector.diagnostics import Diagnostic
-from injector.templates.load import load_template, read_folder
+from injector.loading.template_folders import read_folder
+from injector.templates.load import load_template
 from tests.authoring.lint.support import found, write
 
 _ONLY = frozenset({"readme-parameters"})

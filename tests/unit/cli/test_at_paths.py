@@ -311,7 +311,7 @@ def test_files_without_anything_to_tell_of(at):
 @pytest.mark.parametrize("kind", ["Service", "PersistentVolumeClaim"])
 def test_the_trail_says_what_decides(name, kind, labels, tier):
     files = {name: {"template.yaml": TEMPLATES[name][0], "overlay.yaml.j2": TEMPLATES[name][1]}}
-    snapshot = build_snapshot(parse_settings({"templates": []}), files, Cluster(), trial=False)
+    snapshot = build_snapshot(parse_settings({"templates": []}), files, Cluster())
     obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "labels": labels}}
     asked, namespace = asked_about(obj, snapshot, "shop", {}), Namespace("shop", tier)
     template = snapshot.catalog.get(name)

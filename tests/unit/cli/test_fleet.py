@@ -16,7 +16,7 @@ SHOP = Namespace("shop", {"injection": "enabled"})
 def snapshot(image="logger:1", **more):
     overlay = f"spec: {{containers: [{{name: logger, image: '{image}'}}]}}\n"
     sources = {"logger": {"template.yaml": "description: x\n", "overlay.yaml.j2": overlay}}
-    return build_snapshot(Settings(templates=("logger",), **more), sources, Cluster(), trial=False)
+    return build_snapshot(Settings(templates=("logger",), **more), sources, Cluster())
 
 
 def pod(name="web", **metadata):
@@ -36,7 +36,7 @@ def test_current_and_outdated():
     assert (row.state, list(row.templates), row.workload.name) == (State.CURRENT, ["logger"], "web")
     later = Fleet(snapshot("logger:2")).row(made, SHOP)
     assert later.state is State.OUTDATED and later.why.startswith("logger is ")
-    gone = build_snapshot(Settings(templates=()), {}, Cluster(), trial=False)
+    gone = build_snapshot(Settings(templates=()), {}, Cluster())
     assert Fleet(gone).row(made, SHOP).why == "there is no template logger any more"
 
 

@@ -37,7 +37,7 @@ def snapshot(
     settings = parse_settings(
         {"templates": [], "paths": {PATH: {"templates": list(templates), **at}}, "parameters": parameters or {}}
     )
-    return build_snapshot(settings, templates, Cluster(), trial=False)
+    return build_snapshot(settings, templates, Cluster())
 
 
 def asked(
@@ -290,7 +290,7 @@ def test_who_makes_one_template_fail_is_not_past_the_next() -> None:
         )
         assert (refused.reason, refused.effect) == (Reason.DENIED, Effect.REFUSE)
     settings = parse_settings({"paths": {PATH: {"templates": ["servise", "service"]}}})
-    snap = build_snapshot(settings, {"service": SERVICE}, Cluster(), trial=False)
+    snap = build_snapshot(settings, {"service": SERVICE}, Cluster())
     found = amended(snap, asked({"spec": {"type": "LoadBalancer"}}, "services", userInfo={"username": "u"}))
     assert found.reason is Reason.DENIED
 
@@ -353,7 +353,7 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
 def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:
     for policy, allowed in (("Ignore", True), ("Fail", False)):
         settings = parse_settings({"paths": {PATH: {"templates": ["servise"], "failurePolicy": policy}}})
-        snap = build_snapshot(settings, {"service": SERVICE}, Cluster(), trial=False)
+        snap = build_snapshot(settings, {"service": SERVICE}, Cluster())
         assert any('paths./objects.templates names "servise"' in warning for warning in snap.warnings)
         found = amended(snap, asked({"spec": {}}, "services"))
         assert (found.reason, found.allowed) == (Reason.UNKNOWN_TEMPLATE, allowed)
@@ -413,7 +413,7 @@ def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
 )
 def test_a_template_for_a_path_is_not_for_injection(template: dict[str, str], why: str) -> None:
     settings = parse_settings({"templates": ["claim"]})
-    snap = build_snapshot(settings, {"claim": template}, Cluster(), trial=False)
+    snap = build_snapshot(settings, {"claim": template}, Cluster())
     namespace = Namespace("shop", {"injection": "enabled"})
     found = inject({"spec": {"containers": [{"name": "web", "image": "a"}]}}, namespace, snap)
     assert found.reason is Reason.TEMPLATE_NOT_ALLOWED
@@ -425,7 +425,7 @@ def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:
         "template.yaml": "description: Another.",
         "overlay.yaml.j2": '{% set user = 5 %}metadata: {annotations: {u: "{{ user }}"}}\n',
     }
-    snap = build_snapshot(parse_settings({"templates": ["own"]}), {"own": template}, Cluster(), trial=False)
+    snap = build_snapshot(parse_settings({"templates": ["own"]}), {"own": template}, Cluster())
     found = inject(
         {"spec": {"containers": [{"name": "web", "image": "a"}]}}, Namespace("shop", {"injection": "enabled"}), snap
     )
@@ -434,7 +434,7 @@ def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:
 
 def test_a_selector_never_picks_a_template_for_a_path() -> None:
     template = {**CLAIM, "template.yaml": CLAIM["template.yaml"] + "selector: {}\n"}
-    snap = build_snapshot(parse_settings({"templates": []}), {"claim": template}, Cluster(), trial=False)
+    snap = build_snapshot(parse_settings({"templates": []}), {"claim": template}, Cluster())
     pod = {"spec": {"containers": [{"name": "web", "image": "a"}]}}
     assert inject(pod, Namespace("shop", {"injection": "enabled"}), snap).reason is Reason.NO_TEMPLATE
 

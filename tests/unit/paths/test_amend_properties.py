@@ -59,7 +59,7 @@ def test_once_is_enough_and_the_rest_stays(
         "overlay.yaml.j2": f"{_yaml(overlay)}\n",
     }
     parsed = parse_settings({"paths": {"/x": {"templates": ["one"]}}})
-    snapshot = build_snapshot(parsed, {"one": files}, Cluster(), trial=False)
+    snapshot = build_snapshot(parsed, {"one": files}, Cluster())
 
     def ask(given: dict[str, Any]) -> Any:
         request = ObjectRequest(Request("UPDATE", "widgets"), given, second)

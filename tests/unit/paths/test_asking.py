@@ -25,7 +25,7 @@ PATHS = {
 
 def _snapshot() -> Snapshot:
     settings = parse_settings({"templates": [], "paths": PATHS})
-    return build_snapshot(settings, TEMPLATES, Cluster(), trial=False)
+    return build_snapshot(settings, TEMPLATES, Cluster())
 
 
 def _gateway(**metadata: Any) -> dict[str, Any]:

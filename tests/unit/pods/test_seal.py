@@ -25,7 +25,7 @@ KEY = b"-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n"
 def snapshot(image: str, more: str = "", denial: str = "") -> Snapshot:
     overlay = f"{denial}\nspec:\n  containers: [{{name: proxy, image: '{image}'{more}}}]\n"
     sources = {"template.yaml": "description: A proxy.\n", "overlay.yaml.j2": overlay}
-    return build_snapshot(SETTINGS, {"proxy": sources}, Cluster(), trial=False)
+    return build_snapshot(SETTINGS, {"proxy": sources}, Cluster())
 
 
 OLD = snapshot("registry.example/proxy:1", ", env: [{name: A, value: b}]")
@@ -225,7 +225,7 @@ def with_app(overlay: str) -> tuple[Snapshot, Snapshot]:
     def one(image: str) -> Snapshot:
         text = f"spec:\n  containers:\n  - {{name: proxy, image: '{image}'}}\n  - {{name: '*', {overlay}}}\n"
         sources = {"template.yaml": "description: A proxy.\n", "overlay.yaml.j2": text}
-        return build_snapshot(SETTINGS, {"proxy": sources}, Cluster(), trial=False)
+        return build_snapshot(SETTINGS, {"proxy": sources}, Cluster())
 
     return one("registry.example/proxy:1"), one("registry.example/proxy:2")
 

@@ -10,12 +10,12 @@ import pytest
 
 from injector.errors import InjectionError
 from injector.inject import inject
+from injector.loading.trial import try_one
 from injector.pods.overlay import Replace
 from injector.pods.shape import check_overlay
 from injector.reasons import Reason
 from injector.templates.load import load_template
 from injector.templates.render import render_overlay
-from injector.templates.trial import try_one
 from tests.unit.support import ENABLED, snapshot, web
 from tests.unit.templates.build import context
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.templates.trial import try_templates
+from injector.loading.trial import try_templates
 from tests import command
 from tests.command import Done
 from tests.unit.templates.bombs import BOMBS, MANIFEST, OVERLAY

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from injector.cli.main import main
-from injector.templates.trial import try_templates
+from injector.loading.trial import try_templates
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "broken" / "templates.yaml").read_text())
 RIGHT = {

@@ -13,8 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from injector.errors import InjectionError
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import gallery_path, load_template, read_gallery
+from injector.templates.load import load_template
 from injector.templates.program import is_document
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts

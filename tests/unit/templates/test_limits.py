@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from injector.errors import TemplateError
-from injector.templates import limits
-from injector.templates.limits import TOO_LARGE, TOO_SLOW, limited
+from injector.loading import limits
+from injector.loading.limits import TOO_LARGE, TOO_SLOW, limited
 
 
 def state() -> tuple[object, ...]:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from injector.errors import TemplateError
+from injector.loading.template_folders import gallery_path, read_folder, read_gallery
+from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
-from injector.templates.load import gallery_path, load_template, read_folder, read_gallery
+from injector.templates.load import load_template
 from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.template import AppliesTo, FileSpec
 
@@ -251,7 +253,7 @@ def test_everything_that_is_wrong_with_a_manifest_is_told_at_once() -> None:
     assert [error.place.line for error in caught.value.all if error.place] == [1, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14]
     assert {error.place.file for error in caught.value.all if error.place} == {"template.yaml"}
     with pytest.raises(SnapshotError) as built:
-        build_snapshot(Settings(), {"mine": files, "other": {}}, Cluster(), origins={"mine": "./mine"})
+        build_snapshot(Settings(), {"mine": files, "other": {}}, Cluster(), origins={"mine": "./mine"}, trial=try_new)
     said = [str(error) for error in built.value.errors]
     assert [one.removeprefix("./") for one in said[:11]] == [str(error) for error in caught.value.all]
     assert len(said) == 12 and "there is no template.yaml" in said[11]

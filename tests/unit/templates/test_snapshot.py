@@ -7,11 +7,12 @@ import time
 import pytest
 
 from injector.errors import SettingsError, TemplateError
+from injector.loading.trial import try_one, try_templates
+from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
-from injector.templates.trial import try_one, try_templates
 
 PARAMETER = "parameters: {port: {type: integer, default: 80}}"
 
@@ -21,7 +22,7 @@ def sources(overlay: str = "spec: {}", manifest: str = PARAMETER, **files: str) 
 
 
 def build(templates: dict[str, dict[str, str]], settings: Settings | None = None, **more: object) -> Snapshot:
-    return build_snapshot(settings or Settings(templates=()), templates, Cluster(), trial=False, **more)  # type: ignore[arg-type]
+    return build_snapshot(settings or Settings(templates=()), templates, Cluster(), **more)  # type: ignore[arg-type]
 
 
 def test_the_generation_is_the_content() -> None:
@@ -56,7 +57,7 @@ def test_the_previous_snapshot_is_kept_and_what_did_not_change_is_taken_over() -
 
 def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
     bad = {"a": sources("{{ nothing }}"), "b": sources(), "c": sources(manifest="x: 1"), "d": {}}
-    for trial in (False, True):
+    for trial in (None, try_new):
         with pytest.raises(SnapshotError) as caught:
             build_snapshot(Settings(templates=()), bad, Cluster(), trial=trial)
         assert [str(e) for e in caught.value.errors] == str(caught.value).split("\n")
@@ -82,7 +83,7 @@ def test_a_selector_of_the_settings_with_a_misspelt_field_does_not_select_everyt
     settings = Settings(**{name: {"matchLabel": {"app": "web"}}})
     field = f"{name.partition('_')[0]}Selector"
     with pytest.raises(SnapshotError, match=f"settings: {field}: 'matchLabel' is no field of a selector"):
-        build_snapshot(settings, {}, Cluster(), trial=False)
+        build_snapshot(settings, {}, Cluster())
 
 
 def test_the_catalog() -> None:
@@ -158,9 +159,9 @@ def test_trying_in_this_process() -> None:
 
 
 def test_a_snapshot_is_tried_once() -> None:
-    first = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster())
+    first = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster(), trial=try_new)
     started = time.monotonic()
-    second = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster((1, 37)), previous=first)
+    second = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster((1, 37)), first, trial=try_new)
     assert time.monotonic() - started < 0.1
     assert second.cluster == Cluster((1, 37))
     assert second.generation == first.generation

@@ -10,8 +10,9 @@ import pytest
 
 from injector.diagnostics import Place
 from injector.errors import InjectionError
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.overlay import Replace, bare_value
-from injector.templates.load import gallery_path, load_template, read_gallery
+from injector.templates.load import load_template
 from injector.templates.manifest import manifest_place
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts

@@ -34,7 +34,7 @@ async def answered(
         parse_settings({"paths": {"/x": {"templates": ["policy"], "failurePolicy": which}}})
         for which in (policy, at_start)
     )
-    kept = Kept(build_snapshot(settings, {"policy": POLICY}, Cluster(), trial=False))
+    kept = Kept(build_snapshot(settings, {"policy": POLICY}, Cluster()))
     output = LogOutput(io.BytesIO())
     recorder = Recorder("/x", Metrics(), output)
     handler = AtPath("/x", before.paths["/x"], kept, NamespaceResolver(world), recorder, make_logger(output))

@@ -83,7 +83,7 @@ class Kept:
 
 
 def snapshot(files: dict[str, str] | None = None) -> Snapshot:
-    return build_snapshot(Settings(templates=("proxy",)), {"proxy": files or TEMPLATE}, Cluster(), trial=False)
+    return build_snapshot(Settings(templates=("proxy",)), {"proxy": files or TEMPLATE}, Cluster())
 
 
 class Webhook:
@@ -299,7 +299,7 @@ def test_a_core_that_raises_is_an_internal_error_by_the_table(labels: dict[str, 
 @pytest.mark.parametrize(("labels", "allowed"), [(ENABLED, True), (REQUIRED, False)])
 def test_before_the_first_snapshot_the_table_decides(labels: dict[str, str], allowed: bool) -> None:
     async def go() -> None:
-        empty = build_snapshot(Settings(), {}, Cluster(), trial=False)
+        empty = build_snapshot(Settings(), {}, Cluster())
         known = {"shop": Namespace("shop", labels)}
         webhook = Webhook(World(stored=known, truth=known), Kept(empty, ready=False))
         for path in ("mutate", "validate"):

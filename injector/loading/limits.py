@@ -13,13 +13,15 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import thread_time
 from types import FrameType
 
 from injector.errors import TemplateError
-from injector.templates.faults import LimitError
+from injector.templates.load import load_template
+from injector.templates.render_fault import TOO_LARGE, LimitError
+from injector.templates.template import Template
 
 #: Seconds of processor time, and bytes on top of what the process has.
 SECONDS = 0.45
@@ -27,7 +29,6 @@ MEMORY = 160 * 1024 * 1024
 _AGAIN = 0.1
 
 TOO_SLOW = "the template takes too much time"
-TOO_LARGE = "the template takes too much memory"
 
 
 @contextlib.contextmanager
@@ -44,6 +45,12 @@ def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: i
         raise TemplateError(template, str(error), rule="limit", origin=origin) from None
     except MemoryError:
         raise TemplateError(template, TOO_LARGE, rule="limit", origin=origin) from None
+
+
+def load_within_limits(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
+    """What `load_template` gives, within limits."""
+    with limited(name, origin):
+        return load_template(name, sources, origin)
 
 
 @contextlib.contextmanager

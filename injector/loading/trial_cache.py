@@ -1,7 +1,7 @@
 """Which shipped templates passed their trial when the injector was installed, so that no start tries them again.
 
-`python -m injector.templates.tried` tries the gallery and writes the list beside this module. Whoever can write there
-can change the code as well, so the list is as good as the code. What is not on it is tried at each start.
+`python -m injector.loading.trial_cache` tries the gallery and writes the list beside this module. Whoever can write
+there can change the code as well, so the list is as good as the code. What is not on it is tried at each start.
 """
 
 from __future__ import annotations
@@ -17,15 +17,21 @@ from pathlib import Path
 import msgspec
 
 from injector import __version__
-from injector.templates.load import gallery_path, read_gallery
-from injector.templates.trial import try_templates
+from injector.errors import TemplateError
+from injector.loading.template_folders import gallery_path, read_gallery
+from injector.loading.trial import try_templates
 
 Sources = Mapping[str, Mapping[str, str]]
 
-_PACKAGE = Path(__file__).resolve().parent
-_FILE = _PACKAGE / "tried.json"
+_ROOM = Path(__file__).resolve().parent
+_FILE = _ROOM / "trial_cache.json"
 #: The libraries that decide what a template does.
 _LIBRARIES = ("google-re2", "jinja2", "markupsafe", "msgspec", "pyyaml")
+
+
+def try_new(sources: Sources, origins: Mapping[str, str]) -> dict[str, TemplateError]:
+    """`try_templates` for those of the templates that are not on the list."""
+    return try_templates(untried(sources), origins)
 
 
 def untried(sources: Sources) -> dict[str, Mapping[str, str]]:
@@ -58,7 +64,7 @@ def _versions() -> bytes:
     names = [platform.python_implementation(), major, minor, __version__]
     names += [f"{library} {_version(library)}" for library in _LIBRARIES]
     code = sha256()
-    for file in sorted(_PACKAGE.glob("*.py")):
+    for file in sorted((*_ROOM.glob("*.py"), *(_ROOM.parent / "templates").glob("*.py"))):
         code.update(file.read_bytes())
     return "\n".join((*names, code.hexdigest())).encode()
 

@@ -24,3 +24,7 @@ class FaultError(Exception):
 
 class LimitError(FaultError):
     """A render, or something else that is done with a template, that takes too much time, memory or room."""
+
+
+#: Of a render, and of anything else that is done with a template.
+TOO_LARGE = "the template takes too much memory"

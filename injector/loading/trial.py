@@ -1,7 +1,6 @@
 """Trying a new template before it is accepted: it is compiled and rendered against sample pods in a child process.
 
-The child has limits on memory and processor time that only it can run into. This and reading a folder are the only
-input and output of this package.
+The child has limits on memory and processor time that only it can run into.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import msgspec
 
 from injector.diagnostics import Place
 from injector.errors import InjectionError, TemplateError
+from injector.loading.limits import address_space, limited, set_limit
 from injector.reasons import Reason
-from injector.templates.faults import LimitError
-from injector.templates.limits import address_space, limited, set_limit
 from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
+from injector.templates.render_fault import LimitError
 from injector.templates.samples import sample_contexts
 from injector.templates.spelling import cut
 
@@ -95,7 +94,7 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
     path = os.environ.get("PYTHONPATH")
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}
     timeout = _WALL_SECONDS + 3 * _CPU_SECONDS * len(templates)
-    command = [sys.executable, "-m", "injector.templates.trial"]
+    command = [sys.executable, "-m", "injector.loading.trial"]
     why = ""
     try:
         done = subprocess.run(

@@ -1,0 +1,1 @@
+"""Templates from outside: read from folders, loaded within limits, and tried in a child process."""

@@ -1,0 +1,161 @@
+"""Template folders on disk: which there are, and the texts of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from injector.diagnostics import Place
+from injector.errors import SettingsError, TemplateError
+from injector.templates.load import LARGEST
+from injector.templates.source_positions import normal, place_at
+from injector.templates.spelling import nearest
+from injector.templates.template import FILE, MANIFEST, OVERLAY
+
+#: How many levels below a folder `templates_of` looks for templates.
+_DEPTH = 3
+
+
+def gallery_path() -> Path:
+    """Where the templates lie that come with the injector."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "gallery"
+    return installed if installed.is_dir() else package.parent / "templates"
+
+
+def read_gallery(path: Path) -> dict[str, dict[str, str]]:
+    """The sources of every template in a folder of folders, by name. Raises TemplateError."""
+    return {name: read_folder(folder) for name, folder in find_gallery(path).items()}
+
+
+def find_gallery(path: Path) -> dict[str, Path]:
+    """The folders of the templates in a folder of folders, by name. Raises TemplateError where it cannot be read.
+
+    Hidden ones stay out: a mounted ConfigMap keeps its real files in hidden folders beside the links to them.
+    """
+    try:
+        return {p.name: p for p in files_of(path) if has_manifest(p)}
+    except OSError as error:
+        raise _unusable(path, "", f"the folder cannot be read: {error.strerror}") from None
+
+
+def find_templates(folder: Path) -> dict[str, Path]:
+    """By name, the folder itself where it is a template, otherwise the templates in it. Raises TemplateError."""
+    return {folder.resolve().name: folder} if has_manifest(folder) else find_gallery(folder)
+
+
+def template_folders(folders: Iterable[Path]) -> dict[str, Path]:
+    """Templates' folders by name, from folders that are a template or hold some; later ones win by name.
+
+    Raises SettingsError for a folder that is neither, TemplateError for one that cannot be read.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        inner = find_templates(folder)
+        if not inner:
+            raise SettingsError(f"{folder}: {no_templates(folder)}")
+        found |= inner
+    return found
+
+
+def templates_of(folder: Path) -> list[Path]:
+    """The folder itself where it is a template; otherwise the templates in it, sorted, without hidden ones.
+
+    Also those in folders within, such as `policies/labels`, down to `_DEPTH`. Raises OSError where the folder itself
+    cannot be read.
+    """
+    return [folder] if is_template(folder) else sorted(_within(files_of(folder), _DEPTH - 1))
+
+
+def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
+    """The templates among some files and folders, and in these so many levels deeper."""
+    for entry in entries:
+        if not entry.is_dir():
+            continue
+        if is_template(entry):
+            yield entry
+        elif deeper:
+            with suppress(OSError):  # a folder of somebody else's is not what was asked for
+                yield from _within(files_of(entry), deeper - 1)
+
+
+def has_manifest(folder: Path) -> bool:
+    """Whether there is a template.yaml in a folder; of what cannot be a folder at all it is no."""
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
+def is_template(folder: Path) -> bool:
+    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
+    return (folder / MANIFEST).is_file() or (folder / OVERLAY).is_file()
+
+
+def no_manifest(folder: Path) -> str:
+    """That a folder is no template, in words: with the name of the file that may have been meant for its manifest."""
+    try:
+        near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
+    except OSError as error:
+        return "there is no such folder" if not isinstance(error, PermissionError) else "it cannot be read"
+    return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
+
+
+def no_templates(folder: Path) -> str:
+    """That a folder neither is a template nor holds one, in words."""
+    return f"neither a template ({no_manifest(folder)}) nor a folder of templates"
+
+
+def fingerprints(files: Iterable[Path]) -> dict[str, object]:
+    """Inode, time and size of each file, or why there are none: what tells cheaply that nothing changed."""
+    seen: dict[str, object] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+        except OSError as error:
+            seen[str(file)] = str(error)
+        else:
+            seen[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return seen
+
+
+def read_folder(path: Path, origin: str = "") -> dict[str, str]:
+    """The texts of a template's folder by file name; hidden files, folders and what is no ConfigMap key stay out.
+
+    `origin` is the folder as people gave it.
+
+    Raises TemplateError for a folder that cannot be read and for a file that is not UTF-8.
+    """
+    sources: dict[str, str] = {}
+    try:
+        for file in files_of(path):
+            if file.is_file() and FILE.match(file.name):
+                if file.stat().st_size > 2 * LARGEST:
+                    raise _unusable(
+                        path, origin, "the file is larger than a ConfigMap can be", Place(file.name), "limit"
+                    )
+                sources[file.name] = _decoded(path, file, origin)
+    except OSError as error:
+        raise _unusable(path, origin, f"the folder cannot be read: {error.strerror}") from None
+    return sources
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files and folders in a folder, without hidden ones, by name. Raises OSError."""
+    return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+
+
+def _decoded(path: Path, file: Path, origin: str) -> str:
+    data = file.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        place = place_at(file.name, normal(before + "?"), len(normal(before)))
+        found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise _unusable(path, origin, found, Place(place.file, place.line, place.column)) from None
+
+
+def _unusable(path: Path, origin: str, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:
+    return TemplateError(path.resolve().name, message, place, rule=rule, origin=origin or str(path))
