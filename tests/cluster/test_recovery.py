@@ -206,10 +206,12 @@ def test_etcd_is_started_again(alone: ApiServerAlone, server: tuple[InjectorServ
     eventually("the namespace is known", lambda: reason(injector, shop) == "injected")
     before = relayed.connections
     alone.restart_etcd()
-    for _ in range(20):
+
+    def back() -> bool:
         assert reason(injector, shop) == "injected"
-        time.sleep(0.1)
-    eventually("the API server has its etcd again", lambda: alone.api.text("/readyz") == "ok", 60, 0.2)
+        return alone.api.text("/readyz") == "ok"
+
+    eventually("the API server has its etcd again", back, 60, 0.1, unless=AssertionError)
     follows(alone, injector, shop)
     assert relayed.connections - before <= 60
     assert not lines(injector, "task-failed")

@@ -196,6 +196,7 @@ def main() -> None:
 def drain(server: DualStackServer) -> None:
     """Takes no more connections, answers what is held, ends. Idle connections of a proxy do not count."""
     ENDING.set()
+    print("ending", flush=True)
     server.shutdown()
     server.server_close()
     BUSY.wait_for(0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.dataplane.calls import call, service
+from tests.dataplane.calls import call, eventually, service
 from tests.dataplane.conftest import Run
 from tests.dataplane.gallery import HTTP_PORT
 from tests.dataplane.pod_runner import RunningPod
@@ -94,7 +93,7 @@ def test_what_the_app_still_sends_leaves_by_envoy(run: Run) -> None:
             ThreadPoolExecutor(1) as pool,
         ):
             ending = pool.submit(shut_down, pod)
-            time.sleep(0.5)  # the app was told to end, and has not yet
+            eventually(lambda: "ending" in pod.output("app"))  # and it has not ended yet
             assert call(pod.network.pod, pod.network.outside.ipv4, 80).status == 200
             assert answers() == {200: REQUESTS}
             ending.result()

@@ -69,6 +69,7 @@ async def run_all(folder: Path) -> dict[str, int]:
             reflector = Reflector(client, PATH, lambda obj: obj, timing=Timing(list_deadline=0.5))
             reflector.start()
             await asyncio.sleep(SECONDS)
+            await until(lambda: len(server.asked) >= 2)  # a busy machine may need longer for the second
             await reflector.stop()
             return len(server.asked)
 
@@ -95,11 +96,12 @@ def test_nobody_listens(tmp_path: Path) -> None:
             reflector = Reflector(client, PATH, lambda obj: obj)
             reflector.start()
             await asyncio.sleep(2)
+            await until(lambda: client.requests >= 2)
             assert reflector.last_error.reason == "Unreachable"
             assert reflector.away_since is not None
             assert not reflector.synced.is_set()
             await reflector.stop()
-            assert 2 <= client.requests <= 5
+            assert client.requests <= 5
 
     asyncio.run(main())
 
@@ -128,7 +130,8 @@ def test_keeps_the_last_state_says_so_once_and_recovers(tmp_path: Path) -> None:
             await until(lambda: len(reflector.items) == 2)
             broken = True
             await until(lambda: reflector.last_error is not None)
-            await asyncio.sleep(1)
+            refused = len(server.asked)
+            await until(lambda: len(server.asked) >= refused + 2)
             assert dict(reflector.items) == {"a": "a", "b": "b"}
             assert "etcd is away" in str(reflector.last_error)
             broken = False
