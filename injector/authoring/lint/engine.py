@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -134,8 +133,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
 def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     """What the rules find, each problem once, less what comments switch off; by file, line and column."""
     chosen = options.rules
-    varying = _varying(subject)
-    problems = [problem for rule in chosen.values() for problem in _found(rule, subject, varying)]
+    problems = [problem for rule in chosen.values() for problem in _found(rule, subject)]
     comments = list(disables(subject.sources))
     kept, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
     kept += [p for p in problems if p.code == _DISABLE]
@@ -152,23 +150,16 @@ def _broken(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic(failure.broken, "error", failure.message, place=failure.place).of(subject.path)
 
 
-def _varying(subject: Subject) -> re.Pattern[str]:
-    """What differs between findings that are one: values, and the names of containers."""
-    names = {str(c.get("name")) for rendering in subject.renderings for _, c in rendering.containers()}
-    words = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in sorted(names)]
-    return re.compile("|".join(['"[^"]*"', r"\d+", "initContainers|containers", *words]))
-
-
-def _found(rule: Rule, subject: Subject, varying: re.Pattern[str]) -> Iterator[Diagnostic]:
+def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
     """A rule's findings as problems. What returns with other values or in another container is told of once."""
     seen = set()
-    for finding in rule.check(subject):
-        place = finding.place
-        key = (varying.sub("", finding.message), place.file, place.line, place.column)
+    for found in rule.check(subject):
+        place = found.place
+        key = (place.file, place.line, place.column, found.fields.get("about"))
         if key not in seen:
             seen.add(key)
-            found = Diagnostic(rule.name, rule.severity, finding.message, finding.help, place=finding.place)
-            yield found.of(subject.path)
+            whole = Diagnostic(rule.name, rule.severity, found.message, found.help, found.path, place, found.fields)
+            yield whole.of(subject.path)
 
 
 def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.authoring.lint.rendered import RenderedSource
-from injector.diagnostics import Place
+from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
@@ -24,13 +24,15 @@ Steps = tuple[str | int, ...]
 _LISTS = ("initContainers", "containers")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a rule found: what is wrong, where, and what to do."""
+class Finding(Diagnostic):
+    """One thing that a rule found: what is wrong, where, and what to do. The engine gives it the rule's name.
 
-    message: str
-    place: Place
-    help: str = ""
+    `path` leads into the overlay. `about` tells it from other findings of the rule at the same place; what has the
+    same `about` there, with other values or in another container, is one finding.
+    """
+
+    def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
+        super().__init__("", "warning", message, help, path, place, fields)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class LevelRefusal:
         """The finding that says which level refuses what."""
         todo = _HELP.get(self.field, self.todo)
         help_ = f"{todo}, or disable this rule and say which level its namespaces need"
-        return Finding(f"{self.what}: {WHO[self.level]}", rendering.overlay.place(self.path), help_)
+        return Finding(f"{self.what}: {WHO[self.level]}", rendering.overlay.place(self.path), help_, about=self.field)
 
 
 def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:

@@ -46,29 +46,30 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not")
 def check(subject: Subject) -> Iterator[Finding]:
     """Parameters, and parts of them, that take anything."""
     for name, parameter in subject.template.parameters.items():
-        for path, missing in _open(parameter.schema, ()):
+        for path, keyword, missing in _open(parameter.schema, ()):
             where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"
-            yield Finding(f"{where} takes {missing}", subject.manifest(("parameters", name, *path)))
+            place = subject.manifest(("parameters", name, *path))
+            yield Finding(f"{where} takes {missing}", place, path=("parameters", name, *path), about=(*path, keyword))
 
 
-def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
-    """The parts of a schema without bounds, by path, each with what it takes and what is missing."""
+def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str, str]]:
+    """The parts of a schema without bounds: path, the keyword that is missing, and what it takes, in words."""
     if any(key in schema for key in (*_EXACT, *_COMBINED)):
         return
     kind = schema.get("type")
     if kind == "string" and not any(key in schema for key in ("format", "pattern", "maxLength")):
-        yield path, "anything: give it a format, a pattern, an enum or a maxLength"
+        yield path, "maxLength", "anything: give it a format, a pattern, an enum or a maxLength"
     elif kind in ("integer", "number") and schema.get("format") is None:
         lower = any(key in schema for key in ("minimum", "exclusiveMinimum"))
         upper = any(key in schema for key in ("maximum", "exclusiveMaximum"))
         if not (lower and upper):
-            yield path, _open_end(lower, upper)
+            yield path, "maximum" if lower else "minimum", _open_end(lower, upper)
     elif kind == "array":
         items = schema.get("items")
         if "maxItems" not in schema:
-            yield path, "any number of items: give it maxItems"
+            yield path, "maxItems", "any number of items: give it maxItems"
         if not isinstance(items, Mapping):
-            yield path, "items of any kind: give it items"
+            yield path, "items", "items of any kind: give it items"
         else:
             yield from _open(items, (*path, "items"))
     elif kind == "object":
@@ -81,10 +82,10 @@ def _open_end(lower: bool, upper: bool) -> str:
     return "any number below its maximum: give it a minimum" if upper else "any number: give it a minimum and a maximum"
 
 
-def _of_object(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str]]:
+def _of_object(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str, str]]:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not properties and not isinstance(others, Mapping) and "propertyNames" not in schema:
-        yield path, "any keys with any values: give it properties, or a schema for additionalProperties"
+        yield path, "properties", "any keys with any values: give it properties, or a schema for additionalProperties"
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
             if isinstance(inner, Mapping):

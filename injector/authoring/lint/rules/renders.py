@@ -85,7 +85,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             message = rendering.injection.message.partition(": ")[2]
             if message not in told:
                 told.add(message)
-                yield Finding(message, _place(rendering, message), f"seen for {rendering.title}")
+                yield Finding(message, _place(rendering, message), f"seen for {rendering.title}", about=_part(message))
 
 
 def _failed(subject: Subject, failure: Failure, explained: bool) -> Iterator[Finding]:
