@@ -107,7 +107,7 @@ def test_more_that_envoy_accepts(mistake: str, tmp_path: Path) -> None:
     change, outcome = _MISTAKES[mistake]
     change(config["static_resources"]["listeners"][0], config["static_resources"]["clusters"][0])
     files = {**rules()["envoy-config"].documentation.good, "envoy.yaml.j2": yaml.safe_dump(config)}
-    assert [p.code for p in found(write(tmp_path, files)) if p.rule in ("template", "envoy-config")] == ["envoy-config"]
+    assert [p.code for p in found(write(tmp_path, files)) if p.code in ("template", "envoy-config")] == ["envoy-config"]
     assert _run_envoy(config, list(example.validate("envoy.yaml"))[1:], tmp_path) == outcome
 
 
@@ -118,7 +118,7 @@ def test_second_listener_of_a_name_is_ignored(tmp_path: Path) -> None:
     second["address"]["socket_address"]["port_value"] = other = free_port()
     config["static_resources"]["listeners"].append(second)
     files = {**rules()["envoy-config"].documentation.good, "envoy.yaml.j2": yaml.safe_dump(config)}
-    assert [p.code for p in found(write(tmp_path, files)) if p.rule in ("template", "envoy-config")] == ["envoy-config"]
+    assert [p.code for p in found(write(tmp_path, files)) if p.code in ("template", "envoy-config")] == ["envoy-config"]
     arguments = list(Example("envoy-config", "good").validate("envoy.yaml"))[1:]
     assert _run_envoy(config, arguments, tmp_path, lambda: not _connects("127.0.0.1", other)) == "the app"
 

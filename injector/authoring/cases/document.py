@@ -98,7 +98,7 @@ class CaseDocument:
                 self._blanks.setdefault(mark.line, []).append(mark.column)
 
     def _at(self, mark: Any) -> Place:
-        return Place(self.name, 1, 1, self._lines[0]) if mark is None else self._placed(mark.line, mark.column)
+        return self._placed(0, 0) if mark is None else self._placed(mark.line, mark.column)
 
     def _at_offset(self, offset: int) -> Place:
         place = place_at(self.name, self._text, offset)
@@ -108,7 +108,7 @@ class CaseDocument:
         """A line and column of what was parsed, both from 0, as a place of the file."""
         text = self._lines[line] if line < len(self._lines) else ""
         column -= sum(blank < column for blank in self._blanks.get(line, ()))
-        return Place(self.name, line + 1, column + 1, text.rstrip("\r"))
+        return Place(self.name, line + 1, column + 1, text.rstrip("\r"), self.path)
 
 
 def read_document(folder: Path, path: str, name: str) -> CaseDocument:
