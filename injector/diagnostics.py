@@ -89,10 +89,15 @@ class Diagnostic:
         return replace(self, place=replace(self.place, origin=origin))
 
     @property
+    def headline(self) -> str:
+        """What is wrong, with the path in front: `spec.containers[web].image: what is wrong`."""
+        where = spoken_path(self.path)
+        return f"{where}: {self.message}" if where else self.message
+
+    @property
     def sentence(self) -> str:
         """All of it but the place, on one line: `spec.containers[web].image: what is wrong; what to do`."""
-        where = spoken_path(self.path)
-        return f"{where}: {self.advice}" if where else self.advice
+        return f"{self.headline}; {self.help}" if self.help else self.headline
 
     @property
     def advice(self) -> str:
@@ -102,7 +107,7 @@ class Diagnostic:
     def __str__(self) -> str:
         """One line, `ORIGIN/FILE:LINE:COLUMN: error: message [code]`; what is at no place begins with `error`."""
         where = f"{printable(self.place.whole)}: " if self.place.whole else ""
-        return f"{where}{self.severity}: {printable(self.message)} [{self.code}]"
+        return f"{where}{self.severity}: {printable(self.headline)} [{self.code}]"
 
     @property
     def excerpt(self) -> str:

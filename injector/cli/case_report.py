@@ -10,9 +10,8 @@ from injector.authoring.cases.coverage import Coverage
 from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.printable import one_line, path_line
+from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
 from injector.cli.counts import counted
-from injector.cli.problems import problems_text
 from injector.diagnostics import Diagnostic
 
 
@@ -75,7 +74,7 @@ def _failure(result: CaseResult) -> None:
 
 
 def _problems(problems: Sequence[Diagnostic]) -> None:
-    click.echo(problems_text(problems))
+    click.echo(diagnostics_text(problems))
 
 
 def _line(run: TemplateRun) -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from injector.authoring.diagnostic_formats import diagnostics_text
 from injector.authoring.importing.folder import Imported, settings_for
 from injector.authoring.importing.imports import import_configs
 from injector.authoring.scaffold import ScaffoldError
 from injector.cli.inputs import read_inputs, with_files
 from injector.cli.new import GALLERY, check_name
 from injector.cli.output_files import refuse_taken, write_folder
-from injector.cli.problems import problems_text
 
 
 @click.command(name="import")
@@ -49,7 +49,7 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     found = read_inputs(files, sys.stdin.buffer)
     result = import_configs([(one.name, one.data) for one in found], name)
     if result.problems:
-        click.echo(problems_text(result.problems).rstrip("\n"), err=True)
+        click.echo(diagnostics_text(result.problems).rstrip("\n"), err=True)
     if not result.templates:
         return 1
     for template in result.templates:

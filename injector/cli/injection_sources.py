@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.printable import one_line
+from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.options import SourceOptions
 from injector.errors import DocumentError, SettingsError, TemplateError

@@ -8,19 +8,23 @@ from dataclasses import replace
 
 import click
 
+from injector.authoring.diagnostic_formats import (
+    diagnostic_data,
+    diagnostics_github,
+    diagnostics_sarif,
+    diagnostics_text,
+    json_text,
+)
 from injector.authoring.lint.engine import LintOptions, find_templates
 from injector.authoring.lint.engine import lint as lint_templates
-from injector.authoring.lint.lint_report import problems_as_github, problems_as_json, problems_as_sarif
 from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
 from injector.authoring.lint.rule import Rule, explanation, kinds, rules
 from injector.cli.counts import Progress, counted
 from injector.cli.options import VERSION_OPTION
-from injector.cli.problems import problems_text
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Cluster
 from injector.templates.spelling import hint
 
-_OUTPUTS = {"json": problems_as_json, "sarif": problems_as_sarif, "github": problems_as_github}
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
 
@@ -34,7 +38,7 @@ _NEEDS_SCHEMAS = "schema"
 @click.option("--strict", is_flag=True, help="Warnings count: exit with 1 for them too.")
 @click.option(
     "--output",
-    type=click.Choice(["text", *_OUTPUTS]),
+    type=click.Choice(["text", "json", "sarif", "github"]),
     default="text",
     show_default=True,
     help="How problems are written; github is annotations of a pull request.",
@@ -74,10 +78,7 @@ def lint(
             problems += linted.problems
     finally:
         progress.clear()
-    if output == "text":
-        click.echo(problems_text(sorted(problems, key=_urgency)), nl=False)
-    else:
-        click.echo(_OUTPUTS[output](problems, templates), nl=False)
+    click.echo(_written(problems, templates, output), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)
     return 1 if counts["error"] or (strict and problems) else 0
@@ -95,6 +96,14 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     except SchemasMissingError as error:
         raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
     return version
+
+
+def _written(problems: list[Diagnostic], templates: Sequence[str], form: str) -> str:
+    if form == "json":
+        return json_text({"templates": templates, "problems": [*map(diagnostic_data, problems)]})
+    if form == "sarif":
+        return json_text(diagnostics_sarif(problems, {name: rule.as_sarif() for name, rule in rules().items()}))
+    return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=_urgency))
 
 
 def _urgency(problem: Diagnostic) -> int:

@@ -136,7 +136,7 @@ def main(args: list[str] | None = None) -> int:
 
 def _show_error(error: InjectorError) -> None:
     """An error in words, a template's with the line it is about. Imported here: `--help` is quick."""
-    from injector.cli.problems import error_text
+    from injector.authoring.diagnostic_formats import error_text
 
     click.echo(error_text(error), err=True)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
+from injector.authoring.diagnostic_formats import error_text
 from injector.cli.documents import Document, read_manifests
 from injector.cli.injection_sources import gather_one, template_folder
 from injector.cli.object_preview import is_at_a_path, preview_object
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
 from injector.cli.preview import Preview, Wanted, coloured, preview
-from injector.cli.problems import error_text
 from injector.cli.watch import watch as watch_files
 from injector.errors import InjectorError
 from injector.loading.template_folders import files_of

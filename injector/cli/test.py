@@ -12,8 +12,7 @@ from injector.authoring.cases.results import results_as_json, results_as_junit
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import TemplateRun, TestPlan, find_suites, run_suites
 from injector.authoring.cases.select import Choice, chosen_by
-from injector.authoring.lint.lint_report import problems_as_github
-from injector.authoring.printable import one_line
+from injector.authoring.diagnostic_formats import diagnostics_github, one_line
 from injector.cli.case_report import show_runs, summary
 from injector.cli.counts import Progress
 from injector.errors import DocumentError
@@ -81,7 +80,7 @@ def test(
     if output == "json":
         click.echo(results_as_json(runs, seconds), nl=False)
     elif output == "github":
-        click.echo(problems_as_github([problem for run in runs for problem in run.all_problems], ()), nl=False)
+        click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
     under = [run for run in runs if fail_under is not None and _under(run, fail_under)]

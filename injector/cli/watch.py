@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.printable import one_line
+from injector.authoring.diagnostic_formats import one_line
 from injector.loading.template_folders import fingerprints
 
 #: Seconds between two looks at the files: below what a person notices.

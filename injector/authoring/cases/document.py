@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from injector.authoring.cases.case_files import read_within
-from injector.authoring.printable import one_line
+from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Place
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.source_positions import place_at

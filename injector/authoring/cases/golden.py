@@ -12,7 +12,7 @@ from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.case_files import read_within, write_within
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.suite import TESTS, Checked
-from injector.authoring.printable import one_line, quoted_lines
+from injector.authoring.diagnostic_formats import one_line, quoted_lines
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError
 from injector.pods.context import Object

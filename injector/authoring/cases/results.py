@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree  # only written here, never read
@@ -10,9 +9,7 @@ from xml.etree import ElementTree  # only written here, never read
 from injector.authoring.cases.coverage import Coverage, Missed
 from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import TemplateRun
-from injector.authoring.printable import encodable, for_xml
-from injector.authoring.problems import problem_as_data
-from injector.diagnostics import Diagnostic
+from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, for_xml, json_text
 
 
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -25,7 +22,7 @@ def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
         "problems": sum(len(run.all_problems) for run in runs),
         "seconds": round(seconds, 3),
     }
-    return encodable(json.dumps(found, ensure_ascii=False, indent=2)) + "\n"
+    return json_text(found)
 
 
 def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -48,7 +45,7 @@ def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=for_xml(problem.place.origin), name=for_xml(str(problem.place)), time="0"
             )
-            _junit_problems(case, "error", [problem])
+            add_junit(case, "error", [problem])
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -66,16 +63,10 @@ def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
         time=f"{result.seconds:.3f}",
     )
     if result.problems:
-        _junit_problems(case, "failure", result.problems)
+        add_junit(case, "failure", result.problems)
     if result.missing:
         lines = [f"{file}: not checked, {program} is not on PATH" for program, file in result.missing]
         ElementTree.SubElement(case, "system-out").text = for_xml("\n".join(lines))
-
-
-def _junit_problems(case: ElementTree.Element, kind: str, problems: Sequence[Diagnostic]) -> None:
-    first = problems[0]
-    element = ElementTree.SubElement(case, kind, message=for_xml(first.message), type=first.code)
-    element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
 
 
 def _template(run: TemplateRun) -> dict[str, Any]:
@@ -84,7 +75,7 @@ def _template(run: TemplateRun) -> dict[str, Any]:
         "path": run.path,
         "cases": [_case(result) for result in run.results],
         "leftOut": run.left_out,
-        "problems": [problem_as_data(problem) for problem in run.problems],
+        "problems": [diagnostic_data(problem) for problem in run.problems],
         "unusedGoldenFiles": run.suite.unused_golden_files(),
     }
     if run.coverage is not None:
@@ -100,7 +91,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "line": checked.document.place(("cases", checked.number)).line,
         "outcome": "passed" if result.passed else "failed",
         "seconds": round(result.seconds, 3),
-        "problems": [problem_as_data(problem) for problem in result.problems],
+        "problems": [diagnostic_data(problem) for problem in result.problems],
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
         **({"written": result.written} if result.written else {}),

@@ -13,7 +13,7 @@ from injector.authoring.cases.harness import CaseError, Harness, Outcome
 from injector.authoring.cases.programs import ProgramRefusal, Programs
 from injector.authoring.cases.subset import mismatches_of
 from injector.authoring.cases.suite import Checked
-from injector.authoring.printable import quoted_lines
+from injector.authoring.diagnostic_formats import quoted_lines
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.loading.limits import limited

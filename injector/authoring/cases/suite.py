@@ -12,8 +12,8 @@ from injector.authoring.cases.case_objects import Given, given, object_among, re
 from injector.authoring.cases.decode import decode
 from injector.authoring.cases.document import CaseDocument, Steps, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
+from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
-from injector.authoring.printable import one_line
 from injector.authoring.sample import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.pods.constraints.pod_view import mappings

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from injector.authoring.lint import rules as package
 from injector.authoring.lint.subject import Finding, Subject
@@ -44,6 +45,16 @@ class Rule:
     def documentation(self) -> Documentation:
         """The docstring, taken apart."""
         return read_docstring(self.docstring)
+
+    def as_sarif(self) -> dict[str, Any]:
+        """The rule as a SARIF log describes it: a `reportingDescriptor` less its id."""
+        said = self.documentation
+        return {
+            "shortDescription": {"text": said.summary},
+            "fullDescription": {"text": said.text or said.summary},
+            "help": {"text": self.docstring, "markdown": as_markdown(self)},
+            "defaultConfiguration": {"level": self.severity},
+        }
 
 
 @cache

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from injector.authoring.printable import one_line, path_line, quoted_lines
+from injector.authoring.diagnostic_formats import one_line, path_line, quoted_lines
 from tests import command
 from tests.authoring.cases.conftest import Done, Write
 

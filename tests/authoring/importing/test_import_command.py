@@ -7,12 +7,13 @@ import re
 import time
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from injector.authoring.diagnostic_formats import diagnostics_text
 from injector.authoring.importing.config_fields import CONFIG_FIELDS, METADATA
 from injector.authoring.importing.imports import import_configs
-from injector.authoring.problems import problems_as_text
 from injector.settings import parse_settings
 from tests.authoring.commands import ROOT, injector
 
@@ -265,7 +266,7 @@ def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
 def test_what_cannot_be_carried_over_is_told_at_its_place(text: str, told: str) -> None:
     result = import_configs([("standard input", text.encode())])
     assert not result.templates
-    assert told in problems_as_text(result.problems, lambda word, _: word)
+    assert told in click.unstyle(diagnostics_text(result.problems))
 
 
 def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, keyword, missing in _open(parameter.schema, ()):
             where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"
             place = subject.manifest(("parameters", name, *path))
-            yield Finding(f"{where} takes {missing}", place, path=("parameters", name, *path), about=(*path, keyword))
+            yield Finding(f"{where} takes {missing}", place, about=(*path, keyword))
 
 
 def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str, str]]:

@@ -1,0 +1,187 @@
+"""Diagnostics in every form: text, JSON, SARIF 2.1.0, workflow commands of GitHub Actions, JUnit's XML.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+
+Names of files, of cases and of keys are what their authors chose; a terminal obeys control characters, and a build
+server takes a line that begins with `::` for a command. So all text of others goes through `one_line` or its like:
+nothing in it does anything, and no line of it begins on its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree  # only written here, never read
+
+import click
+
+from injector import __version__
+from injector.diagnostics import Diagnostic, printable
+from injector.errors import DocumentError, TemplateError
+from injector.templates.render import RenderError
+from injector.templates.snapshot import SnapshotError
+
+#: Half of a pair, which no encoding of Unicode has: a byte of a file's name that is not UTF-8, or `\ud800` in JSON.
+_HALF = re.compile("[\ud800-\udfff]")
+#: What XML 1.0 cannot hold at all.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_COLOURS = {"error": "red", "warning": "yellow", "note": "green"}
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+
+def encodable(text: str) -> str:
+    """A text that can be written as UTF-8: half of a pair is U+FFFD."""
+    return _HALF.sub("\ufffd", text)
+
+
+def for_xml(text: str) -> str:
+    """A text that XML can hold: what it cannot is U+FFFD."""
+    return _NO_XML.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control is `?`."""
+    return "".join(map(_seen, encodable(text)))
+
+
+def path_line(path: str) -> str:
+    """A path where a line begins with it: as `one_line`, and no command of a build server."""
+    line = one_line(path)
+    return f"./{line}" if line.lstrip().startswith("::") else line
+
+
+def quoted_lines(text: str) -> list[str]:
+    """The lines of a program's output, each behind `| `, so that it is told from the words around it."""
+    return [f"| {''.join(map(_seen, encodable(line.expandtabs())))}".rstrip() for line in text.splitlines()]
+
+
+def _seen(character: str) -> str:
+    return character if character.isprintable() else _SPELLED.get(character, "?")
+
+
+def diagnostics_text(problems: Sequence[Diagnostic]) -> str:
+    """For each its line, as compilers write it, the line of the file with a caret, and what to do. In colours."""
+    return "\n".join(map(_text, problems))
+
+
+def _text(problem: Diagnostic) -> str:
+    where, severity = problem.place.whole, click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
+    head = f"{path_line(where)}: {severity}" if where else severity
+    excerpt = "\n".join(map(path_line, problem.excerpt.split("\n")))
+    return f"{head}: {printable(problem.headline)} [{problem.code}]\n{excerpt}".rstrip("\n") + "\n"
+
+
+def error_text(error: Exception) -> str:
+    """What to tell of an error, with its line, the caret and the help where known. Without a final line end."""
+    if isinstance(error, SnapshotError):
+        return "\n".join(error_text(one) for one in error.errors)
+    if isinstance(error, RenderError):
+        error = error.as_template_error()
+    if isinstance(error, TemplateError):
+        return diagnostics_text(error.diagnostics).rstrip("\n")
+    found = error.diagnostic if isinstance(error, DocumentError) else None
+    excerpt = f"\n{found.excerpt}" if found is not None and found.excerpt else ""
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    return f"{click.style('Error', fg='red', bold=True)}: {message}{excerpt}"
+
+
+def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
+    """A diagnostic with every part of it. Keys are stable: other programs read them."""
+    place = problem.place
+    return {
+        "rule": problem.code,
+        "severity": problem.severity,
+        "message": problem.headline,
+        "help": problem.help,
+        "template": place.origin,
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "text": place.text,
+    }
+
+
+def json_text(value: object) -> str:
+    """A value as a file of JSON."""
+    return encodable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
+
+
+def diagnostics_sarif(problems: Sequence[Diagnostic], rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A log of one run: every rule as SARIF describes it, by name, and a result for each problem."""
+    others = sorted({problem.code for problem in problems} - set(rules))
+    names = [*rules, *others]
+    descriptions = [{"id": name, **rules.get(name, {})} for name in names]
+    driver = {"name": "injector lint", "semanticVersion": __version__, "rules": descriptions}
+    results = [_result(problem, names) for problem in problems]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _uri(problem: Diagnostic, *, quoted: bool = True) -> str:
+    """The file that a problem is in: relative to the working folder where it lies below it, otherwise as given."""
+    path = Path(problem.place.origin) / problem.place.file
+    try:
+        path = path.absolute().relative_to(Path.cwd())
+    except ValueError:
+        path = path.absolute()
+        return path.as_uri() if quoted else str(path)
+    return quote(os.fsencode(path)) if quoted else path.as_posix()
+
+
+def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
+    place = problem.place
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem)}}
+    if place.line:
+        physical["region"] = {"startLine": place.line}
+        if place.column:
+            physical["region"]["startColumn"] = place.column
+        if place.text:
+            physical["region"]["snippet"] = {"text": place.text}
+    return {
+        "ruleId": problem.code,
+        "ruleIndex": names.index(problem.code),
+        "level": problem.severity,
+        "message": {"text": f"{problem.headline}\n{problem.help}" if problem.help else problem.headline},
+        "locations": [{"physicalLocation": physical}],
+    }
+
+
+def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
+    """Workflow commands that become annotations of the lines in a pull request.
+
+    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+    """
+    lines = []
+    for problem in problems:
+        place = problem.place
+        properties = {
+            "file": _uri(problem, quoted=False),
+            "line": place.line,
+            "col": place.column,
+            "title": problem.code,
+        }
+        written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+        message = f"{problem.headline} ({problem.help})" if problem.help else problem.headline
+        lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return "%0A".join(map(one_line, text.replace("%", "%25").split("\n")))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def add_junit(case: ElementTree.Element, kind: str, problems: Sequence[Diagnostic]) -> None:
+    """Add problems to a case of JUnit's XML; `kind` is `failure` or `error`."""
+    first = problems[0]
+    element = ElementTree.SubElement(case, kind, message=for_xml(first.headline), type=first.code)
+    element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
