@@ -24,7 +24,7 @@ from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, patch_between, skipped_injection
 from injector.pods import constraints
 from injector.pods.context import Namespace, Object, Request, Workload
-from injector.pods.decision import decide
+from injector.pods.decision import Decision, decide
 from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
 from injector.pods.patch import changes
@@ -46,14 +46,16 @@ def inject(
     overrides: Overrides | None = None,
     workload: Workload | None = None,
     seals: Seals | None = None,
+    decision: Decision | None = None,
 ) -> Injection:
     """Decide about a pod and inject it.
 
     `names` and `overrides` are the command line's templates and parameters. `workload` names the workload of a pod
     template in a manifest; None finds it from the pod's ownerReferences. `seals` are what replicas know each other's
-    receipts by. Never raises InjectionError: a pod that cannot be injected is a result too, by the table of reasons.
+    receipts by. `decision` is the one that was made about this before. Never raises InjectionError: a pod that cannot
+    be injected is a result too, by the table of reasons.
     """
-    decision = decide(pod, namespace, snapshot.settings, request or Request())
+    decision = decision or decide(pod, namespace, snapshot.settings, request or Request())
     if not decision.inject:
         return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
@@ -81,13 +83,14 @@ def guard(
     request: Request | None = None,
     *,
     seals: Seals | None = None,
+    decision: Decision | None = None,
 ) -> Injection:
     """What a `required` namespace says about a pod as it will be stored: everything is there, or it is refused.
 
     A pod that another replica injected, with a snapshot which is not known here, passes as long as its receipt's seal
     holds: the parts that it names are there as that replica made them.
     """
-    decision = decide(pod, namespace, snapshot.settings, request or Request())
+    decision = decision or decide(pod, namespace, snapshot.settings, request or Request())
     if not (decision.required and decision.inject):
         return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)

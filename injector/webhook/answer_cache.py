@@ -1,4 +1,4 @@
-"""Answers that were given before: the pods of one ReplicaSet cost one injection.
+"""The cache of answers: the pods of one ReplicaSet cost one injection.
 
 An answer is a pure function of the snapshot, the namespace, and the pod less what the API server makes up for each
 one: the random suffix of its token volume, and the second in which its fields were written. The key is a digest, so
@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.identity_cache import IdentityCache
-from injector.telemetry import Cell
-from injector.webhook.failure_events import FailureEvent
+from injector.telemetry import Cell, Metrics
+from injector.templates.snapshot import Snapshot
+from injector.webhook.record import FailureEvent
 
 #: What the ServiceAccount admission plugin names a pod's token volume: this and five random characters.
 _TOKEN_VOLUME = b'"name":"kube-api-access-'
@@ -33,50 +34,77 @@ _OVERHEAD = 900
 _NAMESPACES = 20_000
 
 
+#: A digest, and the parts of the pod that it leaves out.
+CacheKey = tuple[bytes, tuple[bytes, ...]]
+
+
 @dataclass(slots=True)
-class CachedAnswer:
+class Answer:
     """An answer less version and uid, its log line less what differs, what it counts, what must exist for it.
 
-    `trouble` is told where the answer is a failure; the answer is good `until` then (time.perf_counter).
+    `event` is reported where the answer is a failure; the answer is good `until` then (time.perf_counter).
     """
 
     tail: bytes
     line: bytes
     cells: tuple[Cell, ...]
     files: tuple[GeneratedConfigMap, ...] = ()
-    trouble: FailureEvent | None = None
+    event: FailureEvent | None = None
     until: float = math.inf
 
     @property
     def size(self) -> int:
         """About how many bytes it takes in memory."""
         data = sum(len(k) + len(v) + 100 for f in self.files for k, v in f.data.items())
-        told = len(self.trouble.note) + _OVERHEAD if self.trouble else 0
-        return _OVERHEAD + len(self.tail) + len(self.line) + data + told
+        event = len(self.event.note) + _OVERHEAD if self.event else 0
+        return _OVERHEAD + len(self.tail) + len(self.line) + data + event
 
 
 class AnswerCache:
-    """Entries by key, the longest unused dropped first, within `limit` bytes."""
+    """Answers of one snapshot by key, the longest unused dropped first, within `limit` bytes."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, metrics: Metrics) -> None:
         self._limit = limit
-        self._entries: OrderedDict[bytes, tuple[CachedAnswer, int]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[Answer, int]] = OrderedDict()
         self._namespaces: dict[str, tuple[Namespace, bytes]] = {}
         self._serial = 0
+        self._snapshot: Snapshot | None = None
+        self._hits = metrics.cache.cell("hit")
+        self._misses = metrics.cache.cell("miss")
+        self._bytes = metrics.cache_bytes.cell()
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: bytes) -> CachedAnswer | None:
-        """The entry of a key, which thereby becomes the last to be dropped."""
-        found = self._entries.get(key)
-        if found is None:
+    def key(self, snapshot: Snapshot, namespace: Namespace, pod: bytes) -> CacheKey:
+        """The key of a pod (its JSON) in a namespace. Another snapshot gives other answers: it drops all there are."""
+        if snapshot is not self._snapshot:
+            self.clear()
+            self._snapshot = snapshot
+        return key_of(self.token(namespace), pod)
+
+    def get(self, key: CacheKey, now: float) -> Answer | None:
+        """The answer of a key that is good `now`, and thereby the last to be dropped."""
+        found = self._entries.get(key[0])
+        if found is None or found[0].until <= now:
+            self._misses.value += 1
             return None
-        self._entries.move_to_end(key)
+        self._hits.value += 1
+        self._entries.move_to_end(key[0])
         return found[0]
 
-    def put(self, key: bytes, entry: CachedAnswer) -> None:
+    def keep(self, snapshot: Snapshot, key: CacheKey, answer: Answer, patch: bytes) -> None:
+        """Keep an answer (with its patch as plain JSON) if it is good for every pod of this key."""
+        if snapshot is self._snapshot and may_be_kept(key[1], patch, answer):
+            self.put(key[0], answer)
+            self._bytes.value = self.size
+
+    def forget(self) -> None:
+        """Give no answer again that was given before: seals are made with another key now."""
+        self._snapshot = None
+
+    def put(self, key: bytes, entry: Answer) -> None:
         """Keep an entry, dropping others until it fits; one larger than an eighth of the cache is not kept."""
         size = entry.size
         if size > self._limit // 8:
@@ -90,7 +118,7 @@ class AnswerCache:
             self.size -= self._entries.popitem(last=False)[1][1]
 
     def clear(self) -> None:
-        """Drop everything: another snapshot gives other answers."""
+        """Drop everything."""
         self._entries.clear()
         self.size = 0
 
@@ -107,7 +135,7 @@ class AnswerCache:
         return token
 
 
-def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+def key_of(token: bytes, pod: bytes) -> CacheKey:
     """The key for a pod's JSON as the API server writes it, and the parts of it that the key leaves out.
 
     What stands in for them cannot occur in JSON, so no other pod has the same key.
@@ -136,7 +164,7 @@ def key_of(token: bytes, pod: bytes) -> tuple[bytes, tuple[bytes, ...]]:
 _FIRST: IdentityCache[tuple[bytes, ...]] = IdentityCache(256)
 
 
-def may_be_kept(volatile: tuple[bytes, ...], patch: bytes, entry: CachedAnswer) -> bool:
+def may_be_kept(volatile: tuple[bytes, ...], patch: bytes, entry: Answer) -> bool:
     """Whether an answer (its patch as plain JSON, and what would be kept) holds nothing of what its key leaves out."""
     for part in volatile:
         if part in patch or part in entry.tail or part in entry.line:

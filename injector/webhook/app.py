@@ -23,14 +23,15 @@ from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
-from injector.webhook import protocols
 from injector.webhook.admin import start_admin
 from injector.webhook.certificate_sources import BuiltinSource, CertificateSource, FileSource
 from injector.webhook.cluster_sync import ClusterSync
 from injector.webhook.connection_limits import limits_of
 from injector.webhook.drain import Drain
-from injector.webhook.failure_events import FailureEvent
+from injector.webhook.namespace_resolver import EveryNamespace, NamespaceSource
+from injector.webhook.pipeline import ConfigMapCreator, NoConfigMaps
 from injector.webhook.receipt_seals import CertificateSeals
+from injector.webhook.record import FailureEvent
 from injector.webhook.routes import index_text, review_routes
 from injector.webhook.server import Route, Server
 from injector.webhook.snapshot_manager import SnapshotManager
@@ -163,12 +164,12 @@ class App:
     def _own_trouble(self, reason: str, why: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; each such thing for itself."""
         if self._events is not None and self._options.namespace:
-            index_text = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
-            self._events.tell(index_text, reason, why, action="Serve", each_note=True)
+            about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
+            self._events.tell(about, reason, why, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
-        namespaces: protocols.NamespaceSource = protocols.EveryNamespace(settings.namespace_label)
-        config_maps: protocols.ConfigMapCreator = protocols.NoConfigMaps()
+        namespaces: NamespaceSource = EveryNamespace(settings.namespace_label)
+        config_maps: ConfigMapCreator = NoConfigMaps()
         if self._client is not None and self._upkeep is not None:
             namespaces = self._upkeep.namespaces
             config_maps = ConfigMaps(self._client)
@@ -181,14 +182,14 @@ class App:
             self.metrics,
             self.output,
             self.logger,
-            self._tell if self._events is not None else None,
+            self._report if self._events is not None else None,
             self._seals,
         )
         return Server(paths, limits_of(settings.server), self.metrics, self.logger)
 
-    def _tell(self, trouble: FailureEvent) -> None:
+    def _report(self, event: FailureEvent) -> None:
         if self._events is not None:
-            self._events.tell(trouble.owner, trouble.reason, trouble.note)
+            self._events.tell(event.owner, event.reason, event.note)
 
     async def _get_ready(self) -> None:
         """Read the cluster, build the first snapshot, then keep both up to date."""

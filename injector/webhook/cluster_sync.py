@@ -16,8 +16,8 @@ from injector.cluster.namespaces import Namespaces
 from injector.cluster.template_maps import TemplateMaps
 from injector.settings import Settings
 from injector.telemetry import Metrics
-from injector.webhook import protocols
 from injector.webhook.snapshot_manager import SnapshotManager
+from injector.webhook.snapshot_sources import Templates
 
 #: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
 _VERSION_SECONDS = 300.0
@@ -85,7 +85,7 @@ class ClusterSync:
         if self._namespace:
             told = asyncio.Event()
 
-            async def take(sources: protocols.Templates) -> None:
+            async def take(sources: Templates) -> None:
                 await self._keeper.update(in_cluster=sources, version=None if told.is_set() else version)
                 told.set()
 

@@ -14,7 +14,7 @@ from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine,
 
 from injector.errors import ReviewError
 from injector.webhook.connection_limits import DISCARD_FACTOR
-from injector.webhook.http_status import status_body
+from injector.webhook.response import status_body
 
 if TYPE_CHECKING:
     from injector.webhook.server import Route, Server

@@ -7,11 +7,13 @@ says that it asks for no injection, the API server is asked once; what it says h
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
+from typing import Protocol
 
 from injector.errors import ReviewError
 from injector.pods.context import Namespace
-from injector.webhook.protocols import NamespaceSource, is_namespace_name
+from injector.settings import NamespaceLabel
 
 #: Seconds that an answer of the API server holds against a store that says the same as before.
 _HOLDS_SECONDS = 10.0
@@ -19,6 +21,44 @@ _HOLDS_SECONDS = 10.0
 _FAILED_SECONDS = 2.0
 #: How many answers are remembered.
 _REMEMBERED = 1000
+#: RFC 1123 label, as https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ has it for namespaces.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_namespace_name(name: str) -> bool:
+    """Whether a namespace may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+class NamespaceSource(Protocol):
+    """The cluster's namespaces. The same object is given out until the namespace changes."""
+
+    def get(self, name: str) -> Namespace | None:
+        """The namespace as the local store knows it, or None."""
+
+    async def fetch(self, name: str) -> Namespace | None:
+        """The namespace as the API server knows it now, or None where there is none. Raises when it cannot be asked."""
+
+
+class EveryNamespace:
+    """For `serve --standalone`: every namespace exists and is labelled `enabled`."""
+
+    def __init__(self, label: NamespaceLabel) -> None:
+        self._labels = {label.key: label.enabled}
+        self._seen: dict[str, Namespace] = {}
+
+    def get(self, name: str) -> Namespace | None:
+        """The namespace of this name, the same object each time (of the last 1,000); None for what is no name."""
+        found = self._seen.get(name)
+        if found is None and is_namespace_name(name):
+            if len(self._seen) > 1000:
+                self._seen.clear()
+            found = self._seen[name] = Namespace(name, labels=self._labels)
+        return found
+
+    async def fetch(self, name: str) -> Namespace | None:
+        """The same as `get`: there is nobody to ask."""
+        return self.get(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,21 @@
-"""What is told of each review: one log line, one count by reason and one by template, one duration."""
+"""What is recorded of each review: one log line, one count by reason and one by template, one duration.
+
+Of a pod that was refused or starts without its sidecar there is an Event as well, for people who look at objects and
+not at logs.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
+from injector.cluster.events import About
+from injector.injection import Injection
 from injector.pods.context import Object, Request
+from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.telemetry import Cell, LogOutput, Metrics
 from injector.webhook.review import Review
@@ -49,6 +57,40 @@ class Note:
     effect: Effect
     templates: tuple[str, ...] = ()
     generation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureEvent:
+    """A pod that was refused or starts without its sidecar: reported on its owner, under the reason's name."""
+
+    owner: About
+    reason: str
+    note: str
+
+
+#: Takes an Event at once and never raises; None where there is nobody to report to.
+Report = Callable[[FailureEvent], None] | None
+
+
+def note_of(injection: Injection) -> Note:
+    """What logs and metrics say of an injection."""
+    templates = tuple(name for name, _ in injection.templates)
+    return Note(injection.reason, injection.effect, templates, injection.generation)
+
+
+def failure_event(pod: Object, namespace: str, injection: Injection, message: str) -> FailureEvent | None:
+    """The Event about a pod that was marked `failed` or refused.
+
+    The owner is the pod's controller, whose uid the API server puts into the review. A pod without one (None) is
+    created by somebody who reads the warning or the refusal.
+    """
+    owner = workload_of_pod(pod).owner
+    uid, version = (owner.get(field) for field in ("uid", "apiVersion")) if owner else (None, None)
+    if owner is None or not isinstance(uid, str) or not isinstance(version, str):
+        return None
+    about = About(version[:253], owner["kind"][:63], owner["name"][:253], uid[:128], namespace)
+    what = "starts without its sidecar" if injection.allowed else "was refused"
+    return FailureEvent(about, injection.reason.label, f"pod {object_name(pod)} {what}: {message}")
 
 
 def object_name(obj: Object) -> str:
@@ -111,7 +153,7 @@ class Recorder:
         return (reviews, *(self._metrics.templates.cell(name, outcome) for name in note.templates))
 
     def record(self, review: Review, line: bytes, cells: tuple[Cell, ...], started: float, cached: bool) -> None:
-        """Tell of one review. `started` is `time.perf_counter()` of when its request was whole."""
+        """Record one review. `started` is `time.perf_counter()` of when its request was whole."""
         seconds = time.perf_counter() - started
         for cell in cells:
             cell.value += 1

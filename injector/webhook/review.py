@@ -1,4 +1,4 @@
-"""The review boundary: bytes of an AdmissionReview in, bytes of one out. Nothing else knows its format.
+"""Bytes of an AdmissionReview in, a Review out. Nothing but this and `response.py` knows the format.
 
 Both versions, `admission.k8s.io/v1` and `v1beta1`, have the same fields here; each is answered in its own.
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
@@ -6,24 +6,15 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from injector.errors import DENIED_CODE, ReviewError
+from injector.errors import ReviewError
 from injector.pods.context import Object, Request
-from injector.webhook.http_status import reason_of
 
-#: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
-WARNING_LENGTH = 120
-WARNINGS_LENGTH = 4096
-
-_VERSIONS = {
-    version: b'{"apiVersion":"%b","kind":"AdmissionReview","response":{"uid":' % version.encode()
-    for version in ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
-}
+#: The versions of AdmissionReview that are read, and answered.
+VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
 
 class GroupResource(msgspec.Struct, frozen=True, gc=False):
@@ -55,21 +46,6 @@ class Review(msgspec.Struct, frozen=True, rename="camel", gc=False):
     request: ReviewRequest
 
 
-class AdmissionResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What a review is answered with, before it becomes bytes.
-
-    `patch` is a JSON Patch (RFC 6902) as bytes, empty for none; `message` and `code` are what a refusal tells the
-    client, `audit` goes to the API server's audit log.
-    """
-
-    allowed: bool
-    patch: bytes = b""
-    message: str = ""
-    code: int = DENIED_CODE
-    warnings: tuple[str, ...] = ()
-    audit: dict[str, str] = {}
-
-
 _decoder = msgspec.json.Decoder(Review)
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _value_decoder = msgspec.json.Decoder()
@@ -90,7 +66,7 @@ def read_review(body: bytes) -> Review:
         raise ReviewError(f"the body is not JSON: {error}") from None
     except RecursionError:
         raise ReviewError("the body is nested too deeply") from None
-    if review.kind != "AdmissionReview" or review.api_version not in _VERSIONS:
+    if review.kind != "AdmissionReview" or review.api_version not in VERSIONS:
         raise ReviewError(
             f"the body is {review.api_version[:60]} {review.kind[:60]}; "
             "this server reads AdmissionReview of admission.k8s.io/v1 and v1beta1"
@@ -154,69 +130,3 @@ def read_request(body: bytes) -> Object:
         raise ReviewError(f"the body is not JSON: {error}") from None
     except RecursionError:
         raise ReviewError("the body is nested too deeply") from None
-
-
-def answer_head(review: Review) -> bytes:
-    """The part of an answer that differs from review to review: version, kind, uid."""
-    return _VERSIONS[review.api_version] + _encode(review.request.uid)
-
-
-def answer_tail(verdict: AdmissionResponse) -> bytes:
-    """The part of an answer that is the same for every review that gets this verdict; follows `answer_head`."""
-    response: dict[str, Any] = {"allowed": verdict.allowed}
-    if not verdict.allowed:
-        response["status"] = {
-            "code": verdict.code,
-            "reason": reason_of(verdict.code),
-            "message": verdict.message,
-        }
-    if verdict.patch:
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(verdict.patch).decode()
-    warnings = shorten_warnings(verdict.warnings)
-    if warnings:
-        response["warnings"] = warnings
-    if verdict.audit:
-        response["auditAnnotations"] = verdict.audit
-    return b"," + _encode(response)[1:] + b"}"
-
-
-def shorten_warnings(warnings: Iterable[str]) -> list[str]:
-    """Warnings as Kubernetes takes them: no control characters, each within 120 characters, within 4,096 in all.
-
-    One that is too long is cut at a word; when there are too many, the last one says how many are left out.
-    """
-    lines = [line for line in (" ".join(w.split()) for w in warnings) if line]
-    lines = [shorten("".join(c if c.isprintable() else "?" for c in line), WARNING_LENGTH) for line in lines]
-    kept: list[str] = []
-    room = WARNINGS_LENGTH
-    for position, line in enumerate(lines):
-        rest = len(lines) - position
-        # Kubernetes counts bytes; the closing line below needs a little room of its own.
-        room -= len(line.encode())
-        if room < (60 if rest > 1 else 0):
-            kept.append(f"{rest} more warnings are left out; `kubectl inject` shows all of them")
-            break
-        kept.append(line)
-    return kept
-
-
-def shorten(text: str, length: int) -> str:
-    """`text` in at most `length` characters, cut at a word where there is one, ending in `…` when cut."""
-    if len(text) <= length:
-        return text
-    cut = text[: length - 1]
-    space = cut.rfind(" ")
-    # A word as long as half the text is no word to cut at.
-    return (cut[:space] if space > length // 2 else cut).rstrip(" ,;:") + "…"
-
-
-def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:
-    """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
-    found = {"reason": reason}
-    names = ",".join(f"{name}@{digest}" for name, digest in templates)
-    if names:
-        found["templates"] = names
-    if generation:
-        found["generation"] = generation
-    return found

@@ -1,62 +1,57 @@
-"""What is at which path of the HTTPS port: the handlers of reviews, put together from the settings' paths."""
+"""What is at which path of the HTTPS port: a pipeline for each path of reviews, and a text for people."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import structlog
 
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
-from injector.webhook import protocols
-from injector.webhook.advise import Advise
-from injector.webhook.at_path import AtPath
-from injector.webhook.evaluator import Evaluator
-from injector.webhook.failure_events import Tell
-from injector.webhook.mutate import Mutate
-from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.answer_cache import AnswerCache
+from injector.webhook.evaluators import AdviseEvaluator, Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
+from injector.webhook.namespace_resolver import NamespaceResolver, NamespaceSource
+from injector.webhook.pipeline import ConfigMapCreator, Pipeline, SnapshotSource
 from injector.webhook.receipt_seals import CertificateSeals
-from injector.webhook.record import Recorder
+from injector.webhook.record import Recorder, Report
 from injector.webhook.server import Route
-from injector.webhook.validate import Validate
 
 
 def review_routes(
     settings: Settings,
-    snapshots: protocols.SnapshotSource,
-    namespaces: protocols.NamespaceSource,
-    config_maps: protocols.ConfigMapCreator,
+    snapshots: SnapshotSource,
+    namespaces: NamespaceSource,
+    config_maps: ConfigMapCreator,
     metrics: Metrics,
     output: LogOutput,
     logger: structlog.typing.FilteringBoundLogger,
-    tell: Tell,
+    report: Report,
     seals: CertificateSeals,
 ) -> dict[str, Route]:
     """The route for each path that the API server may post reviews to."""
     server = settings.server
-    lookup = NamespaceResolver(namespaces)
+    resolver, cache = NamespaceResolver(namespaces), AnswerCache(server.cache_bytes, metrics)
+    seals.on_new_key = cache.forget
 
-    def recorder(path: str) -> Recorder:
-        return Recorder(path, metrics, output)
+    def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
+        return Route("POST", Pipeline(evaluator, snapshots, resolver, Recorder(path, metrics, output), **more))
 
-    judge = Evaluator(partial(inject, seals=seals), logger)
-    mutate = Mutate(judge, snapshots, lookup, config_maps, recorder("mutate"), metrics, server.cache_bytes, tell)
-    seals.on_new_key = mutate.forget
-    validate = Validate(Evaluator(partial(guard, seals=seals), logger), snapshots, lookup, recorder("validate"), tell)
-    advise = Advise(snapshots, lookup, recorder("advise"), logger)
+    # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.
+    mutate = MutateEvaluator(partial(inject, seals=seals), logger)
+    mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
+    guard_route = route("validate", GuardEvaluator(partial(guard, seals=seals), logger), report=report)
+    advise_route = route("advise", AdviseEvaluator(logger))
     return {
-        **{path: Route("POST", mutate) for path in server.mutate_paths},
-        **{path: Route("POST", validate) for path in server.validate_paths},
-        **{path: Route("POST", advise) for path in server.advise_paths},
-        **{
-            path: Route("POST", AtPath(path, at, snapshots, lookup, recorder(path), logger))
-            for path, at in settings.paths.items()
-        },
+        **dict.fromkeys(server.mutate_paths, mutate_route),
+        **dict.fromkeys(server.validate_paths, guard_route),
+        **dict.fromkeys(server.advise_paths, advise_route),
+        **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
     }
 
 
-def index_text(settings: Settings, snapshots: protocols.SnapshotSource, metrics_port: int) -> bytes:
+def index_text(settings: Settings, snapshots: SnapshotSource, metrics_port: int) -> bytes:
     """What `GET /` says."""
     server = settings.server
     names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"

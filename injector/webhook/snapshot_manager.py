@@ -22,8 +22,7 @@ from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
-from injector.webhook.protocols import Templates
-from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
+from injector.webhook.snapshot_sources import Disk, SourceFiles, Templates, read_settings
 
 #: Seconds between two looks at the disk.
 POLL_SECONDS = 1.0
@@ -36,7 +35,7 @@ _PREVIOUS_SECONDS = 60.0
 
 
 class SnapshotManager:
-    """The keeper of the snapshot; a `Snapshots` for the handlers.
+    """Holds the snapshot in use; the `SnapshotSource` of the pipelines.
 
     `on_refused(why)` is called when new settings or templates do not build, once for each such state.
     `own_namespace` is the injector's own and left alone like those that the settings ignore.
@@ -63,6 +62,7 @@ class SnapshotManager:
         self._lock = asyncio.Lock()
         self._current: Snapshot | None = None
         self._ready = False
+        self._first_build = asyncio.Event()
         self._refused = ""
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
@@ -84,6 +84,10 @@ class SnapshotManager:
     def why_not(self) -> str:
         """Why the newest settings or templates are not in use; empty when they are."""
         return self._refused
+
+    async def first_build(self) -> None:
+        """Return when the first snapshot is there, or has failed to build."""
+        await self._first_build.wait()
 
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
@@ -198,6 +202,7 @@ class SnapshotManager:
             why = f"which paths there are holds from the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=why)
         self._current, self._ready = snapshot, True
+        self._first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
         self._metrics.snapshot.only(snapshot.generation).value = 1
@@ -207,6 +212,7 @@ class SnapshotManager:
             self._logger.warning("settings-warning", why=warning)
 
     def _refuse(self, why: str, **more: Any) -> None:
+        self._first_build.set()
         self._metrics.reload_failing.cell().value = 1
         if why == self._refused:
             return

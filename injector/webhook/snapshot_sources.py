@@ -19,6 +19,9 @@ from injector.loading.template_folders import files_of, find_templates, fingerpr
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 
+#: Templates as they are read: template name to its files, file name to text.
+Templates = Mapping[str, Mapping[str, str]]
+
 #: Seconds for which files must have been at rest before they are read.
 _REST_SECONDS = 0.2
 #: Bytes that a settings file may have: more than fits into a ConfigMap.
@@ -30,7 +33,7 @@ class SourceFiles:
     """The files as they were at one moment. `settings_text` is None without a settings file."""
 
     settings_text: str | None = None
-    templates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    templates: Templates = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
 
 

@@ -24,11 +24,11 @@ from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.connection_limits import limits_of
-from injector.webhook.evaluator import Evaluator
-from injector.webhook.mutate import Mutate
+from injector.webhook.evaluators import MutateEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
-from injector.webhook.protocols import NoConfigMaps
+from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
 from injector.webhook.server import Route, Server
 from injector.webhook.tls import make_context
@@ -104,6 +104,9 @@ class _Now:
     current: Snapshot
     namespace: Namespace
 
+    async def first_build(self) -> None:
+        """It is there."""
+
     def get(self, name: str) -> Namespace | None:
         return self.namespace
 
@@ -120,14 +123,12 @@ class Webhook:
         logger = make_logger(output)
         self._now = _Now()
         self._before: Snapshot | None = None
-        mutate = Mutate(
-            Evaluator(inject, logger),
+        mutate = Pipeline(
+            MutateEvaluator(inject, logger),
             self._now,
             NamespaceResolver(self._now),
-            NoConfigMaps(),
             Recorder("mutate", metrics, output),
-            metrics,
-            settings.server.cache_bytes,
+            cache=AnswerCache(settings.server.cache_bytes, metrics),
         )
 
         async def start() -> int:

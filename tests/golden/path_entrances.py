@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tornado.netutil import bind_sockets
 
@@ -16,12 +16,11 @@ from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.at_path import AtPath
+from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.connection_limits import limits_of
-from injector.webhook.evaluator import Evaluator
-from injector.webhook.mutate import Mutate
+from injector.webhook.evaluators import Evaluator, MutateEvaluator, PolicyEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
-from injector.webhook.protocols import NoConfigMaps
+from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
 from injector.webhook.server import Route, Server
 from injector.webhook.tls import make_context
@@ -69,19 +68,19 @@ class PathWebhook:
         sources = {template.name: template.sources for template in first.catalog}
         self.current = build_snapshot(self.settings, sources, Cluster((int(major), int(minor))), first)
         metrics, output = Metrics(), LogOutput()
-        logger, lookup = make_logger(output), NamespaceResolver(self)
-        recorder = Recorder("mutate", metrics, output)
-        judge = Evaluator(inject, logger)
-        mutate = Mutate(judge, self, lookup, NoConfigMaps(), recorder, metrics, self.settings.server.cache_bytes)
-        routes = {
-            path: Route("POST", AtPath(path, at, self, lookup, Recorder(path, metrics, output), logger))
-            for path, at in self.settings.paths.items()
-        }
+        logger, resolver = make_logger(output), NamespaceResolver(self)
+
+        def route(path: str, evaluator: Evaluator[Any], cache: AnswerCache | None = None) -> Route:
+            return Route("POST", Pipeline(evaluator, self, resolver, Recorder(path, metrics, output), cache=cache))
+
+        cache = AnswerCache(self.settings.server.cache_bytes, metrics)
+        mutate = route("mutate", MutateEvaluator(inject, logger), cache)
+        routes = {path: route(path, PolicyEvaluator(path, at, logger)) for path, at in self.settings.paths.items()}
 
         async def start() -> int:
             context, _ = make_context(*make_certificate(folder))
             sockets = bind_sockets(0, HOST)
-            server = Server({"/mutate": Route("POST", mutate), **routes}, limits_of(Settings().server), metrics, logger)
+            server = Server({"/mutate": mutate, **routes}, limits_of(Settings().server), metrics, logger)
             server.start(sockets, context)
             return int(sockets[0].getsockname()[1])
 
@@ -89,6 +88,9 @@ class PathWebhook:
 
     def close(self) -> None:
         self._client.close()
+
+    async def first_build(self) -> None:
+        """It is there."""
 
     def get(self, name: str) -> Namespace | None:
         found = self.case.in_namespace()

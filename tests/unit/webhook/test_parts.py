@@ -14,16 +14,9 @@ from injector.errors import ReviewError
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
-from injector.webhook.answer_cache import AnswerCache, CachedAnswer, key_of, may_be_kept
-from injector.webhook.review import (
-    AdmissionResponse,
-    answer_head,
-    answer_tail,
-    read_object,
-    read_review,
-    shorten,
-    shorten_warnings,
-)
+from injector.webhook.answer_cache import Answer, AnswerCache, key_of, may_be_kept
+from injector.webhook.response import AdmissionResponse, answer_head, answer_tail, shorten, shorten_warnings
+from injector.webhook.review import read_object, read_review
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
 
 
@@ -111,34 +104,34 @@ def test_keys_of_anything(text: bytes) -> None:
 def test_an_answer_that_holds_what_its_key_leaves_out_is_not_kept() -> None:
     files = (GeneratedConfigMap("web-x", "shop", {"a": "volume kube-api-access-abcde"}, None, {}),)
     volatile = (b"abcde",)
-    assert may_be_kept(volatile, b"patch", CachedAnswer(b"tail", b"line", ()))
-    assert not may_be_kept(volatile, b"an abcde here", CachedAnswer(b"", b"", ()))
-    assert not may_be_kept(volatile, b"", CachedAnswer(b"a warning of abcde", b"", ()))
-    assert not may_be_kept(volatile, b"", CachedAnswer(b"", b"of a pod called kube-api-access-abcde", ()))
-    assert not may_be_kept(volatile, b"", CachedAnswer(b"", b"", (), files))
-    assert may_be_kept((), b"abcde", CachedAnswer(b"abcde", b"abcde", (), files))
+    assert may_be_kept(volatile, b"patch", Answer(b"tail", b"line", ()))
+    assert not may_be_kept(volatile, b"an abcde here", Answer(b"", b"", ()))
+    assert not may_be_kept(volatile, b"", Answer(b"a warning of abcde", b"", ()))
+    assert not may_be_kept(volatile, b"", Answer(b"", b"of a pod called kube-api-access-abcde", ()))
+    assert not may_be_kept(volatile, b"", Answer(b"", b"", (), files))
+    assert may_be_kept((), b"abcde", Answer(b"abcde", b"abcde", (), files))
 
 
 def test_the_cache_is_bounded_by_bytes_and_drops_the_longest_unused() -> None:
-    cache = AnswerCache(100_000)
+    cache = AnswerCache(100_000, Metrics())
     for number in range(50):
-        cache.put(b"%d" % number, CachedAnswer(b"x" * 4000, b"", ()))
-        cache.get(b"0")
+        cache.put(b"%d" % number, Answer(b"x" * 4000, b"", ()))
+        cache.get((b"0", ()), 0)
         assert cache.size <= 100_000
-    assert cache.get(b"0") is not None
-    assert cache.get(b"1") is None
-    assert cache.get(b"49") is not None
+    assert cache.get((b"0", ()), 0) is not None
+    assert cache.get((b"1", ()), 0) is None
+    assert cache.get((b"49", ()), 0) is not None
     count = len(cache)
-    cache.put(b"49", CachedAnswer(b"x" * 4000, b"", ()))
+    cache.put(b"49", Answer(b"x" * 4000, b"", ()))
     assert len(cache) == count
-    cache.put(b"large", CachedAnswer(b"x" * 20_000, b"", ()))
-    assert cache.get(b"large") is None
+    cache.put(b"large", Answer(b"x" * 20_000, b"", ()))
+    assert cache.get((b"large", ()), 0) is None
     cache.clear()
     assert (len(cache), cache.size) == (0, 0)
 
 
 def test_a_changed_namespace_gets_another_token() -> None:
-    cache = AnswerCache(1000)
+    cache = AnswerCache(1000, Metrics())
     one, same = Namespace("a"), Namespace("a")
     first = cache.token(one)
     assert cache.token(one) == first

@@ -14,8 +14,9 @@ from injector.pods.context import Cluster, Namespace
 from injector.settings import parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import build_snapshot
-from injector.webhook.at_path import AtPath
+from injector.webhook.evaluators import PolicyEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
 from tests.unit.webhook.support import review, to_bytes
 from tests.unit.webhook.test_waiting import Kept, World
@@ -37,7 +38,8 @@ async def answered(
     kept = Kept(build_snapshot(settings, {"policy": POLICY}, Cluster()))
     output = LogOutput(io.BytesIO())
     recorder = Recorder("/x", Metrics(), output)
-    handler = AtPath("/x", before.paths["/x"], kept, NamespaceResolver(world), recorder, make_logger(output))
+    evaluator = PolicyEvaluator("/x", before.paths["/x"], make_logger(output))
+    handler = Pipeline(evaluator, kept, NamespaceResolver(world), recorder)
     answer = handler(to_bytes(review({"spec": {}}, resource=SERVICES, namespace=name)), seconds)
     found: dict[str, Any] = json.loads(answer if isinstance(answer, bytes) else await answer)["response"]
     return found
@@ -80,3 +82,25 @@ def test_what_is_no_name_is_not_asked_for() -> None:
     with pytest.raises(ReviewError, match=r"request\.namespace is not the name of a namespace"):
         asked(world, "../../secrets")
     assert world.fetched == []
+
+
+def test_a_path_waits_for_the_first_snapshot_too() -> None:
+    async def go(failed: bool) -> dict[str, Any]:
+        settings = parse_settings({"paths": {"/x": {"templates": ["policy"], "failurePolicy": "Fail"}}})
+        kept = Kept(build_snapshot(settings, {}, Cluster(), trial=False), ready=False)
+        output = LogOutput(io.BytesIO())
+        evaluator = PolicyEvaluator("/x", settings.paths["/x"], make_logger(output))
+        resolver = NamespaceResolver(World(stored={"shop": Namespace("shop", {"tier": "a"})}))
+        handler = Pipeline(evaluator, kept, resolver, Recorder("/x", Metrics(), output))
+        answer = handler(to_bytes(review({"spec": {}}, resource=SERVICES)), 5.0)
+        assert not isinstance(answer, bytes)
+        if failed:
+            kept.built.set()
+        else:
+            kept.swap(build_snapshot(settings, {"policy": POLICY}, Cluster(), trial=False))
+        found: dict[str, Any] = json.loads(await answer)["response"]
+        return found
+
+    assert asyncio.run(go(failed=False))["auditAnnotations"]["reason"] == "denied"
+    refused = asyncio.run(go(failed=True))
+    assert (refused["allowed"], refused["auditAnnotations"]["reason"]) == (False, "not-ready")

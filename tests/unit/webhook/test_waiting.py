@@ -18,16 +18,17 @@ import pytest
 from injector.errors import InjectionError
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Namespace
+from injector.pods.decision import decide
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.evaluator import Evaluator
-from injector.webhook.mutate import Mutate
+from injector.webhook.answer_cache import AnswerCache
+from injector.webhook.evaluators import AdviseEvaluator, GuardEvaluator, MutateEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
+from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
-from injector.webhook.validate import Validate
 from tests.unit.webhook.conftest import TEMPLATE
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
 
@@ -80,23 +81,44 @@ class Kept:
 
     def __init__(self, current: Snapshot, ready: bool = True) -> None:
         self.current, self.ready = current, ready
+        self.built = asyncio.Event()
+
+    async def first_build(self) -> None:
+        await self.built.wait()
+
+    def swap(self, current: Snapshot) -> None:
+        """The first snapshot is there."""
+        self.current, self.ready = current, True
+        self.built.set()
 
 
 def snapshot(files: dict[str, str] | None = None) -> Snapshot:
     return build_snapshot(Settings(templates=("proxy",)), {"proxy": files or TEMPLATE}, Cluster())
 
 
+def nothing_yet() -> Snapshot:
+    return build_snapshot(Settings(), {}, Cluster())
+
+
 class Webhook:
-    """Both handlers over one cluster."""
+    """The handlers of pods and workloads over one cluster."""
 
     def __init__(self, cluster: World, kept: Kept, core: Any = inject) -> None:
         self.log = io.BytesIO()
         self.output = LogOutput(self.log)
-        metrics, logger, lookup = Metrics(), make_logger(self.output), NamespaceResolver(cluster)
-        self.mutate = Mutate(
-            Evaluator(core, logger), kept, lookup, cluster, Recorder("mutate", metrics, self.output), metrics, 1 << 20
+        metrics, logger, resolver = Metrics(), make_logger(self.output), NamespaceResolver(cluster)
+        self.mutate = Pipeline(
+            MutateEvaluator(core, logger),
+            kept,
+            resolver,
+            Recorder("mutate", metrics, self.output),
+            config_maps=cluster,
+            cache=AnswerCache(1 << 20, metrics),
         )
-        self.validate = Validate(Evaluator(guard, logger), kept, lookup, Recorder("validate", metrics, self.output))
+        self.validate = Pipeline(
+            GuardEvaluator(guard, logger), kept, resolver, Recorder("validate", metrics, self.output)
+        )
+        self.advise = Pipeline(AdviseEvaluator(logger), kept, resolver, Recorder("advise", metrics, self.output))
 
     async def ask(self, obj: Any, seconds: float = 2.0, path: str = "mutate", **fields: Any) -> dict[str, Any]:
         handler: Callable[[bytes, float], bytes | Awaitable[bytes]] = getattr(self, path)
@@ -274,7 +296,7 @@ def test_a_cached_answer_still_sees_to_its_config_maps_and_a_dry_run_never_does(
 
 @pytest.mark.parametrize("labels", [ENABLED, REQUIRED])
 def test_a_core_that_raises_is_an_internal_error_by_the_table(labels: dict[str, str]) -> None:
-    def broken(obj: Any, *_: Any) -> Any:
+    def broken(obj: Any, *_: Any, **__: Any) -> Any:
         raise KeyError(obj["spec"]["containers"][0]["env"][0]["value"])
 
     async def go() -> None:
@@ -296,19 +318,86 @@ def test_a_core_that_raises_is_an_internal_error_by_the_table(labels: dict[str, 
     asyncio.run(go())
 
 
-@pytest.mark.parametrize(("labels", "allowed"), [(ENABLED, True), (REQUIRED, False)])
-def test_before_the_first_snapshot_the_table_decides(labels: dict[str, str], allowed: bool) -> None:
+@pytest.mark.parametrize("path", ["mutate", "validate", "advise"])
+def test_a_review_that_comes_before_the_first_snapshot_waits_for_it(path: str) -> None:
     async def go() -> None:
-        empty = build_snapshot(Settings(), {}, Cluster())
+        kept = Kept(nothing_yet(), ready=False)
+        webhook = Webhook(World(stored={"shop": Namespace("shop", REQUIRED)}), kept)
+        asked = [asyncio.create_task(webhook.ask(pod(f"web-{number}"), path=path)) for number in range(16)]
+        await asyncio.sleep(0.05)
+        assert not any(task.done() for task in asked)
+        kept.swap(snapshot())
+        reasons = {"mutate": "injected", "validate": "not-injected", "advise": "not-a-pod-creation"}
+        await asyncio.gather(*asked)
+        assert {line["reason"] for line in webhook.lines()} == {reasons[path]}
+        await webhook.ask(pod(), path=path)
+        assert not webhook.waited, "the next one does not wait"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("failed", [True, False])
+@pytest.mark.parametrize(("labels", "allowed"), [(ENABLED, True), (REQUIRED, False)])
+def test_where_no_first_snapshot_comes_the_table_decides(labels: dict[str, str], allowed: bool, failed: bool) -> None:
+    """It fails to build, which is answered at once; or it is not there by the deadline."""
+
+    async def go() -> None:
         known = {"shop": Namespace("shop", labels)}
-        webhook = Webhook(World(stored=known, truth=known), Kept(empty, ready=False))
+        kept = Kept(nothing_yet(), ready=False)
+        webhook = Webhook(World(stored=known, truth=known), kept)
+        if failed:
+            kept.built.set()
+        loop = asyncio.get_running_loop()
         for path in ("mutate", "validate"):
-            response = await webhook.ask(pod(), path=path)
+            started = loop.time()
+            response = await webhook.ask(pod(), path=path, seconds=30.0 if failed else 0.2)
             assert (response["allowed"], reason(response)) == (allowed, "not-ready")
+            assert loop.time() - started < 5
+            assert failed or loop.time() - started > 0.1
         obj = pod()
         obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-        response = await webhook.ask(obj)
+        response = await webhook.ask(obj, seconds=0.2)
         assert (response["allowed"], reason(response)) == (True, "mirror-pod")
+        assert (await webhook.ask(pod(), operation="UPDATE"))["allowed"]
+        assert not webhook.waited, "nothing is to be known of what is no creation of a pod"
+
+    asyncio.run(go())
+
+
+def test_a_pod_that_cannot_be_marked_is_answered_all_the_same() -> None:
+    async def go() -> None:
+        known = {"shop": Namespace("shop", ENABLED), "must": Namespace("must", REQUIRED)}
+        kept = Kept(nothing_yet(), ready=False)
+        kept.built.set()
+        webhook = Webhook(World(stored=known, truth=known), kept)
+        for namespace, allowed in (("shop", True), ("must", False)):
+            response = await webhook.ask({"metadata": "web"}, namespace=namespace)
+            assert (response["allowed"], reason(response)) == (allowed, "not-ready")
+            assert "patch" not in response
+
+    asyncio.run(go())
+
+
+def test_a_pod_is_decided_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is injected, and then fails for another reason."""
+    seen: list[str] = []
+
+    def counted(obj: Any, namespace: Namespace, *more: Any) -> Any:
+        seen.append(namespace.name)
+        return decide(obj, namespace, *more)
+
+    def broken(obj: Any, *_: Any, **__: Any) -> Any:
+        raise KeyError("x")
+
+    monkeypatch.setattr("injector.webhook.evaluators.decide", counted)
+    monkeypatch.setattr("injector.inject.decide", counted)
+
+    async def go() -> None:
+        for core, error in ((inject, None), (inject, InjectionError(Reason.FILES_FAILED, "no")), (broken, None)):
+            cluster = World(stored={"shop": Namespace("shop", ENABLED)}, ensure_error=error)
+            await Webhook(cluster, Kept(snapshot(WITH_FILE)), core=core).ask(pod())
+            assert seen == ["shop"]
+            seen.clear()
 
     asyncio.run(go())
 
