@@ -28,12 +28,13 @@ from injector.webhook.certificate_sources import BuiltinSource, CertificateSourc
 from injector.webhook.cluster_sync import ClusterSync
 from injector.webhook.connection_limits import limits_of
 from injector.webhook.drain import Drain
+from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import EveryNamespace, NamespaceSource
 from injector.webhook.pipeline import ConfigMapCreator, NoConfigMaps
 from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import FailureEvent
 from injector.webhook.routes import index_text, review_routes
-from injector.webhook.server import Route, Server
+from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.watchdog import watch_loop
 

@@ -6,18 +6,16 @@ answer does. The answer is written as one block of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
 
 from injector.errors import ReviewError
-from injector.webhook.connection_limits import DISCARD_FACTOR
+from injector.webhook.connection_limits import DISCARD_FACTOR, Limits
 from injector.webhook.response import status_body
-
-if TYPE_CHECKING:
-    from injector.webhook.server import Route, Server
 
 _PHRASES = {
     200: b"200 OK",
@@ -29,12 +27,49 @@ _PHRASES = {
     429: b"429 Too Many Requests",
 }
 _JSON = b"application/json"
+#: Digits of a Content-Length that are still read as a number.
+_SIZE_DIGITS = 15
+
+#: Answers a body: with bytes at once where possible, else with something to wait for. Takes the body and how many
+#: seconds there are. Raises ReviewError, also while it is waited for, to be answered with HTTP 4xx.
+Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
+
+    method: str
+    handler: Handler
+    content_type: bytes = _JSON
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class ServerState:
+    """What all exchanges of a server share. The server keeps it; an exchange reads it and counts bytes that wait.
+
+    `find_route` gives the route of a target; those that it has found are in `routes`. `run` runs the rest of an
+    exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
+    the connections, `date` is the header. `review_paths` is for the message at any other path.
+    """
+
+    limits: Limits
+    find_route: Callable[[str], Route]
+    run: Callable[[Coroutine[Any, Any, None]], None]
+    count_error: Callable[[int], None]
+    review_paths: str
+    routes: dict[str, Route] = field(default_factory=dict)
+    tick: int = 0
+    closing: bool = False
+    waiting_bytes: int = 0
+    date: bytes = b""
 
 
 class Exchange(HTTPMessageDelegate):
     """Reads one request, asks the route's handler, writes the answer.
 
-    `since` is the server's tick at which it began to wait for the request, or for its body. `busy` holds from the
+    `since` is the tick at which it began to wait for the request, or for its body. `busy` holds from the
     headers on; Tornado starts the connection's next exchange as soon as the answer is written.
     """
 
@@ -46,15 +81,15 @@ class Exchange(HTTPMessageDelegate):
         "_error",
         "_head",
         "_route",
-        "_server",
         "_size",
+        "_state",
         "busy",
         "reading",
         "since",
     )
 
-    def __init__(self, server: Server, connection: HTTP1Connection) -> None:
-        self._server = server
+    def __init__(self, state: ServerState, connection: HTTP1Connection) -> None:
+        self._state = state
         self._connection = connection
         self._route: Route | None = None
         self._error: tuple[int, str] | None = None
@@ -65,15 +100,15 @@ class Exchange(HTTPMessageDelegate):
         self._head = False
         self.busy = False
         self.reading = False
-        self.since = server.tick
+        self.since = state.tick
 
     def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
         """Find the route; note what is wrong already, to be answered when the body is through."""
-        self.since = self._server.tick
+        self.since = self._state.tick
         self.busy = self.reading = True
         line = cast("RequestStartLine", start_line)
         target = line.path
-        self._route = route = self._server.routes.get(target) or self._server.route(target)
+        self._route = route = self._state.routes.get(target) or self._state.find_route(target)
         method = line.method
         wish = headers.get("Connection")
         if wish is not None:
@@ -83,7 +118,7 @@ class Exchange(HTTPMessageDelegate):
             if route.method:
                 self._error = (405, f"{method} is not allowed here; use {route.method}")
             else:
-                paths = self._server.review_paths
+                paths = self._state.review_paths
                 since = "paths that the settings have got since the start need a restart"
                 self._error = (404, f"there is nothing at this path; POST reviews to {paths}; {since}")
         elif method == "POST" and headers.get("Content-Type") != "application/json":
@@ -91,9 +126,9 @@ class Exchange(HTTPMessageDelegate):
             if given.partition(";")[0].strip().lower() != "application/json":
                 self._error = (415, "a review is sent as Content-Type: application/json")
         length = headers.get("Content-Length")
-        if length is not None and len(length) >= self._server.discard_digits and length.isdecimal():
-            limit = self._server.limits.max_body_bytes
-            if int(length) > limit * DISCARD_FACTOR:
+        if length is not None and length.isdecimal():
+            limit = self._state.limits.max_body_bytes
+            if len(length) > _SIZE_DIGITS or int(length) > limit * DISCARD_FACTOR:
                 # More than it is worth to read: answer now, Tornado closes the connection.
                 self._error = self._error or (413, _too_large(limit))
                 self.finish()
@@ -108,13 +143,13 @@ class Exchange(HTTPMessageDelegate):
         if self._chunks is None:
             self._chunks = [self._body]
             self._size = len(self._body)
-        server = self._server
+        state = self._state
         self._chunks.append(chunk)
         self._size += len(chunk)
-        server.waiting_bytes += len(chunk)
-        if self._size > server.limits.max_body_bytes:
-            self._refuse(413, _too_large(server.limits.max_body_bytes))
-        elif server.waiting_bytes > server.limits.max_waiting_bytes:
+        state.waiting_bytes += len(chunk)
+        if self._size > state.limits.max_body_bytes:
+            self._refuse(413, _too_large(state.limits.max_body_bytes))
+        elif state.waiting_bytes > state.limits.max_waiting_bytes:
             self._refuse(429, "too many large requests at once; try again")
 
     def finish(self) -> None:
@@ -133,7 +168,7 @@ class Exchange(HTTPMessageDelegate):
                 if isinstance(answer, bytes):
                     self._write(200, route.content_type, answer)
                 else:
-                    self._server.run(self._later(route, answer))
+                    self._state.run(self._later(route, answer))
                 return
         self._write_error(*(self._error or (400, "the request has no headers")))
 
@@ -160,12 +195,12 @@ class Exchange(HTTPMessageDelegate):
 
     def _drop(self) -> None:
         if self._chunks is not None:
-            self._server.waiting_bytes -= self._size - len(self._chunks[0])
+            self._state.waiting_bytes -= self._size - len(self._chunks[0])
             self._chunks = None
             self._size = 0
 
     def _write_error(self, code: int, message: str) -> None:
-        self._server.count_error(code)
+        self._state.count_error(code)
         allow = b""
         if code == 405 and self._route is not None:
             allow = b"Allow: %b\r\n" % (b"GET, HEAD" if self._route.method == "GET" else b"POST")
@@ -175,14 +210,14 @@ class Exchange(HTTPMessageDelegate):
         connection = self._connection
         if connection.stream.closed():
             return
-        server = self._server
-        if self._close or server.closing:
+        state = self._state
+        if self._close or state.closing:
             more += b"Connection: close\r\n"
         head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nDate: %b\r\n%b\r\n" % (
             _PHRASES[code],
             content_type,
             len(body),
-            server.date,
+            state.date,
             more,
         )
         # Bytes go out as they are: Tornado's write_headers would check and join every header again.

@@ -12,11 +12,11 @@ from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.evaluators import AdviseEvaluator, Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
+from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import NamespaceResolver, NamespaceSource
 from injector.webhook.pipeline import ConfigMapCreator, Pipeline, SnapshotSource
 from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import Recorder, Report
-from injector.webhook.server import Route
 
 
 def review_routes(

@@ -10,8 +10,8 @@ import asyncio
 import email.utils
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -22,11 +22,7 @@ from tornado.httputil import HTTPConnection
 
 from injector.telemetry import Metrics
 from injector.webhook.connection_limits import DISCARD_FACTOR, Limits, seconds_for
-from injector.webhook.exchange import Exchange
-
-#: Answers a body: with bytes at once where possible, else with something to wait for. Takes the body and how many
-#: seconds there are. Raises ReviewError, also while it is waited for, to be answered with HTTP 4xx.
-Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
+from injector.webhook.exchange import Exchange, Route, ServerState
 
 #: Seconds between two sweeps over the connections.
 SWEEP_SECONDS = 1.0
@@ -34,16 +30,6 @@ SWEEP_SECONDS = 1.0
 _KNOWN_TARGETS = 256
 #: Seconds between two looks at whether all answers are written.
 _PAUSE = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
-
-    method: str
-    handler: Handler
-    content_type: bytes = b"application/json"
-    seconds: float = 0.0
 
 
 def _nothing_here(body: bytes, seconds: float) -> bytes:
@@ -69,10 +55,7 @@ class _Http(HTTPServer):
 
 
 class Server:
-    """Serves routes over TLS. Its attributes are read by each `Exchange`.
-
-    `paths` maps a path to its route. `review_paths` is for the message at any other path.
-    """
+    """Serves routes over TLS; `paths` maps a path to its route."""
 
     def __init__(
         self,
@@ -81,14 +64,8 @@ class Server:
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        self.limits = limits
-        self.review_paths = " or ".join(path for path, route in paths.items() if route.method == "POST")
-        self.routes: dict[str, Route] = {}
-        self.tick = 0
-        self.closing = False
-        self.waiting_bytes = 0
-        self.discard_digits = len(str(limits.max_body_bytes * DISCARD_FACTOR))
-        self.date = b""
+        review_paths = " or ".join(path for path, route in paths.items() if route.method == "POST")
+        self.state = ServerState(limits, self._find_route, self._run, self._count_error, review_paths)
         self._paths = paths
         self._metrics = metrics
         self._logger = logger
@@ -119,7 +96,7 @@ class Server:
 
     def close_after_answers(self) -> None:
         """From now on each answer is the last of its connection and says so; new connections are still accepted."""
-        self.closing = True
+        self.state.closing = True
         self._http.conn_params.no_keep_alive = True
 
     async def stop(self, patience: float) -> None:
@@ -144,14 +121,14 @@ class Server:
 
     def start_request(self, server_conn: HTTP1ServerConnection, request_conn: HTTP1Connection) -> Exchange:
         """A connection waits for its next request."""
-        exchange = self._connections[server_conn] = Exchange(self, request_conn)
+        exchange = self._connections[server_conn] = Exchange(self.state, request_conn)
         return exchange
 
     def on_close(self, server_conn: HTTP1ServerConnection) -> None:
         """A connection is closed."""
         self._connections.pop(server_conn, None)
 
-    def route(self, target: str) -> Route:
+    def _find_route(self, target: str) -> Route:
         """The route for a request's target, remembered for the next time."""
         try:
             found = self._paths.get(urlsplit(target).path)
@@ -159,18 +136,18 @@ class Server:
             found = None
         if found is None:
             return _NOT_FOUND
-        route = Route(found.method, found.handler, found.content_type, seconds_for(target))
-        if len(self.routes) < _KNOWN_TARGETS:
-            self.routes[target] = route
+        route = replace(found, seconds=seconds_for(target))
+        if len(self.state.routes) < _KNOWN_TARGETS:
+            self.state.routes[target] = route
         return route
 
-    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run the rest of an exchange that has to wait for something."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
         task.add_done_callback(self._finished)
 
-    def count_error(self, code: int) -> None:
+    def _count_error(self, code: int) -> None:
         """Count one request that was answered with HTTP 4xx."""
         self._metrics.unreadable.cell(str(code)).value += 1
 
@@ -184,16 +161,16 @@ class Server:
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            self.tick += 1
+            self.state.tick += 1
             self._refresh_date()
             self._metrics.connections.cell().value = len(self._connections)
             for connection, exchange in list(self._connections.items()):
-                waited = (self.tick - exchange.since) * SWEEP_SECONDS
+                waited = (self.state.tick - exchange.since) * SWEEP_SECONDS
                 if exchange.reading:
-                    if waited > self.limits.body_seconds:
+                    if waited > self.state.limits.body_seconds:
                         connection.stream.close()
-                elif waited > self.limits.idle_seconds:
+                elif waited > self.state.limits.idle_seconds:
                     connection.stream.close()
 
     def _refresh_date(self) -> None:
-        self.date = email.utils.formatdate(usegmt=True).encode()
+        self.state.date = email.utils.formatdate(usegmt=True).encode()

@@ -27,10 +27,11 @@ from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.connection_limits import limits_of
 from injector.webhook.evaluators import MutateEvaluator
+from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
-from injector.webhook.server import Route, Server
+from injector.webhook.server import Server
 from injector.webhook.tls import make_context
 from tests.unit.webhook.support import HOST, Client, Loop, make_certificate, review, to_bytes
 

@@ -16,7 +16,8 @@ from injector.errors import ReviewError
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.webhook.connection_limits import Limits, seconds_for
 from injector.webhook.drain import Drain
-from injector.webhook.server import Route, Server
+from injector.webhook.exchange import Route
+from injector.webhook.server import Server
 from injector.webhook.tls import make_context
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 
@@ -80,7 +81,7 @@ def test_answers_on_one_connection_as_often_as_asked(running: Running) -> None:
             assert "connection" not in answer.headers
         assert client.ask(b"later").json == {"later": 5}
         assert client.ask(b"x").json["length"] == 1
-    assert running.server.waiting_bytes == 0
+    assert running.server.state.waiting_bytes == 0
 
 
 def test_a_client_that_asks_for_it_gets_its_connection_closed(running: Running) -> None:
@@ -139,7 +140,7 @@ def test_a_body_that_is_too_large_is_refused_and_the_connection_goes_on(running:
         assert (answer.code, answer.json["reason"]) == (413, "RequestEntityTooLarge")
         assert "300000 bytes" in answer.json["message"]
         assert client.ask(b"x").code == 200
-    assert running.server.waiting_bytes == 0
+    assert running.server.state.waiting_bytes == 0
 
 
 def test_a_body_announced_as_huge_is_refused_before_it_comes(running: Running) -> None:
@@ -168,7 +169,7 @@ def test_all_bodies_together_are_bounded(running: Running) -> None:
     for client in clients:
         client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
     time.sleep(0.5)
-    assert running.server.waiting_bytes <= LIMITS.max_waiting_bytes
+    assert running.server.state.waiting_bytes <= LIMITS.max_waiting_bytes
     for client in clients:
         client.socket.sendall(b"x" * 10_000)
     codes = sorted(client.receive().code for client in clients)
@@ -176,7 +177,7 @@ def test_all_bodies_together_are_bounded(running: Running) -> None:
     assert codes[-1] == 429
     for client in clients:
         client.close()
-    assert running.server.waiting_bytes == 0
+    assert running.server.state.waiting_bytes == 0
 
 
 def test_slow_clients_are_dropped(running: Running) -> None:
@@ -228,7 +229,7 @@ def test_many_targets_do_not_fill_memory(running: Running) -> None:
     with Client(running.port) as client:
         for number in range(600):
             assert client.ask(b"x", path=f"/mutate?timeout=5s&n={number}").code == 200
-    assert len(running.server.routes) <= 256
+    assert len(running.server.state.routes) <= 256
 
 
 def test_drain_loses_nothing(tmp_path: Path) -> None:
