@@ -26,9 +26,8 @@ from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.admin import start_admin
 from injector.webhook.certificate_sources import BuiltinSource, CertificateSource, FileSource
 from injector.webhook.cluster_sync import ClusterSync
-from injector.webhook.connection_limits import limits_of
-from injector.webhook.drain import Drain
-from injector.webhook.exchange import Route
+from injector.webhook.exchange import Route, limits_of
+from injector.webhook.lifecycle import Drain, watch_loop
 from injector.webhook.namespace_resolver import EveryNamespace, NamespaceSource
 from injector.webhook.pipeline import ConfigMapCreator, NoConfigMaps
 from injector.webhook.receipt_seals import CertificateSeals
@@ -36,7 +35,6 @@ from injector.webhook.record import FailureEvent
 from injector.webhook.routes import index_text, review_routes
 from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
-from injector.webhook.watchdog import watch_loop
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1

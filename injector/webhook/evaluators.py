@@ -10,25 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 import structlog
 
-from injector.errors import InjectionError, ReviewError
-from injector.inject import inject
+from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, skipped_injection
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision, creates_pod, decide, is_required
-from injector.pods.shape import string_map
-from injector.pods.workloads import misplaced, pod_template, workload_of_object
 from injector.policies.admit import admit, refused
 from injector.policies.request import ObjectRequest
 from injector.reasons import Effect, Reason
-from injector.settings import PathTemplates, Settings
+from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
-from injector.templates.choice import misspelt_annotations
 from injector.templates.snapshot import Snapshot
 from injector.webhook.record import FailureEvent, Note, Recorder, failure_event, note_of
 from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
@@ -65,9 +60,17 @@ class ReviewTask:
         """The object that the review is about, as JSON."""
         return bytes(self.review.request.object)
 
-    def without_labels(self, why: str) -> InjectionError:
-        """The problem that the namespace's labels are not known."""
-        return InjectionError(Reason.NOT_READY, f"the labels of namespace {self.namespace} could not be read ({why})")
+    def without_labels(self, why: str) -> Failure:
+        """The failure that the namespace's labels are not known."""
+        what = f"the labels of namespace {self.namespace} could not be read ({why})"
+        return Failure(InjectionError(Reason.NOT_READY, what))
+
+
+class Failure(NamedTuple):
+    """What keeps the core from a verdict, and the decision where one was made before."""
+
+    error: InjectionError
+    decision: Decision | None = None
 
 
 class Evaluator(ABC, Generic[Subject]):
@@ -93,26 +96,18 @@ class Evaluator(ABC, Generic[Subject]):
 
     @abstractmethod
     def evaluate(
-        self,
-        task: ReviewTask,
-        subject: Subject,
-        namespace: Namespace,
-        problem: InjectionError | None = None,
-        decision: Decision | None = None,
+        self, task: ReviewTask, subject: Subject, namespace: Namespace, failure: Failure | None = None
     ) -> Injection:
-        """The verdict. With a `problem`, which lies outside of the core, it is that of the table of reasons.
+        """The verdict of the core, or with a failure that of the table of reasons.
 
-        `decision` is the one that was made for this review before. An exception is Reason.INTERNAL_ERROR, with a log
-        line that quotes nothing of the object.
+        An exception is Reason.INTERNAL_ERROR, with a log line that quotes nothing of the object.
         """
 
     def doubts(self, injection: Injection) -> bool:
         """Whether the namespace's labels, as the store has them, contradict that there was a review at all."""
         return injection.reason in DOUBTFUL
 
-    def unconfirmed(
-        self, task: ReviewTask, stored: Namespace | None, why: str
-    ) -> tuple[Namespace, InjectionError | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
         """What to go by where the API server does not answer for a namespace: the store's word, if it has one."""
         return stored or Namespace(task.namespace), None if stored else task.without_labels(why)
 
@@ -134,7 +129,7 @@ class Evaluator(ABC, Generic[Subject]):
     def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Subject, namespace: Namespace) -> bytes:
         """The part of the review's log line that is the same for every review with this answer."""
 
-    def _failed(self, task: ReviewTask, namespace: Namespace, error: Exception) -> InjectionError:
+    def _log_error(self, task: ReviewTask, namespace: Namespace, error: Exception) -> InjectionError:
         self._logger.error(
             "injection-failed",
             error=type(error).__name__,
@@ -166,54 +161,40 @@ class MutateEvaluator(Evaluator[Object]):
         return read_object(bytes(task.review.request.object))
 
     def evaluate(
-        self,
-        task: ReviewTask,
-        subject: Object,
-        namespace: Namespace,
-        problem: InjectionError | None = None,
-        decision: Decision | None = None,
+        self, task: ReviewTask, subject: Object, namespace: Namespace, failure: Failure | None = None
     ) -> Injection:
-        """Decide, then inject; or what the table of reasons has for the problem, where the pod is to be injected."""
-        return self.evaluate_pod(task, subject, namespace, problem, decision, to_request(task.review.request))
+        """Decide, then inject; or where a pod that is to be injected fails, what the table of reasons says."""
+        return self.evaluate_pod(task, subject, namespace, to_request(task.review.request), failure)
 
     def evaluate_pod(
-        self,
-        task: ReviewTask,
-        pod: Object,
-        namespace: Namespace,
-        problem: InjectionError | None,
-        decision: Decision | None,
-        request: Request,
+        self, task: ReviewTask, pod: Object, namespace: Namespace, request: Request, failure: Failure | None = None
     ) -> Injection:
         """The same for a pod that the review may not be about itself."""
         snapshot = task.snapshot
+        error, decision = failure or (None, None)
         try:
             decision = decision or decide(pod, namespace, snapshot.settings, request)
-            if problem is None:
+            if error is None:
                 return self._core(pod, namespace, snapshot, request, decision=decision)
             if not decision.inject:
                 return skipped_injection(pod, decision, snapshot)
-        except Exception as error:
-            problem = self._failed(task, namespace, error)
-        decision = decision or Decision(problem.reason, is_required(namespace, snapshot.settings), ())
+        except Exception as raised:
+            error = self._log_error(task, namespace, raised)
+        decision = decision or Decision(error.reason, is_required(namespace, snapshot.settings), ())
         try:
-            return failed_injection(pod, decision, snapshot, problem)
-        except Exception as error:  # no pod that an API server sends: it cannot even be marked
-            self._failed(task, namespace, error)
-        found = failed_injection({}, decision, snapshot, problem)
+            return failed_injection(pod, decision, snapshot, error)
+        except Exception as raised:  # no pod that an API server sends: it cannot even be marked
+            self._log_error(task, namespace, raised)
+        found = failed_injection({}, decision, snapshot, error)
         effect = Effect.SKIP if found.allowed else Effect.REFUSE
         return msgspec.structs.replace(found, object=pod, patch=(), effect=effect)
 
-    def unconfirmed(
-        self, task: ReviewTask, stored: Namespace | None, why: str
-    ) -> tuple[Namespace, InjectionError | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
         """The store's word; of a namespace that it does not have, `enabled`: the pod starts, marked."""
         if stored is not None:
             return stored, None
-        settings = task.snapshot.settings
-        return _labelled(Namespace(task.namespace), settings, settings.namespace_label.enabled), task.without_labels(
-            why
-        )
+        label = task.snapshot.settings.namespace_label
+        return _labelled(Namespace(task.namespace), label.key, label.enabled), task.without_labels(why)
 
     def event(
         self, subject: Object, namespace: Namespace, injection: Injection, response: AdmissionResponse
@@ -240,85 +221,14 @@ class GuardEvaluator(MutateEvaluator):
         """Whether the store says that the namespace requires nothing."""
         return not injection.decision.required
 
-    def unconfirmed(
-        self, task: ReviewTask, stored: Namespace | None, why: str
-    ) -> tuple[Namespace, InjectionError | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
         """The namespace as a required one: a pod that lacks nothing passes all the same."""
-        settings = task.snapshot.settings
-        return _labelled(stored or Namespace(task.namespace), settings, settings.namespace_label.required), None
+        label = task.snapshot.settings.namespace_label
+        return _labelled(stored or Namespace(task.namespace), label.key, label.required), None
 
     def response(self, task: ReviewTask, subject: Object, injection: Injection) -> AdmissionResponse:
         """The verdict without a patch."""
         return response_to(injection, patching=False)
-
-
-class Advised(NamedTuple):
-    """A workload, and its pod template where there is something to say about it."""
-
-    workload: Object
-    pod: Object | None
-
-
-class AdviseEvaluator(Evaluator[Advised]):
-    """`/advise`: warnings about workloads, where a person sees them: at `kubectl apply` of a Deployment.
-
-    A controller creates the pods of a Deployment, and reads no warnings. So its pod template is injected here as its
-    pods will be, and what there is to say of it is said now. Everything is allowed, and nothing is kept or created. In
-    logs and metrics the reason is the one that the pods would meet; the outcome is always `skip`.
-    """
-
-    unconcerned = AdmissionResponse(allowed=True)
-
-    def concerns(self, request: ReviewRequest) -> bool:
-        """Whether a workload itself is created or changed."""
-        return request.operation in ("CREATE", "UPDATE") and not request.sub_resource
-
-    def decode(self, task: ReviewTask) -> Advised:
-        """The workload. A pod is warned about when it is created; what stays was talked about when it came."""
-        request, settings = task.review.request, task.snapshot.settings
-        obj = read_object(bytes(request.object))
-        pod, before = pod_template(obj), _workload_before(request)
-        same = before is not None and _talked_about(obj, settings) == _talked_about(before, settings)
-        return Advised(obj, None if pod is obj or same else pod)
-
-    def own_namespace(self, task: ReviewTask, subject: Advised) -> Namespace | None:
-        """Any will do where there is nothing to say."""
-        return Namespace(task.namespace) if subject.pod is None else None
-
-    def evaluate(
-        self,
-        task: ReviewTask,
-        subject: Advised,
-        namespace: Namespace,
-        problem: InjectionError | None = None,
-        decision: Decision | None = None,
-    ) -> Injection:
-        """What the workload's pods will meet; nothing where there is nothing to say, or a problem."""
-        if subject.pod is None or problem is not None:
-            nothing = Decision(Reason.NOT_A_POD_CREATION, False, ())
-            return skipped_injection(subject.workload, nothing, task.snapshot)
-        core = partial(inject, workload=workload_of_object(subject.workload))
-        pods = MutateEvaluator(core, self._logger)
-        return pods.evaluate_pod(task, subject.pod, namespace, None, None, Request())
-
-    def response(self, task: ReviewTask, subject: Advised, injection: Injection) -> AdmissionResponse:
-        """What a workload's author should know; nothing where its pods are not to be injected."""
-        if subject.pod is None or not injection.decision.inject:
-            return self.unconcerned
-        settings, found = task.snapshot.settings, response_to(injection)
-        refusal = () if found.allowed else (f"its pods will be refused: {found.message}",)
-        templates = [applied.template for applied in injection.applied]
-        labels = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
-        warnings = (*refusal, *found.warnings, *labels, *misplaced(subject.workload, settings))
-        return AdmissionResponse(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
-
-    def note(self, injection: Injection) -> Note:
-        """The reason alone: nothing becomes of the workload."""
-        return Note(injection.reason, Effect.SKIP, generation=injection.generation)
-
-    def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Advised, namespace: Namespace) -> bytes:
-        """The line about the workload."""
-        return recorder.line(note, namespace.name, subject.workload)
 
 
 class PolicyEvaluator(Evaluator[ObjectRequest]):
@@ -352,22 +262,17 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         return Namespace(task.namespace) if alone else None
 
     def evaluate(
-        self,
-        task: ReviewTask,
-        subject: ObjectRequest,
-        namespace: Namespace,
-        problem: InjectionError | None = None,
-        decision: Decision | None = None,
+        self, task: ReviewTask, subject: ObjectRequest, namespace: Namespace, failure: Failure | None = None
     ) -> Injection:
-        """What the path's templates make of the object; with a problem, what its `failurePolicy` says."""
+        """What the path's templates make of the object; where it fails, what its `failurePolicy` says."""
         snapshot = task.snapshot
         at = snapshot.settings.paths.get(self._path, self._at)
-        if problem is None:
-            try:
-                return admit(subject, namespace, at, snapshot)
-            except Exception as error:
-                problem = self._failed(task, namespace, error)
-        return refused(subject, at, snapshot, problem)
+        if failure is not None:
+            return refused(subject, at, snapshot, failure.error)
+        try:
+            return admit(subject, namespace, at, snapshot)
+        except Exception as error:
+            return refused(subject, at, snapshot, self._log_error(task, namespace, error))
 
     def doubts(self, injection: Injection) -> bool:
         """Never: no namespace's label has a say."""
@@ -381,24 +286,8 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         return recorder.object_line(note, namespace.name, subject.subject, subject.request, named)
 
 
-def _labelled(namespace: Namespace, settings: Settings, value: str) -> Namespace:
-    return replace(namespace, labels={**namespace.labels, settings.namespace_label.key: value})
-
-
-def _workload_before(request: ReviewRequest) -> Object | None:
-    """The workload before an update; None where there was none, or it cannot be read."""
-    raw = bytes(request.old_object)
-    if request.operation != "UPDATE" or not raw:
-        return None
-    try:
-        return read_object(raw)
-    except ReviewError:
-        return None
-
-
-def _talked_about(obj: Object, settings: Settings) -> tuple[object, ...]:
-    """What warnings are about: the pod template, and what stands beside it by mistake."""
-    return pod_template(obj), *misplaced(obj, settings)
+def _labelled(namespace: Namespace, key: str, value: str) -> Namespace:
+    return replace(namespace, labels={**namespace.labels, key: value})
 
 
 def _optional_object(raw: bytes) -> Object:

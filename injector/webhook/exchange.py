@@ -14,7 +14,7 @@ from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
 
 from injector.errors import ReviewError
-from injector.webhook.connection_limits import DISCARD_FACTOR, Limits
+from injector.settings import ServerSettings
 from injector.webhook.response import status_body
 
 _PHRASES = {
@@ -27,12 +27,38 @@ _PHRASES = {
     429: b"429 Too Many Requests",
 }
 _JSON = b"application/json"
+#: A too large body is still read (and thrown away) up to this many times the limit, so that its client hears why.
+DISCARD_FACTOR = 4
+#: Bodies of all requests together may hold this many times the limit of one before new ones are turned away.
+BODIES_FACTOR = 4
 #: Digits of a Content-Length that are still read as a number.
 _SIZE_DIGITS = 15
 
 #: Answers a body: with bytes at once where possible, else with something to wait for. Takes the body and how many
 #: seconds there are. Raises ReviewError, also while it is waited for, to be answered with HTTP 4xx.
 Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the HTTPS server. Durations in seconds, sizes in bytes."""
+
+    idle_seconds: float
+    body_seconds: float
+    max_body_bytes: int
+    max_header_bytes: int
+    max_waiting_bytes: int
+
+
+def limits_of(server: ServerSettings) -> Limits:
+    """The bounds that the settings ask for."""
+    return Limits(
+        idle_seconds=server.idle_seconds,
+        body_seconds=server.body_seconds,
+        max_body_bytes=server.max_body_bytes,
+        max_header_bytes=server.max_header_bytes,
+        max_waiting_bytes=server.max_body_bytes * BODIES_FACTOR,
+    )
 
 
 @dataclass(frozen=True, slots=True)

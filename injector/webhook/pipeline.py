@@ -21,7 +21,7 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Effect, Reason
 from injector.templates.snapshot import Snapshot
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
-from injector.webhook.evaluators import DOUBTFUL, Evaluator, ReviewTask, Subject
+from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewTask, Subject
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import Note, Recorder, Report
@@ -131,32 +131,31 @@ class Pipeline(Generic[Subject]):
         namespace = evaluator.own_namespace(task, subject) or namespace
         if namespace is None:
             return self._answer_after_asking(task, subject, None)
-        injection = evaluator.evaluate(task, subject, namespace, self._problem())
+        injection = evaluator.evaluate(task, subject, namespace, self._not_ready())
         if evaluator.doubts(injection) and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
                 return self._answer_after_asking(task, subject, namespace)
             assumed, _ = evaluator.unconfirmed(task, namespace, "")
             if assumed is not namespace:
-                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, self._problem())
+                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, self._not_ready())
         return self._conclude(task, subject, namespace, injection, key)
 
     async def _answer_after_asking(self, task: ReviewTask, subject: Subject, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server."""
-        problem = self._problem()
+        failure = self._not_ready()
         try:
             namespace = await self._namespaces.ask(task.namespace, task.deadline)
         except OSError as error:
             namespace, unknown = self._evaluator.unconfirmed(task, stored, str(error) or "no answer in time")
-            problem = problem or unknown
-        injection = self._evaluator.evaluate(task, subject, namespace, problem)
+            failure = failure or unknown
+        injection = self._evaluator.evaluate(task, subject, namespace, failure)
         answer = self._conclude(task, subject, namespace, injection)
         return answer if isinstance(answer, bytes) else await answer
 
-    def _problem(self) -> InjectionError | None:
-        """Why the core cannot be asked for a verdict yet."""
+    def _not_ready(self) -> Failure | None:
         if self._snapshots.ready:
             return None
-        return InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again")
+        return Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))
 
     # -- ConfigMaps --
 
@@ -167,7 +166,7 @@ class Pipeline(Generic[Subject]):
 
         def fail(error: InjectionError) -> bytes:
             subject = self._evaluator.decode(task)
-            injection = self._evaluator.evaluate(task, subject, namespace, error)
+            injection = self._evaluator.evaluate(task, subject, namespace, Failure(error))
             return self._finish(task, subject, namespace, injection)
 
         return self._answer_after_creating(task, answer.files, lambda: self._give(task, answer, cached=True), fail)
@@ -185,7 +184,7 @@ class Pipeline(Generic[Subject]):
             return self._finish(task, subject, namespace, injection, key)
 
         def fail(error: InjectionError) -> bytes:
-            failed = self._evaluator.evaluate(task, subject, namespace, error, injection.decision)
+            failed = self._evaluator.evaluate(task, subject, namespace, Failure(error, injection.decision))
             return self._finish(task, subject, namespace, failed)
 
         finish = partial(self._finish, task, subject, namespace, injection, key)

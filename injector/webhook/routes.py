@@ -10,8 +10,9 @@ import structlog
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
+from injector.webhook.advise import AdviseEvaluator
 from injector.webhook.answer_cache import AnswerCache
-from injector.webhook.evaluators import AdviseEvaluator, Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
+from injector.webhook.evaluators import Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
 from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import NamespaceResolver, NamespaceSource
 from injector.webhook.pipeline import ConfigMapCreator, Pipeline, SnapshotSource

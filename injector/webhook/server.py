@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import structlog
 from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
@@ -21,13 +21,16 @@ from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPConnection
 
 from injector.telemetry import Metrics
-from injector.webhook.connection_limits import DISCARD_FACTOR, Limits, seconds_for
-from injector.webhook.exchange import Exchange, Route, ServerState
+from injector.webhook.exchange import DISCARD_FACTOR, Exchange, Limits, Route, ServerState
 
 #: Seconds between two sweeps over the connections.
 SWEEP_SECONDS = 1.0
 #: Targets (path with query) that are remembered; the API server uses one or two.
 _KNOWN_TARGETS = 256
+#: How long a review may take when its request does not say (the timeout that the chart gives the webhook).
+DEFAULT_SECONDS = 5.0
+#: What is kept back of a review's time for the way home.
+MARGIN_SECONDS = 0.5
 #: Seconds between two looks at whether all answers are written.
 _PAUSE = 0.02
 
@@ -174,3 +177,16 @@ class Server:
 
     def _refresh_date(self) -> None:
         self.state.date = email.utils.formatdate(usegmt=True).encode()
+
+
+def seconds_for(target: str) -> float:
+    """How long a review may take, in seconds: the `timeout` that the API server puts into the URL, less a margin.
+
+    Anything that is no duration from 1 to 30 seconds counts as not given.
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
+    """
+    given = parse_qs(urlsplit(target).query).get("timeout", [""])[-1].removesuffix("s")
+    seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 3 else 0.0
+    if not 1 <= seconds <= 30:
+        seconds = DEFAULT_SECONDS
+    return seconds - MARGIN_SECONDS

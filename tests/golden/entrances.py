@@ -25,9 +25,8 @@ from injector.settings import Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.answer_cache import AnswerCache
-from injector.webhook.connection_limits import limits_of
 from injector.webhook.evaluators import MutateEvaluator
-from injector.webhook.exchange import Route
+from injector.webhook.exchange import Route, limits_of
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder

@@ -28,7 +28,7 @@ from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates.template import SETTERS
 from injector.webhook import cluster_sync, tls
-from injector.webhook.watchdog import STUCK_SECONDS
+from injector.webhook.lifecycle import STUCK_SECONDS
 from tests.unit.test_docs import code, page, table
 
 ROOT = Path(__file__).resolve().parents[2]

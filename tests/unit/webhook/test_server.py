@@ -14,10 +14,9 @@ from tornado.netutil import bind_sockets
 
 from injector.errors import ReviewError
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.webhook.connection_limits import Limits, seconds_for
-from injector.webhook.drain import Drain
-from injector.webhook.exchange import Route
-from injector.webhook.server import Server
+from injector.webhook.exchange import Limits, Route
+from injector.webhook.lifecycle import Drain
+from injector.webhook.server import Server, seconds_for
 from injector.webhook.tls import make_context
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 

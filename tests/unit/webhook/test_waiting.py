@@ -24,8 +24,9 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.webhook.advise import AdviseEvaluator
 from injector.webhook.answer_cache import AnswerCache
-from injector.webhook.evaluators import AdviseEvaluator, GuardEvaluator, MutateEvaluator
+from injector.webhook.evaluators import GuardEvaluator, MutateEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
