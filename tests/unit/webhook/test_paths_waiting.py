@@ -87,7 +87,7 @@ def test_what_is_no_name_is_not_asked_for() -> None:
 def test_a_path_waits_for_the_first_snapshot_too() -> None:
     async def go(failed: bool) -> dict[str, Any]:
         settings = parse_settings({"paths": {"/x": {"templates": ["policy"], "failurePolicy": "Fail"}}})
-        kept = Kept(build_snapshot(settings, {}, Cluster(), trial=False), ready=False)
+        kept = Kept(build_snapshot(settings, {}, Cluster()), ready=False)
         output = LogOutput(io.BytesIO())
         evaluator = PolicyEvaluator("/x", settings.paths["/x"], make_logger(output))
         resolver = NamespaceResolver(World(stored={"shop": Namespace("shop", {"tier": "a"})}))
@@ -97,7 +97,7 @@ def test_a_path_waits_for_the_first_snapshot_too() -> None:
         if failed:
             kept.built.set()
         else:
-            kept.swap(build_snapshot(settings, {"policy": POLICY}, Cluster(), trial=False))
+            kept.swap(build_snapshot(settings, {"policy": POLICY}, Cluster()))
         found: dict[str, Any] = json.loads(await answer)["response"]
         return found
 
