@@ -35,7 +35,6 @@ def check(
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
     from injector.cli.checks.check_context import CheckContext
     from injector.cli.checks.check_report import look, show_results, worst
-    from injector.cli.checks.check_result import Mark
     from injector.cli.checks.sections import BEFORE, INSTALLED
     from injector.cluster.blocking_client import BlockingClient
 
@@ -43,11 +42,11 @@ def check(
     with BlockingClient(kubeconfig, context) as live:
         while True:
             results = look(CheckContext(live, namespace), BEFORE if pre else INSTALLED)
-            bad = worst(results) is Mark.FAILED
+            bad = worst(results) == "error"
             left = end - time.monotonic()
             if not bad or left <= 0:
                 break
-            wrong = sum(v.mark is Mark.FAILED for _, verdicts in results for v in verdicts)
+            wrong = sum(v.severity == "error" for _, verdicts in results for v in verdicts)
             click.echo(f"{wrong} failed; {left:.0f} s left", err=True)
             time.sleep(min(_EVERY, left))
     show_results(results, form)

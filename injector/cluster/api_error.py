@@ -35,6 +35,18 @@ class ApiError(InjectorError):
         """Whether a watch or a page can only be begun anew (410 Gone)."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
+    # RBAC, quota and admission all answer 403 Forbidden; only the API server's words tell them apart.
+
+    @property
+    def no_permission(self) -> bool:
+        """Whether RBAC refused it, for want of a permission."""
+        return self.status == 403 and " cannot " in self.message
+
+    @property
+    def over_quota(self) -> bool:
+        """Whether a ResourceQuota refused it."""
+        return self.status == 403 and "exceeded quota" in self.message
+
 
 class _Cause(msgspec.Struct, frozen=True):
     reason: str = ""

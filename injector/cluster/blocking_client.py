@@ -52,13 +52,18 @@ _PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases
 class ClusterError(InjectorError):
     """The cluster does not give what was asked for; one sentence for the terminal.
 
-    `status` and `reason` are the API server's, 0 and "" where it was not it that refused.
+    `status` and `reason` are the API server's, 0 and "" where it was not it that refused; `what` is what was asked for,
+    `no_permission` whether it was refused for want of a permission.
     """
 
-    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+    def __init__(
+        self, message: str, *, status: int = 0, reason: str = "", what: str = "", no_permission: bool = False
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
+        self.what = what
+        self.no_permission = no_permission
 
 
 class BlockingClient:
@@ -247,4 +252,10 @@ class BlockingClient:
         try:
             return self._runner.run(call)
         except ApiError as error:
-            raise ClusterError(f"{what}: {error.message}", status=error.status, reason=error.reason) from None
+            raise ClusterError(
+                f"{what}: {error.message}",
+                status=error.status,
+                reason=error.reason,
+                what=what,
+                no_permission=error.no_permission,
+            ) from None

@@ -120,9 +120,9 @@ def _why(error: ApiError) -> str:
     """The cause and what to do about it."""
     if "NamespaceTerminating" in error.causes:
         return "the namespace is being deleted; use another"
-    if error.status == 403 and "exceeded quota" in error.message:
+    if error.over_quota:
         return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
-    if error.status == 403 and " cannot " not in error.message:
+    if error.status == 403 and not error.no_permission:
         return f"{error.message}; whoever keeps that rule must let it pass"
     if error.status == 403:
         return f"{error.message}; let the injector's service account create configmaps in this namespace"

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_report import look
-from injector.cli.checks.check_result import CheckResult, Mark
 from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.permissions import Permission, permissions
+from injector.diagnostics import Diagnostic
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
 from tests.cluster.certificates import Authority
@@ -104,7 +104,7 @@ def test_each_permission_that_is_taken_away_is_named(
     installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
 
 
-def _permissions(control_plane: ControlPlane) -> list[CheckResult]:
+def _permissions(control_plane: ControlPlane) -> list[Diagnostic]:
     """This section alone: the others take seconds, and nothing is changed for them."""
     with BlockingClient(str(control_plane.kubeconfig)) as live:
         [(_, found)] = look(CheckContext(live), [SECTION])
@@ -112,17 +112,17 @@ def _permissions(control_plane: ControlPlane) -> list[CheckResult]:
 
 
 def _all_allowed(control_plane: ControlPlane) -> bool:
-    return all(verdict.mark is Mark.GOOD for verdict in _permissions(control_plane))
+    return all(verdict.severity == "note" for verdict in _permissions(control_plane))
 
 
 def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
     """Whether this line alone is said to be missing, why it matters, and where to add it."""
-    wrong = [verdict for verdict in _permissions(control_plane) if verdict.mark is not Mark.GOOD]
-    if [verdict.check for verdict in wrong] != [f"permission {line.feature}"]:
+    wrong = [verdict for verdict in _permissions(control_plane) if verdict.severity != "note"]
+    if [verdict.code for verdict in wrong] != [f"permission {line.feature}"]:
         return False
     [verdict] = wrong
-    assert verdict.mark is (Mark.WARNING if line.optional else Mark.FAILED)
-    assert f"add to its {kind}" in verdict.to_do and line.reason in verdict.text
+    assert verdict.severity == ("warning" if line.optional else "error")
+    assert f"add to its {kind}" in verdict.help and line.reason in verdict.message
     return True
 
 

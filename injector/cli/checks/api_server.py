@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.diagnostics import Diagnostic
 
 OLDEST = (1, 30)
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
@@ -14,7 +15,7 @@ _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets
 _SKEW, _LARGE_SKEW = 30, 300  # seconds
 
 
-def version(scene: CheckContext) -> Iterator[CheckResult]:
+def version(scene: CheckContext) -> Iterator[Diagnostic]:
     """matchConditions are stable from 1.30 on; the webhooks rely on them."""
     found = scene.live.cluster().version
     text = "{}.{}".format(*found)
@@ -29,7 +30,7 @@ def version(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("version", f"{scene.live.host} answers; Kubernetes {text} has matchConditions", version=text)
 
 
-def native_sidecars(scene: CheckContext) -> Iterator[CheckResult]:
+def native_sidecars(scene: CheckContext) -> Iterator[Diagnostic]:
     """Which form sidecars get by `nativeSidecars: auto`."""
     found = scene.live.cluster().version
     if found >= _AUTO:
@@ -42,7 +43,7 @@ def native_sidecars(scene: CheckContext) -> Iterator[CheckResult]:
         )
 
 
-def clock(scene: CheckContext) -> Iterator[CheckResult]:
+def clock(scene: CheckContext) -> Iterator[Diagnostic]:
     """Certificates that are made here count by this clock, those in the cluster by the other one."""
     now = datetime.now(UTC)
     scene.live.cluster()  # an answer of this moment

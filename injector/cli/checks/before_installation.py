@@ -8,13 +8,14 @@ from itertools import product
 
 from injector.cli.checks import api_server
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, some, warning
+from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cli.checks.granted_permissions import requests, review
 from injector.cli.checks.namespace_labels import labels_of
 from injector.cli.checks.other_webhooks import goes_by
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.installation import API, GROUP, KINDS, RESOURCES, Installation, configuration_path
 from injector.cluster.permissions import permissions
+from injector.diagnostics import Diagnostic
 from injector.settings import Settings
 
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
@@ -32,7 +33,7 @@ _SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LEVEL = "pod-security.kubernetes.io/enforce"
 
 
-def plugins(scene: CheckContext) -> Iterator[CheckResult]:
+def plugins(scene: CheckContext) -> Iterator[Diagnostic]:
     """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
     scene.live.get(API, "the API of webhooks")
     query = {"labelSelector": "component=kube-apiserver"}
@@ -56,7 +57,7 @@ def plugins(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("admission-plugin", "admission webhooks are there")
 
 
-def person(scene: CheckContext) -> Iterator[CheckResult]:
+def person(scene: CheckContext) -> Iterator[Diagnostic]:
     """What the chart creates; and nobody may grant what he has not, unless he may `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
@@ -85,7 +86,7 @@ def person(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("may-install", "you may create what an installation needs, and grant its permissions")
 
 
-def label(scene: CheckContext) -> Iterator[CheckResult]:
+def label(scene: CheckContext) -> Iterator[Diagnostic]:
     """Who goes by the label that a new installation will go by."""
     name = Settings().namespace_label
     rivals = [
@@ -109,7 +110,7 @@ def label(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("label-free", f"label {name.key} is free")
 
 
-def pod_security(scene: CheckContext) -> Iterator[CheckResult]:
+def pod_security(scene: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
     own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), None)
     if own is None:

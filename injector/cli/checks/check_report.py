@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import click
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Check, CheckResult, Mark, Section, bad, warning
+from injector.cli.checks.check_result import Check, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
+from injector.diagnostics import Diagnostic, Severity
 from injector.errors import SettingsError
 
-_SIGNS = {Mark.GOOD: ("√", "green"), Mark.WARNING: ("‼", "yellow"), Mark.FAILED: ("×", "red")}
-
+#: How each severity is shown: its name for programs, its sign and the sign's colour. The worst comes last.
+_RESULTS: dict[Severity, tuple[str, str, str]] = {
+    "note": ("good", "√", "green"),
+    "warning": ("warning", "‼", "yellow"),
+    "error": ("failed", "×", "red"),
+}
 #: The check of the verdict after which nothing else can be found out.
 _LOST = "cluster"
 #: What each section found.
-Results = list[tuple[str, list[CheckResult]]]
+Results = list[tuple[str, list[Diagnostic]]]
 
 
 def look(scene: CheckContext, sections: Sequence[Section]) -> Results:
     """Every check of every section; one that cannot be done says so, and the others go on.
 
-    Where the API server does not answer at all, nothing more is asked. A section says the same sentence once.
+    Where the API server does not answer at all, nothing more is asked. A section says once why it cannot be done.
     """
     results: Results = []
     for title, checks in sections:
-        found: list[CheckResult] = []
+        found: list[Diagnostic] = []
+        causes: set[object] = set()
         results.append((title, found))
         for check in checks:
-            found += [verdict for verdict in _guarded(check, scene) if verdict.text not in {one.text for one in found}]
-            if any(verdict.check == _LOST for verdict in found):
+            found += _guarded(check, scene, causes)
+            if any(verdict.code == _LOST for verdict in found):
                 return results
     return results
 
 
-def _guarded(check: Check, scene: CheckContext) -> Iterator[CheckResult]:
+def _guarded(check: Check, scene: CheckContext, causes: set[object]) -> Iterator[Diagnostic]:
+    """What a check finds, and why it could not go on, unless that is among the `causes` that were said already."""
     name = check.__name__.replace("_", "-")
     try:
         yield from check(scene)
     except ClusterError as error:
+        cause = (error.what, error.status, error.reason)
+        if cause in causes:
+            return
+        causes.add(cause)
         if error.status in (401, 403):
             yield warning(name, f"not looked at: {error}", "run it as somebody who may read that")
         elif not error.status:
@@ -49,38 +61,44 @@ def _guarded(check: Check, scene: CheckContext) -> Iterator[CheckResult]:
         else:
             yield bad(name, f"not looked at: {error}", "the API server says why; check again when that is mended")
     except SettingsError:
-        text = "not all was looked at: it takes the settings, which are wrong (section settings-and-templates)"
-        yield warning(name, text, "correct the settings first")
+        if SettingsError not in causes:
+            causes.add(SettingsError)
+            text = "not all was looked at: it takes the settings, which are wrong (section settings-and-templates)"
+            yield warning(name, text, "correct the settings first")
 
 
-def worst(results: Results) -> Mark:
-    """The worst mark of all."""
-    marks = {verdict.mark for _, verdicts in results for verdict in verdicts}
-    return next(mark for mark in (Mark.FAILED, Mark.WARNING, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
+def worst(results: Results) -> Severity:
+    """The worst severity of all."""
+    found = {verdict.severity for _, verdicts in results for verdict in verdicts}
+    return next((severity for severity in reversed(_RESULTS) if severity in found), "note")
 
 
 def show_results(results: Results, form: str) -> None:
     """Print to standard output, `form` being `text` or `json`."""
     if form == "json":
         sections = [{"section": title, "checks": list(map(_data, verdicts))} for title, verdicts in results]
-        success = worst(results) is not Mark.FAILED
+        success = worst(results) != "error"
         click.echo(json.dumps({"success": success, "sections": sections}, indent=2, ensure_ascii=False))
         return
     for title, verdicts in results:
         if verdicts:
             click.echo(f"{click.style(title, bold=True)}\n{'-' * len(title)}")
             for verdict in verdicts:
-                sign, colour = _SIGNS[verdict.mark]
-                click.echo(f"{click.style(sign, fg=colour)} {verdict.text}")
-                if verdict.to_do:
-                    click.echo(f"    {verdict.to_do}")
+                click.echo(f"{_sign(verdict.severity)} {verdict.headline}")
+                if verdict.help:
+                    click.echo(f"    {verdict.help}")
             click.echo()
-    sign, colour = _SIGNS[worst(results)]
-    counts = [sum(v.mark is mark for _, verdicts in results for v in verdicts) for mark in Mark]
-    words = "{} good, {} to know, {} failed".format(*counts)
-    click.echo(f"Result: {click.style(sign, fg=colour)} ({words})")
+    counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
+    words = f"{counts['note']} good, {counts['warning']} to know, {counts['error']} failed"
+    click.echo(f"Result: {_sign(worst(results))} ({words})")
 
 
-def _data(verdict: CheckResult) -> dict[str, object]:
-    data = {"check": verdict.check, "result": str(verdict.mark), "text": verdict.text}
-    return data | ({"toDo": verdict.to_do} if verdict.to_do else {}) | ({"data": verdict.data} if verdict.data else {})
+def _sign(severity: Severity) -> str:
+    _, sign, colour = _RESULTS[severity]
+    return click.style(sign, fg=colour)
+
+
+def _data(verdict: Diagnostic) -> dict[str, object]:
+    data = {"check": verdict.code, "result": _RESULTS[verdict.severity][0], "text": verdict.headline}
+    others = {"toDo": verdict.help, "data": verdict.fields}
+    return data | {key: value for key, value in others.items() if value}

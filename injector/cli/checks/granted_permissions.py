@@ -7,15 +7,16 @@ from itertools import product
 from typing import Any
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def service_account(scene: CheckContext) -> Iterator[CheckResult]:
+def service_account(scene: CheckContext) -> Iterator[Diagnostic]:
     """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
     namespace = scene.namespace
     account = str(scene.pod_spec.get("serviceAccountName") or scene.installation.name)
@@ -43,7 +44,7 @@ def service_account(scene: CheckContext) -> Iterator[CheckResult]:
         yield _verdict(line, denied.get(id(line), []), f"{namespace}/{account}")
 
 
-def _verdict(line: Permission, denied: list[Object], account: str) -> CheckResult:
+def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic:
     check = f"permission {line.feature}"
     if not denied:
         return good(check, f"{line.feature}: may {permission_words(line)}")

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, some, warning
+from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cluster.pause import is_paused
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel, Settings
 
 
-def labels(scene: CheckContext) -> Iterator[CheckResult]:
+def labels(scene: CheckContext) -> Iterator[Diagnostic]:
     """Counts per value of the label."""
     settings = scene.settings
     label = settings.namespace_label
@@ -34,7 +35,7 @@ def labels(scene: CheckContext) -> Iterator[CheckResult]:
         yield from misspelt(one["metadata"]["name"], labels_of(one), settings)
 
 
-def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[CheckResult]:
+def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[Diagnostic]:
     """What is wrong with the labels of one namespace."""
     label = settings.namespace_label
     allowed = (label.enabled, label.required, label.disabled)
@@ -71,7 +72,7 @@ def _meant(value: str, label: NamespaceLabel) -> list[str]:
     return [label.disabled] if word in ("false", "no", "off", "never", "0") else []
 
 
-def outside(scene: CheckContext) -> Iterator[CheckResult]:
+def outside(scene: CheckContext) -> Iterator[Diagnostic]:
     """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
     label = scene.settings.namespace_label
     to_do = "give it the labels that webhooks.namespaceSelector of the chart asks for, or take its own label off"
@@ -95,7 +96,7 @@ def within(scene: CheckContext, namespace: Object) -> bool:
     return matches(scene.installation.namespaces or {}, labels_of(namespace))
 
 
-def guarded(scene: CheckContext) -> Iterator[CheckResult]:
+def guarded(scene: CheckContext) -> Iterator[Diagnostic]:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
     settings = scene.settings
     label = settings.namespace_label

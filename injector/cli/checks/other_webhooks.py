@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.namespace_labels import labels_of
 from injector.cli.live_setup import covers_pods
 from injector.cluster.installation import KINDS, configuration_path
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel
 
 
-def others(scene: CheckContext) -> Iterator[CheckResult]:
+def others(scene: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy.
 
     The API server calls configurations in the order of their names, which is not promised; where it matters, only
@@ -36,7 +37,7 @@ def others(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("other-webhooks", "no other mutating webhook is called for new pods")
 
 
-def _other(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[CheckResult]:
+def _other(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[Diagnostic]:
     rivals = [entry["name"] for entry in entries if goes_by(entry, label)]
     if rivals:
         yield bad(
@@ -55,7 +56,7 @@ def _other(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -
     yield good("other-webhooks", text)
 
 
-def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[CheckResult]:
+def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[Diagnostic]:
     """Whether the injector's own pods wait for somebody else."""
     for entry in entries:
         if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):

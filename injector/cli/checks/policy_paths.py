@@ -7,12 +7,13 @@ from itertools import product
 
 from injector.authoring.template_summary import only_judges
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, bad, good, some, warning
+from injector.cli.checks.check_result import bad, good, some, warning
+from injector.diagnostics import Diagnostic
 from injector.settings import PathTemplates
 from injector.templates.template import Template
 
 
-def paths(scene: CheckContext) -> Iterator[CheckResult]:
+def paths(scene: CheckContext) -> Iterator[Diagnostic]:
     """A line for each path. Of a template that is not there nobody knows what it is for, and so what to ask about."""
     settings = scene.settings
     for path, at in settings.paths.items():
@@ -36,7 +37,7 @@ def paths(scene: CheckContext) -> Iterator[CheckResult]:
             yield from _of_the_other_type(path, at, templates)
 
 
-def _never_asked(path: str, templates: Iterable[Template], scene: CheckContext) -> Iterator[CheckResult]:
+def _never_asked(path: str, templates: Iterable[Template], scene: CheckContext) -> Iterator[Diagnostic]:
     """A line for each template that is for what the API server has not: it takes such an entry without a word."""
     for template in templates:
         covered = template.applies_to
@@ -52,7 +53,7 @@ def _never_asked(path: str, templates: Iterable[Template], scene: CheckContext) 
             )
 
 
-def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[CheckResult]:
+def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Diagnostic]:
     """A line for each template that cannot do at a validating path what it does, and for a mutating one of policies."""
     judging = [template.name for template in templates if only_judges(template)]
     if at.type == "validating":

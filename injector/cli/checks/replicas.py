@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.diagnostics import Diagnostic
 
 
-def endpoints(scene: CheckContext) -> Iterator[CheckResult]:
+def endpoints(scene: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ready."""
     service, namespace = scene.service, scene.namespace
     if service is None:
@@ -37,7 +38,7 @@ def endpoints(scene: CheckContext) -> Iterator[CheckResult]:
         )
 
 
-def replicas(scene: CheckContext) -> Iterator[CheckResult]:
+def replicas(scene: CheckContext) -> Iterator[Diagnostic]:
     """The Deployment, where there is one."""
     deployment = scene.deployment
     if deployment is None:

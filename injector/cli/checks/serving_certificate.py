@@ -11,10 +11,11 @@ from pathlib import PurePosixPath
 from cryptography import x509
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.handshake import shake_hands
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _RENEW = "renew it: docs/serving.md, part 3, or docs/csr.md; built in or by cert-manager it renews itself, see the logs"
@@ -33,7 +34,7 @@ _SOON = 21.0  # days
 _SHARE = 0.75
 
 
-def bundles(scene: CheckContext) -> Iterator[CheckResult]:
+def bundles(scene: CheckContext) -> Iterator[Diagnostic]:
     """Every entry's caBundle: there, readable, of authorities, not ended."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in scene.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
@@ -59,7 +60,7 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     return ""
 
 
-def served(scene: CheckContext) -> Iterator[CheckResult]:
+def served(scene: CheckContext) -> Iterator[Diagnostic]:
     """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
     name, key = where(scene)
     if not name and not scene.entries:
@@ -100,7 +101,7 @@ def served(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
 
 
-def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[CheckResult]:
+def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic]:
     """How long the certificate is still good for."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     days = (end - now).total_seconds() / 86400
@@ -128,7 +129,7 @@ def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]
     return True
 
 
-def handshake(scene: CheckContext) -> Iterator[CheckResult]:
+def handshake(scene: CheckContext) -> Iterator[Diagnostic]:
     """What is really shown, where the Service's address can be reached from here. From outside it mostly cannot."""
     service = scene.service
     address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
+from injector.diagnostics import Diagnostic
 from injector.errors import SettingsError
 from injector.loading.trial_cache import try_new
 from injector.templates.snapshot import SnapshotError
 
 
-def settings(scene: CheckContext) -> Iterator[CheckResult]:
+def settings(scene: CheckContext) -> Iterator[Diagnostic]:
     """They are read as the server reads them."""
     try:
         found = scene.settings
@@ -24,7 +25,7 @@ def settings(scene: CheckContext) -> Iterator[CheckResult]:
     yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
 
 
-def templates(scene: CheckContext) -> Iterator[CheckResult]:
+def templates(scene: CheckContext) -> Iterator[Diagnostic]:
     """Each template is tried in a child process with limits, as the server does."""
     try:
         snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=try_new)
@@ -44,7 +45,7 @@ def templates(scene: CheckContext) -> Iterator[CheckResult]:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 
-def mounted(scene: CheckContext) -> Iterator[CheckResult]:
+def mounted(scene: CheckContext) -> Iterator[Diagnostic]:
     """Every ConfigMap that the injector's pods mount is there: a pod that is new waits for it."""
     sources = [volume.get("configMap") or {} for volume in scene.pod_spec.get("volumes") or ()]
     for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:

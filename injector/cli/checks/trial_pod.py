@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.namespace_labels import labels_of, within
 from injector.cli.live_setup import live_snapshot
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.pause import is_paused
+from injector.diagnostics import Diagnostic
 from injector.inject import inject
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt
@@ -24,7 +25,7 @@ from injector.templates.snapshot import Snapshot
 _RUNS = 5
 
 
-def injected(scene: CheckContext) -> Iterator[CheckResult]:
+def injected(scene: CheckContext) -> Iterator[Diagnostic]:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
     settings = scene.settings
     label = settings.namespace_label
@@ -49,7 +50,7 @@ def _usable(namespace: Object, settings: Settings) -> bool:
     return metadata["name"] not in settings.ignored_namespaces and "deletionTimestamp" not in metadata
 
 
-def _try(scene: CheckContext, namespace: Object) -> Iterator[CheckResult]:
+def _try(scene: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
     name, settings = namespace["metadata"]["name"], scene.settings
     pod, seconds = plain_pod(settings), []
     try:
@@ -59,7 +60,7 @@ def _try(scene: CheckContext, namespace: Object) -> Iterator[CheckResult]:
             made = scene.live.send("POST", path, pod, {"dryRun": "All"}, what=f"a pod in namespace {name} (dry run)")
             seconds.append(time.perf_counter() - begin)
     except ClusterError as error:
-        if error.status == 403 and "cannot create resource" in str(error):  # RBAC; refusals of admission are 403 too
+        if error.no_permission:
             to_do = f"run it as somebody who may create pods in namespace {name}"
             yield warning("injection", f"no pod was tried: {error}", to_do)
         else:
@@ -87,7 +88,7 @@ def _try(scene: CheckContext, namespace: Object) -> Iterator[CheckResult]:
         yield _untouched(scene, namespace, pod)
 
 
-def _behind(scene: CheckContext, used: dict[str, str]) -> Iterator[CheckResult]:
+def _behind(scene: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
     now = {template.name: template.digest for template in _snapshot(scene).catalog}
     for name, digest in used.items():
@@ -103,7 +104,7 @@ def _snapshot(scene: CheckContext) -> Snapshot:
     return live_snapshot(scene.live, scene.namespace, scene.settings)[0]
 
 
-def _untouched(scene: CheckContext, namespace: Object, pod: Object) -> CheckResult:
+def _untouched(scene: CheckContext, namespace: Object, pod: Object) -> Diagnostic:
     """Whether that was to be expected: by a replay with the settings and templates of now."""
     name = namespace["metadata"]["name"]
     replay = inject(pod, namespace_of(namespace), _snapshot(scene))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, CheckResult, Section, bad, good, warning
+from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.policy_paths import paths
 from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.installation import KINDS, is_of_a_path
 from injector.cluster.pause import is_paused, words_of_pause
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must say the same"
@@ -18,7 +19,7 @@ _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings a
 _DISPENSABLE = ("advice",)
 
 
-def registered(scene: CheckContext) -> Iterator[CheckResult]:
+def registered(scene: CheckContext) -> Iterator[Diagnostic]:
     """Both configurations, with the label by which every command finds them."""
     there = {configuration["kind"] for configuration in scene.configurations}
     for kind in KINDS:
@@ -32,7 +33,7 @@ def registered(scene: CheckContext) -> Iterator[CheckResult]:
             )
 
 
-def as_they_should_be(scene: CheckContext) -> Iterator[CheckResult]:
+def as_they_should_be(scene: CheckContext) -> Iterator[Diagnostic]:
     """Each entry against `injector.cluster.entries`."""
     if not scene.entries:
         return
@@ -69,7 +70,7 @@ def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tu
     return (((kind, entry["name"]), entry) for kind, entries in found for entry in entries)
 
 
-def choices(scene: CheckContext) -> Iterator[CheckResult]:
+def choices(scene: CheckContext) -> Iterator[Diagnostic]:
     """What an admin may choose, and what follows from it."""
     chosen = scene.installation
     if not scene.entries:
@@ -87,7 +88,7 @@ def choices(scene: CheckContext) -> Iterator[CheckResult]:
         yield warning("timeout", text, "use 5")
 
 
-def paused(scene: CheckContext) -> Iterator[CheckResult]:
+def paused(scene: CheckContext) -> Iterator[Diagnostic]:
     """`injector pause`, as a whole or for some entries."""
     for configuration in scene.configurations:
         entries = configuration.get("webhooks") or ()

@@ -10,7 +10,7 @@ import pytest
 
 from injector.cli.checks.check_context import chosen_entries
 from injector.cli.checks.check_report import look, show_results, worst
-from injector.cli.checks.check_result import Mark, Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.granted_permissions import permission_words, requests
 from injector.cli.checks.handshake import shake_hands
@@ -123,26 +123,26 @@ def test_choices_are_read_back_from_entries_of_paths_too():
     [
         ({}, None, ""),
         ({"injection": "enabled"}, None, ""),
-        ({"injection": "enable"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
-        ({"injection": "Enabled"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
-        ({"injection": "require"}, Mark.FAILED, "kubectl label namespace shop injection=required --overwrite"),
-        ({"injection": "true"}, Mark.FAILED, "kubectl label namespace shop injection=enabled --overwrite"),
-        ({"injection": "off"}, Mark.FAILED, "kubectl label namespace shop injection=disabled --overwrite"),
-        ({"injection": "blue"}, Mark.WARNING, "say injection=enabled or injection=required or injection=disabled"),
-        ({"injections": "enabled"}, Mark.FAILED, "kubectl label namespace shop injections- injection=enabled"),
+        ({"injection": "enable"}, "error", "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "Enabled"}, "error", "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "require"}, "error", "kubectl label namespace shop injection=required --overwrite"),
+        ({"injection": "true"}, "error", "kubectl label namespace shop injection=enabled --overwrite"),
+        ({"injection": "off"}, "error", "kubectl label namespace shop injection=disabled --overwrite"),
+        ({"injection": "blue"}, "warning", "say injection=enabled or injection=required or injection=disabled"),
+        ({"injections": "enabled"}, "error", "kubectl label namespace shop injections- injection=enabled"),
         ({"istio-injection": "enabled"}, None, ""),
         ({"injector": "x"}, None, ""),
     ],
 )
 def test_labels_that_are_misspelt(labels, mark, to_do):
     found = list(misspelt("shop", labels, Settings()))
-    assert [verdict.mark for verdict in found] == ([mark] if mark else [])
-    assert all(verdict.to_do.startswith(to_do) and "shop" in verdict.text for verdict in found)
+    assert [verdict.severity for verdict in found] == ([mark] if mark else [])
+    assert all(verdict.help.startswith(to_do) and "shop" in verdict.message for verdict in found)
 
 
 def test_an_ignored_namespace_with_the_label():
     [verdict] = misspelt("kube-system", {"injection": "required"}, Settings())
-    assert verdict.mark is Mark.WARNING and verdict.to_do == "kubectl label namespace kube-system injection-"
+    assert verdict.severity == "warning" and verdict.help == "kubectl label namespace kube-system injection-"
 
 
 @pytest.mark.parametrize(
@@ -188,19 +188,19 @@ def test_who_trusts_whom():
 
 
 @pytest.mark.parametrize(
-    ("after", "mark"), [(0, Mark.GOOD), (60, Mark.GOOD), (70, Mark.WARNING), (89, Mark.WARNING), (90, Mark.FAILED)]
+    ("after", "mark"), [(0, "note"), (60, "note"), (70, "warning"), (89, "warning"), (90, "error")]
 )
 def test_days_that_are_left(after, mark):
     served = sign(authority(), ["x"], NOW, NOW + timedelta(days=90)).certificate
     [verdict] = lasting(served, NOW + timedelta(days=after))
-    assert verdict.mark is mark
+    assert verdict.severity == mark
 
 
 def test_a_short_life_is_not_late_from_the_start():
     served = sign(authority(), ["x"], NOW, NOW + timedelta(hours=1)).certificate
-    assert [v.mark for v in lasting(served, NOW + timedelta(minutes=5))] == [Mark.GOOD]
-    assert [v.mark for v in lasting(served, NOW + timedelta(minutes=55))] == [Mark.WARNING]
-    assert [v.mark for v in lasting(served, NOW - timedelta(hours=1))] == [Mark.FAILED]
+    assert [v.severity for v in lasting(served, NOW + timedelta(minutes=5))] == ["note"]
+    assert [v.severity for v in lasting(served, NOW + timedelta(minutes=55))] == ["warning"]
+    assert [v.severity for v in lasting(served, NOW - timedelta(hours=1))] == ["error"]
 
 
 def test_what_is_wrong_with_a_bundle():
@@ -247,18 +247,18 @@ def lost(scene):
 
 def test_a_check_that_cannot_be_done_says_so_and_the_others_go_on():
     results = look(None, [Section("one", (forbidden, wrong_settings)), Section("two", (broken, fine))])
-    marks = [[verdict.mark for verdict in verdicts] for _, verdicts in results]
-    assert marks == [[Mark.GOOD, Mark.WARNING, Mark.WARNING], [Mark.FAILED, Mark.GOOD]]
+    marks = [[verdict.severity for verdict in verdicts] for _, verdicts in results]
+    assert marks == [["note", "warning", "warning"], ["error", "note"]]
     [_, (_, again)] = look(None, [Section("one", (fine,)), Section("two", (wrong_settings, fine, wrong_settings))])
-    assert [verdict.mark for verdict in again] == [Mark.WARNING, Mark.GOOD], "the same sentence twice"
-    assert worst(results) is Mark.FAILED
-    assert worst(results[:1]) is Mark.WARNING
-    assert worst([]) is Mark.GOOD
+    assert [verdict.severity for verdict in again] == ["warning", "note"], "the same sentence twice"
+    assert worst(results) == "error"
+    assert worst(results[:1]) == "warning"
+    assert worst([]) == "note"
 
 
 def test_without_an_api_server_nothing_more_is_asked():
     results = look(None, [Section("one", (lost, fine)), Section("two", (fine,))])
-    assert [[verdict.check for verdict in verdicts] for _, verdicts in results] == [["cluster"]]
+    assert [[verdict.code for verdict in verdicts] for _, verdicts in results] == [["cluster"]]
 
 
 def test_forms_of_the_report(capsys):
