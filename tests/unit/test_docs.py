@@ -238,7 +238,7 @@ def test_keys_keywords_and_formats_are_those_of_the_code() -> None:
 def test_limits_are_those_of_the_code() -> None:
     numbers = [int(row[1].split()[0]) for row in table(page("templates.md"), "what", "at most")]
     assert numbers == [
-        load._LARGEST,
+        load.LARGEST,
         structure.OUTPUT,
         structure.NODES,
         kubernetes_yaml.DEPTH,
