@@ -18,6 +18,7 @@ from injector.webhook.exchange import Limits, Route
 from injector.webhook.lifecycle import Drain
 from injector.webhook.server import Server, seconds_for
 from injector.webhook.tls import make_context
+from tests.cluster.processes import eventually
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 
 LIMITS = Limits(
@@ -167,7 +168,7 @@ def test_all_bodies_together_are_bounded(running: Running) -> None:
     clients = [Client(running.port) for _ in range(5)]
     for client in clients:
         client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
-    time.sleep(0.5)
+    eventually("three are nearly there", lambda: running.server.state.waiting_bytes > 3 * 200_000)
     assert running.server.state.waiting_bytes <= LIMITS.max_waiting_bytes
     for client in clients:
         client.socket.sendall(b"x" * 10_000)
@@ -259,28 +260,26 @@ def test_drain_loses_nothing(tmp_path: Path) -> None:
         threads = [threading.Thread(target=client_loop, args=(n,)) for n in range(12)]
         for thread in threads:
             thread.start()
-        time.sleep(0.7)
+        eventually("everybody is served", lambda: min(answered) > 3)
         drain = Drain(old.metrics, old.logger)
         done = loop.submit(drain.run(old.server, 1.2))
         assert not drain.under_way
         loop.call(drain.begin)
         assert drain.under_way
-        time.sleep(0.6)
+        eventually("everybody was told, and came again", lambda: min(closes) >= 1)
         endpoint[0] = new.port  # what kube-proxy does when it has heard
         done.result(20)
         for thread in threads:
             thread.join()
         new.stop()
     assert lost == []
-    assert min(answered) > 3
-    assert min(closes) >= 1, "every client was told to go elsewhere"
     assert old.metrics.draining.cell().value == 1
 
 
 def test_an_answer_under_way_is_not_cut_off_by_the_stop(running: Running) -> None:
     with Client(running.port) as client:
         client.send(b"later")
-        time.sleep(0.1)
+        eventually("the answer is under way", lambda: running.server.busy)
         stopping = running.loop.submit(running.server.stop(5))
         assert client.receive().json == {"later": 5}
         stopping.result(10)
