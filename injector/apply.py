@@ -139,7 +139,14 @@ def reapply(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionCont
     """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
     placement = Placement(task.native)
     for applied in made.applied:
-        merged = merge(pod, applied.overlay, app=made.app, placement=placement, claimed=receipt.added)
+        merged = merge(
+            pod,
+            applied.overlay,
+            app=made.app,
+            placement=placement,
+            claimed=receipt.added,
+            caches=task.snapshot.caches,
+        )
         pod, placement = merged.pod, merged.placement
     return pod
 
@@ -188,14 +195,16 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     state = base
     for template in choice.templates:
         overrides = task.overrides.get(template.name, {})
-        parameters = resolve(template, annotations, task.namespace.annotations, settings, overrides)
+        parameters = resolve(
+            template, annotations, task.namespace.annotations, settings, overrides, known=task.snapshot.defaults
+        )
         try:
-            overlay, files, said = _render(template, parameters, state, base, app, task)
+            one, said = _render(template, parameters, state, base, app, task)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        merged = merge(state, overlay, app=app, placement=placement)
+        merged = merge(state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         state, placement = merged.pod, merged.placement
-        applied.append(Applied(template, parameters, overlay, files))
+        applied.append(one)
         warnings += [*parameters.warnings, *said, *merged.differences]
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
@@ -226,20 +235,21 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
 
 def _render(
     template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: InjectionContext
-) -> tuple[Object, tuple[GeneratedConfigMap, ...], tuple[str, ...]]:
-    """A template's overlay, the ConfigMap it needs, and what it warns of."""
+) -> tuple[Applied, tuple[str, ...]]:
+    """A template's overlay with the ConfigMap it needs, and what it warns of."""
     context = render_context(base, state, app, parameters, task)
     workload = context.workload
     if not template.files:
         rendered = render_overlay(template, context)
-        return rendered.overlay, (), rendered.warnings
+        return Applied(template, parameters, rendered.overlay, rendered.containers), rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
     rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
+    overlay = rendered.overlay
+    maps: tuple[GeneratedConfigMap, ...] = (generated,)
     if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
-        overlay = by_annotation(rendered.overlay, generated.name, template.name, files, task.settings)
-        return overlay, (), rendered.warnings
-    return rendered.overlay, (generated,), rendered.warnings
+        overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
+    return Applied(template, parameters, overlay, rendered.containers, maps), rendered.warnings
 
 
 def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:

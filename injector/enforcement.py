@@ -89,7 +89,7 @@ def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tu
     expected, placement = skeleton(actual, app), Placement(task.native)
     replaced: list[str] = []
     for applied in made.applied:
-        merged = merge(expected, applied.overlay, app=app, placement=placement)
+        merged = merge(expected, applied.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
     replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]

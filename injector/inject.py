@@ -180,7 +180,8 @@ def _done(
                 settings.receipt_key: write_receipt(sealed(receipt_of(made, task), final, namespace, seals)),
             },
         )
-        constraints.check(after, made.base, task.namespace, task.snapshot.cluster)
+        snapshot = task.snapshot
+        constraints.check(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
     names = ", ".join(a.template.name for a in made.applied)
     return Injection(
         decision=decision,

@@ -10,8 +10,6 @@ from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
-from injector.pods.identity_cache import IdentityCache
-from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import with_annotations
@@ -23,28 +21,19 @@ from injector.templates.template import Template
 
 #: Characters of the reason annotation: a sentence, not a log.
 _REASON_LENGTH = 500
-#: The names of an overlay's containers.
-_NAMES: IdentityCache[tuple[str, ...]] = IdentityCache()
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """A template as it was applied: its parameters with where each value came from, and the overlay."""
+    """A template as it was applied: its parameters with where each value came from, and the overlay.
+
+    `containers` are the names of those that the overlay defines.
+    """
 
     template: Template
     parameters: Resolved
     overlay: Object
+    containers: tuple[str, ...] = ()
     files: tuple[GeneratedConfigMap, ...] = ()
-
-    @property
-    def containers(self) -> tuple[str, ...]:
-        """The names of the containers that the overlay defines."""
-        known = _NAMES.get(self.overlay)
-        return _NAMES.put(self.overlay, self._names()) if known is None else known
-
-    def _names(self) -> tuple[str, ...]:
-        spec = self.overlay.get("spec") or {}
-        names = (name_of(c) for field in ("containers", "initContainers") for c in spec.get(field) or [])
-        return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A small memory of what was made of an object, by the object itself.
+"""A small memory of what was made of an object, by the object itself. A snapshot holds on to it.
 
 Rendered overlays are shared between pods and nobody changes an object, so what is made of an overlay's container for
 one pod is right for the next.
@@ -31,3 +31,19 @@ class IdentityCache(Generic[T]):
             self._items.pop(next(iter(self._items)), None)
         self._items[id(source)] = (source, result)
         return result
+
+
+class OverlayCaches:
+    """What merges and constraints know of the parts of overlays."""
+
+    __slots__ = ("native_sidecars", "new_containers", "sound_containers", "tagged")
+
+    def __init__(self) -> None:
+        #: Native sidecars, and new containers, by the overlay's container that they are made of.
+        self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
+        self.new_containers: IdentityCache[dict[str, Any]] = IdentityCache()
+        #: Whether an overlay holds a `Replace`.
+        self.tagged: IdentityCache[bool] = IdentityCache()
+        #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's
+        #: spec that count for a container. Only a few, because those that a template patches are the app's, and large.
+        self.sound_containers: IdentityCache[tuple[Any, ...]] = IdentityCache(16)

@@ -15,7 +15,7 @@ from injector.errors import InjectionError
 from injector.pods import unions
 from injector.pods.context import Object
 from injector.pods.defaults import means_nothing, mismatches
-from injector.pods.identity_cache import IdentityCache
+from injector.pods.identity_cache import IdentityCache, OverlayCaches
 from injector.pods.merge_differences import Differences, cut_value
 from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
@@ -25,10 +25,6 @@ from injector.pods.request_clamp import keep_requests_below_limits, with_implied
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
-#: New containers by the overlay's container that they are made of.
-_NEW_CONTAINERS: IdentityCache[Object] = IdentityCache()
-#: Whether an overlay holds a `Replace`.
-_TAGGED: IdentityCache[bool] = IdentityCache()
 #: Here an empty string is a value like any other.
 _MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
@@ -53,19 +49,25 @@ def merge(
     app: Collection[str],
     placement: Placement,
     claimed: Collection[str] = (),
+    caches: OverlayCaches | None = None,
 ) -> Merged:
     """The pod with everything of the overlay that it lacks.
 
     `app` names the containers that `"*"` stands for. `claimed` are keyed pointers of parts that an earlier injection
-    added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling.
+    added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling. `caches` are
+    what merges of the same overlays remember.
     Merging into a pod that has it all gives back the same object, also after the API server filled in defaults.
 
     Raises InjectionError: INVALID_POD where the pod has a value of another shape than Kubernetes takes there,
     CONFLICT where names clash, TEMPLATE_FAILED for an overlay's list element without its name.
     """
-    placed, following = place(pod, overlay, placement)
+    caches = caches or OverlayCaches()
+    placed, following = place(pod, overlay, placement, caches)
     fitted, told = fit(pod, placed)
-    merger = _Merger(app, following, claimed, _is_tagged(overlay))
+    tagged = caches.tagged.get(overlay)
+    if tagged is None:
+        tagged = caches.tagged.put(overlay, holds_replace(overlay))
+    merger = _Merger(app, following, claimed, tagged, caches.new_containers)
     for pointer, sentence in told:
         merger.differences.tell(pointer, sentence)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
@@ -73,18 +75,21 @@ def merge(
     return Merged(result, tuple(merger.differences.sentences), tuple(merger.replaced), following)
 
 
-def _is_tagged(overlay: Overlay) -> bool:
-    tagged = _TAGGED.get(overlay)
-    return _TAGGED.put(overlay, holds_replace(overlay)) if tagged is None else tagged
-
-
 class _Merger:
     """One merge: what it needs to know on the way down, and what it collects."""
 
-    __slots__ = ("app", "differences", "placement", "replaced", "tagged")
+    __slots__ = ("app", "differences", "new_containers", "placement", "replaced", "tagged")
 
-    def __init__(self, app: Collection[str], placement: Placement, claimed: Collection[str], tagged: bool) -> None:
+    def __init__(
+        self,
+        app: Collection[str],
+        placement: Placement,
+        claimed: Collection[str],
+        tagged: bool,
+        new_containers: IdentityCache[Object],
+    ) -> None:
         self.app = app
+        self.new_containers = new_containers
         self.placement = placement
         self.tagged = tagged
         self.differences = Differences(claimed)
@@ -232,12 +237,12 @@ class _Merger:
     def new_element(self, wanted: Any, field: str, here: str) -> Any:
         if type(wanted) is not dict or field not in CONTAINER_LISTS:
             return self.untagged(wanted, here)
-        made = None if self.tagged else _NEW_CONTAINERS.get(wanted)
+        made = None if self.tagged else self.new_containers.get(wanted)
         if made is None:
             told = len(self.differences.sentences)
             made = self.container({}, wanted, here)
             if not self.tagged and len(self.differences.sentences) == told:
-                _NEW_CONTAINERS.put(wanted, made)
+                self.new_containers.put(wanted, made)
         return made
 
     def element(self, have: Any, wanted: Any, field: str, here: str) -> Any:

@@ -13,12 +13,9 @@ import msgspec
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
-from injector.pods.identity_cache import IdentityCache
+from injector.pods.identity_cache import OverlayCaches
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
-
-#: Native sidecars by the overlay's container that they are made of.
-_NATIVE: IdentityCache[Object] = IdentityCache()
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -48,7 +45,7 @@ class Placement(msgspec.Struct, frozen=True):
         return 0 if self.native else len(present)
 
 
-def place(pod: Object, overlay: Overlay, placement: Placement) -> tuple[Overlay, Placement]:
+def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCaches) -> tuple[Overlay, Placement]:
     """The overlay with each container in the list that it belongs to in this pod, and the next template's placement.
 
     A name that the pod has in either list is that container. Raises InjectionError (CONFLICT) for set-up that has the
@@ -75,7 +72,7 @@ def place(pod: Object, overlay: Overlay, placement: Placement) -> tuple[Overlay,
         if name is None or name == EVERY_CONTAINER or name in in_containers:
             stay.append(item)
         elif placement.native and _restarts(item):
-            sidecars.append(_native(item))
+            sidecars.append(_native(item, caches))
         elif name in in_init:
             sidecars.append(item)
         else:
@@ -112,9 +109,10 @@ def _restarts(item: Any) -> bool:
     return type(fields) is dict and fields.get("restartPolicy", "Always") == "Always"
 
 
-def _native(item: Any) -> Any:
+def _native(item: Any, caches: OverlayCaches) -> Any:
     if type(item) is Replace:
-        return Replace(_native(item.value))
+        return Replace(_native(item.value, caches))
     if "restartPolicy" in item:
         return item
-    return _NATIVE.get(item) or _NATIVE.put(item, {**item, "restartPolicy": "Always"})
+    known = caches.native_sidecars
+    return known.get(item) or known.put(item, {**item, "restartPolicy": "Always"})

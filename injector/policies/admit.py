@@ -13,6 +13,7 @@ from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
 from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
+from injector.pods.identity_cache import OverlayCaches
 from injector.pods.merge import merge
 from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
 from injector.pods.sidecars import Placement
@@ -110,18 +111,20 @@ class _Run:
             check_shape(asked.object)
         given = self.overrides.get(template.name, {})
         annotations, what = string_map(asked.subject, "annotations"), "pod" if asked.is_pod else "object"
-        parameters = resolve(template, annotations, namespace.annotations, settings, given, what)
+        parameters = resolve(
+            template, annotations, namespace.annotations, settings, given, what, self.snapshot.defaults
+        )
         try:
             context = object_context(asked, self.state, namespace, self.snapshot, parameters.values)
             rendered = render_overlay(template, context)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        state, differences = _merged(template, self.state, rendered.overlay, asked)
+        state, differences = _merged(template, self.state, rendered.overlay, asked, self.snapshot.caches)
         if self.at.type == "validating" and state is not self.state:
             words = f"template {template.name} changes the object, which a validating webhook cannot"
             raise InjectionError(Reason.TEMPLATE_FAILED, f"{words}; list it at a path of type mutating")
         self.state = state
-        self.applied.append(Applied(template, parameters, rendered.overlay))
+        self.applied.append(Applied(template, parameters, rendered.overlay, rendered.containers))
         self.warnings += [*parameters.warnings, *rendered.warnings, *differences]
 
     def result(self) -> Injection:
@@ -154,7 +157,9 @@ class _Run:
         )
 
 
-def _merged(template: Template, state: Object, overlay: Object, asked: ObjectRequest) -> tuple[Object, tuple[str, ...]]:
+def _merged(
+    template: Template, state: Object, overlay: Object, asked: ObjectRequest, caches: OverlayCaches
+) -> tuple[Object, tuple[str, ...]]:
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
@@ -168,7 +173,7 @@ def _merged(template: Template, state: Object, overlay: Object, asked: ObjectReq
             check_overlay(overlay)
         except OverlayError as error:
             raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name}: {error}") from None
-    merged = merge(state, overlay, app=containers_of(state), placement=Placement(native=False))
+    merged = merge(state, overlay, app=containers_of(state), placement=Placement(native=False), caches=caches)
     return merged.pod, merged.differences
 
 

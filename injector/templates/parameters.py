@@ -33,10 +33,6 @@ class Resolved:
     origins: dict[str, str] = field(default_factory=dict)
 
 
-#: What pods get that set nothing, by template: all of them but a few.
-_DEFAULTS: IdentityCache[Resolved] = IdentityCache()
-
-
 def resolve(
     template: Template,
     annotations: Mapping[str, str],
@@ -44,8 +40,11 @@ def resolve(
     settings: Settings,
     overrides: Mapping[str, Any] | None = None,
     what: str = "pod",
+    known: IdentityCache[Resolved] | None = None,
 ) -> Resolved:
     """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
+
+    `known` remembers by template what pods get that set nothing: all of them but a few.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """
@@ -57,8 +56,8 @@ def resolve(
         or any(key.startswith(suffix) for key in annotations)
         or any(key.startswith(suffix) for key in namespace_annotations)
     )
-    if plain:
-        defaults = _DEFAULTS.get(template)
+    if known is not None and plain:
+        defaults = known.get(template)
         if defaults is not None:
             return defaults
     warnings: list[str] = []
@@ -107,7 +106,7 @@ def resolve(
         resolved[parameter.variable] = value
         origins[name] = origin
     result = Resolved(resolved, tuple(warnings), origins)
-    return _DEFAULTS.put(template, result) if plain else result
+    return known.put(template, result) if known is not None and plain else result
 
 
 def only(parameter: Parameter) -> str:

@@ -13,6 +13,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.diagnostics import Place
 from injector.errors import TemplateError
+from injector.pods.identity_cache import IdentityCache
 from injector.templates import foreign_habits, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
@@ -67,6 +68,8 @@ class Program:
         self._origin = origin
         self._sources = {file: normal(text) for file, text in sources.items()}
         self._parameters = frozenset(parameters)
+        #: All parameters as a part of a key, by the very dict: pods that set none share one, and so do the files.
+        self.encoded_params: IdentityCache[bytes] = IdentityCache()
         self._environments: dict[bool, tuple[Environment, _Loader]] = {}
         self._tagging: dict[bool, tuple[Environment, Tags]] = {}
         for file, text in self._sources.items():

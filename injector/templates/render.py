@@ -12,6 +12,7 @@ import msgspec
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.identity_cache import IdentityCache
+from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.templates.dependencies import read
 from injector.templates.environment import TemplateVerdictError
@@ -50,10 +51,11 @@ class Context(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An overlay, which nobody changes, and what the template warned of."""
+    """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines."""
 
     overlay: Object
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    containers: tuple[str, ...]
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
@@ -123,7 +125,14 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
         what = "a partial pod" if job.template.applies_to.only_pods else "a partial object"
         raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`", ())
     (check_overlay if job.template.applies_to.only_pods else check_object_overlay)(value)
-    return Rendered(value, tuple(job.run.warnings)), 4 * job.run.size
+    return Rendered(value, tuple(job.run.warnings), _containers(value)), 4 * job.run.size
+
+
+def _containers(overlay: Object) -> tuple[str, ...]:
+    spec = overlay.get("spec") or {}
+    lists = [spec.get(name) or [] for name in ("containers", "initContainers")] if isinstance(spec, dict) else []
+    names = (name_of(item) for items in lists if isinstance(items, list) for item in items)
+    return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
 
 
 def _document(job: _Job) -> tuple[str, int]:
@@ -152,7 +161,7 @@ def _filled(job: _Job, *, replace: bool) -> Any:
 
 def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:
     variables = variables_of(root, context)
-    key = _key(root, variables)
+    key = _key(root, variables, template.program.encoded_params)
     if key is not None:
         known = root.renders.get(key)
         if known is not None:
@@ -175,11 +184,11 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
+def _key(root: Root, variables: dict[str, Any], known: IdentityCache[bytes]) -> bytes | None:
     """A digest of everything that the root reads; None where that cannot be encoded."""
     try:
         values = [
-            _all_params(variables["params"]) if path == _PARAMS else read(variables[path[0]], path)
+            _all_params(variables["params"], known) if path == _PARAMS else read(variables[path[0]], path)
             for path in root.reads
         ]
         encoded = msgspec.msgpack.encode(values)
@@ -188,13 +197,11 @@ def _key(root: Root, variables: dict[str, Any]) -> bytes | None:
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
 
 
-#: All parameters as a part of a key, by the very dict: pods that set none share one, and so do a template's files.
-_ENCODED: IdentityCache[bytes] = IdentityCache()
 _PARAMS = ("params",)
 
 
-def _all_params(params: dict[str, Any]) -> bytes:
-    return _ENCODED.get(params) or _ENCODED.put(params, msgspec.msgpack.encode(params))
+def _all_params(params: dict[str, Any], known: IdentityCache[bytes]) -> bytes:
+    return known.get(params) or known.put(params, msgspec.msgpack.encode(params))
 
 
 _VARIABLES: dict[str, Callable[[Context], Any]] = {

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 import msgspec
 
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster, Namespace
+from injector.pods.identity_cache import IdentityCache, OverlayCaches
 from injector.pods.selectors import check_selector, matches
 from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
-from injector.templates.parameters import only
+from injector.templates.parameters import Resolved, only
 from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
 
@@ -90,6 +91,9 @@ class Snapshot:
     generation: str
     previous: Snapshot | None = None
     warnings: tuple[str, ...] = ()
+    caches: OverlayCaches = field(default_factory=OverlayCaches, compare=False, repr=False)
+    #: The parameters of pods that set none, by template.
+    defaults: IdentityCache[Resolved] = field(default_factory=IdentityCache, compare=False, repr=False)
 
 
 def build_snapshot(

@@ -25,6 +25,7 @@ from injector.pods.constraints import (
 )
 from injector.pods.constraints.pod_view import PodView, Violation
 from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.identity_cache import OverlayCaches
 
 __all__ = ["check"]
 
@@ -42,7 +43,13 @@ _ALWAYS = (
 _NEWEST = Cluster()
 
 
-def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = _NEWEST) -> None:
+def check(
+    final: Object,
+    base: Object,
+    namespace: Namespace,
+    cluster: Cluster = _NEWEST,
+    caches: OverlayCaches | None = None,
+) -> None:
     """Raise for the first thing that the injection brings about and that would keep the pod from starting.
 
     `base` is the pod as it would be without any injection, `final` the pod with it. Parts that both share (`is`) are
@@ -52,7 +59,7 @@ def check(final: Object, base: Object, namespace: Namespace, cluster: Cluster = 
     Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its message names the
     container or field, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
     """
-    parts = PodView(final, base)
+    parts = PodView(final, base, caches.sound_containers if caches is not None else None)
     if next(_violations(parts, base, namespace, cluster), None) is None:
         parts.prove()
         return

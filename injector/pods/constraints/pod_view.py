@@ -53,9 +53,6 @@ class ContainerView(NamedTuple):
         return self.list_name == "containers" or self.body.get("restartPolicy") == "Always"
 
 
-#: Containers in which nothing was found, with the list they were in and the fields of the pod's spec that count for
-#: a container: a template's come again and again. Only a few, because those that it patches are the app's, and large.
-_SOUND: IdentityCache[tuple[Any, ...]] = IdentityCache(16)
 #: All that the constraints which look at `unproven` containers take from the pod.
 _COUNTING = ("os", "hostUsers", "hostNetwork", "terminationGracePeriodSeconds")
 
@@ -64,10 +61,11 @@ class PodView:
     """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
 
     Without `base` everything counts as touched. `unproven` are the touched containers that are not known to be sound
-    in themselves in such a pod.
+    in themselves in such a pod: `sound` remembers those in which nothing was found, as a template's come again.
     """
 
     __slots__ = (
+        "_sound",
         "_such",
         "base",
         "containers",
@@ -81,7 +79,10 @@ class PodView:
         "windows",
     )
 
-    def __init__(self, pod: Object, base: Object | None = None) -> None:
+    def __init__(
+        self, pod: Object, base: Object | None = None, sound: IdentityCache[tuple[Any, ...]] | None = None
+    ) -> None:
+        self._sound = sound or IdentityCache()
         self.pod = pod
         self.base = base
         self.spec = mapping(pod.get("spec"))
@@ -102,7 +103,7 @@ class PodView:
                     if id(body) not in known:
                         self.touched.append(container)
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
-        self.unproven = [c for c in self.touched if _SOUND.get(c.body) != (c.list_name, self._such)]
+        self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
         self.volumes = mappings(self.spec.get("volumes"))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
         self.windows = mapping(self.spec.get("os")).get("name") == "windows"
@@ -110,7 +111,7 @@ class PodView:
     def prove(self) -> None:
         """Remember that nothing was found in the containers that were unproven."""
         for container in self.unproven:
-            _SOUND.put(container.body, (container.list_name, self._such))
+            self._sound.put(container.body, (container.list_name, self._such))
 
     def changed(self, section: str, field: str) -> bool:
         """Whether `metadata.<field>` or `spec.<field>` is not the base's own object."""

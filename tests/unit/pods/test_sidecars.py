@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from injector.errors import InjectionError
+from injector.pods.identity_cache import OverlayCaches
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace
 from injector.pods.sidecars import Placement, place
@@ -62,7 +63,7 @@ def test_a_container_of_the_sidecars_name_is_the_sidecar_in_whatever_list_it_is(
 
 def test_a_container_with_another_restart_policy_is_no_sidecar():
     wanted = {"spec": {"containers": [{"name": "once", "restartPolicy": "Never"}]}}
-    placed, _ = place(app_pod(), wanted, Placement(native=True))
+    placed, _ = place(app_pod(), wanted, Placement(native=True), OverlayCaches())
     assert placed is wanted
 
 
