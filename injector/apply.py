@@ -20,11 +20,11 @@ from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.spelling import shortened
 from injector.templates.choice import choose
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Context, RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.spelling import shortened
 from injector.templates.template import Template
 
 #: Parameters given on the command line: template, parameter, text.

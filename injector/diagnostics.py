@@ -100,6 +100,11 @@ class Diagnostic:
         return f"{self.headline}; {self.help}" if self.help else self.headline
 
     @property
+    def located(self) -> str:
+        """The sentence, with the place in front: `ORIGIN/FILE:LINE:COLUMN: what is wrong; what to do`."""
+        return f"{self.place.whole}: {self.sentence}" if self.place.whole else self.sentence
+
+    @property
     def advice(self) -> str:
         """What is wrong and what to do, on one line."""
         return f"{self.message}; {self.help}" if self.help else self.message

@@ -6,6 +6,7 @@ An `InjectionError` says that a readable pod could not be given its sidecar: ans
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,19 @@ class ReviewError(InjectorError):
 
 
 class SettingsError(InjectorError):
-    """The settings file, an environment variable or an option holds something that is not allowed."""
+    """The settings file, an environment variable or an option holds something that is not allowed.
+
+    `diagnostics` are what is wrong with the values, where it is that; `str()` is the first, `SOURCE: sentence`.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+    @classmethod
+    def of(cls, source: str, *diagnostics: Diagnostic) -> SettingsError:
+        """The error of one or more wrong values; `source` is the file, for people."""
+        return cls(f"{source}: {diagnostics[0].sentence}", diagnostics)
 
 
 class DocumentError(InjectorError):

@@ -7,12 +7,14 @@ type is an error that names the key: a typing mistake never becomes a silent def
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
-from injector.wrong_values import explain_settings_error
+from injector.strict_decoder import decode
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
@@ -173,22 +175,11 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 
     Raises SettingsError naming `source`, the key and what is allowed there.
     """
-    try:
-        settings = msgspec.convert(document if document is not None else {}, Settings)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"{source}: {explain_settings_error(document, Settings, error)}") from None
-    if not _PREFIX.match(settings.prefix):
-        raise SettingsError(f"{source}: prefix is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
-    _check_templates_key(settings, source)
-    clash = {v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values}
-    if clash:
-        raise SettingsError(f"{source}: {', '.join(sorted(clash))} cannot mean both yes and no (yesValues, noValues)")
-    if settings.certificates.life_seconds > settings.certificates.authority_life_seconds:
-        raise SettingsError(
-            f"{source}: certificates.lifeSeconds is longer than authorityLifeSeconds, and no certificate outlives its"
-            " authority"
-        )
-    _check_paths(settings, source)
+    settings, problems = decode(Settings, document if document is not None else {})
+    if settings is not None:
+        problems = list(_mistakes(settings))
+    if settings is None or problems:
+        raise SettingsError.of(source, *problems)
     return msgspec.structs.replace(
         settings,
         yes_values=tuple(v.lower() for v in settings.yes_values),
@@ -196,18 +187,35 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     )
 
 
-def _check_templates_key(settings: Settings, source: str) -> None:
-    key = settings.named_by
+def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
+    """What is wrong with settings whose values are all of the right type."""
+    if not _PREFIX.match(settings.prefix):
+        yield _not_allowed(("prefix",), "it is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
+    yield from _templates_key_mistakes(settings)
+    clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
+    if clash:
+        yield _not_allowed(("noValues",), f"{', '.join(clash)} cannot mean both yes and no", "look at yesValues")
+    if settings.certificates.life_seconds > settings.certificates.authority_life_seconds:
+        message = "it is longer than authorityLifeSeconds, and no certificate outlives its authority"
+        yield _not_allowed(("certificates", "lifeSeconds"), message)
+    yield from _path_mistakes(settings)
+
+
+def _not_allowed(path: Path, message: str, help: str = "") -> Diagnostic:  # noqa: A002  the field's own name
+    return Diagnostic("not-allowed", "error", message, help, path)
+
+
+def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
+    key, path = settings.named_by, ("templatesKey",)
     prefix, slash, name = key.rpartition("/")
-    where = f"{source}: templatesKey"
     if not key:
         return
     if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
-        raise SettingsError(f"{where} is no key of an annotation such as {settings.prefix}/request")
-    if key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
-        raise SettingsError(f"{where}: {key} has a meaning already; choose another")
-    if prefix.endswith(f".{settings.prefix}"):
-        raise SettingsError(f"{where}: {prefix}/... are parameters of a template; choose another")
+        yield _not_allowed(path, f"it is no key of an annotation such as {settings.prefix}/request")
+    elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
+        yield _not_allowed(path, f"{key} has a meaning already", "choose another")
+    elif prefix.endswith(f".{settings.prefix}"):
+        yield _not_allowed(path, f"{prefix}/... are parameters of a template", "choose another")
 
 
 def entry_slug(path: str) -> str:
@@ -215,24 +223,23 @@ def entry_slug(path: str) -> str:
     return re.sub("[^a-z0-9]+", "-", path.lower()).strip("-")
 
 
-def _check_paths(settings: Settings, source: str) -> None:
+def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     server = settings.server
     known = {*server.mutate_paths, *server.validate_paths, *server.advise_paths, "/"}
     slugs: dict[str, str] = {}
     for path, at in settings.paths.items():
-        where = f"{source}: paths.{path[:80]}"
+        where, slug = ("paths", path), entry_slug(path)
         if not _PATH.fullmatch(path):
-            raise SettingsError(
-                f"{where} is no path; write it like /policies/services (letters, digits, - . _ ~ and /)"
-            )
-        if path in known:
-            raise SettingsError(f"{where} is a path of `server` already; choose another")
-        slug = entry_slug(path)
-        if slug in slugs or not 0 < len(slug) <= _SLUG:
+            to_do = "write it like /policies/services (letters, digits, - . _ ~ and /)"
+            yield _not_allowed(where, "it is no path", to_do)
+        elif path in known:
+            yield _not_allowed(where, "it is a path of `server` already", "choose another")
+        elif slug in slugs or not 0 < len(slug) <= _SLUG:
             why = f"{slugs[slug]} has the same" if slug in slugs else f"that has 1 to {_SLUG} characters"
-            raise SettingsError(
-                f'{where}: its webhook entry would be called "{slug}"; choose a path with another: {why}'
+            yield _not_allowed(
+                where, f'its webhook entry would be called "{slug}"', f"choose a path with another: {why}"
             )
-        slugs[slug] = path
-        if not at.templates:
-            raise SettingsError(f"{where}.templates is empty; name the templates for what is posted there")
+        elif not at.templates:
+            message = "the list is empty"
+            yield _not_allowed((*where, "templates"), message, "name the templates for what is posted there")
+        slugs.setdefault(slug, path)

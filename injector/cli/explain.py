@@ -30,7 +30,7 @@ from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import misplaced, pod_template
 from injector.settings import Settings
-from injector.templates.spelling import nearest
+from injector.spelling import nearest
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -95,7 +95,7 @@ def _files(
     if not telling and not sources.settings.paths:
         raise DocumentError(f"{', '.join(files)}: no object in it holds a pod")
     for obj, place in telling or found:
-        notes = list(sources.snapshot.warnings)
+        notes = [one.located for one in sources.snapshot.warnings]
         if pod_template(obj) is not None:
             notes = [*misplaced(obj, sources.settings), *notes]
         if pod_template(obj) is not None and namespaces.assumed(obj):
@@ -133,7 +133,7 @@ def _live(
             obj, resource = live.find(name, namespace)
             within = metadata_of(obj).get("namespace")
             where = live.namespace(str(within)) if within else Namespace("")
-            notes = [*sources.snapshot.warnings, *problems, _REPLAYS]
+            notes = [*(one.located for one in sources.snapshot.warnings), *problems, _REPLAYS]
             pod = pod_template(obj)
             if pod is not None:
                 aged = age_notes(live, pod, where, sources.settings) if pod is obj else ()

@@ -48,7 +48,7 @@ def inject(
     or refused. So are the pods that a workload will make.
     """
     sources = gather(source_options, only=templates)
-    warn_of(sources, sources.snapshot.warnings if sources.settings.paths else ())
+    warn_of(sources, [one.located for one in sources.snapshot.warnings] if sources.settings.paths else ())
     documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)

@@ -24,8 +24,8 @@ from injector.loading.template_folders import (
 )
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
+from injector.spelling import hint
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
-from injector.templates.spelling import hint
 from injector.templates.template import Template
 
 

@@ -23,7 +23,7 @@ from injector.cli.counts import Progress, counted
 from injector.cli.options import VERSION_OPTION
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Cluster
-from injector.templates.spelling import hint
+from injector.spelling import hint
 
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"

@@ -14,7 +14,7 @@ from injector.cli.injection_sources import template_folder
 from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
-from injector.templates.spelling import legal_name, shortened
+from injector.spelling import legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))

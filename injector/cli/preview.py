@@ -30,7 +30,7 @@ from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
-from injector.templates.spelling import hint
+from injector.spelling import hint
 
 
 class PreviewRefusedError(InjectorError):

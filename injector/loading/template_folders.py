@@ -8,9 +8,9 @@ from pathlib import Path
 
 from injector.diagnostics import Place
 from injector.errors import SettingsError, TemplateError
+from injector.spelling import nearest
 from injector.templates.load import LARGEST
 from injector.templates.source_positions import normal, place_at
-from injector.templates.spelling import nearest
 from injector.templates.template import FILE, MANIFEST, OVERLAY
 
 #: How many levels below a folder `templates_of` looks for templates.

@@ -18,11 +18,11 @@ from injector.diagnostics import Place
 from injector.errors import InjectionError, TemplateError
 from injector.loading.limits import address_space, limited, set_limit
 from injector.reasons import Reason
+from injector.spelling import cut
 from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.render_fault import LimitError
 from injector.templates.samples import sample_contexts
-from injector.templates.spelling import cut
 
 #: What a template may take on top of what the child itself takes, where its own limits do not reach it, and how long
 #: all of it may take.

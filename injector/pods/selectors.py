@@ -8,6 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from injector.diagnostics import Diagnostic, Path
+from injector.spelling import shortened
+
+_FIELDS = ("matchLabels", "matchExpressions")
+_REQUIREMENT = ("key", "operator", "values")
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 #: A label's value, and the part of a label's key after the slash (there it may not be empty).
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
@@ -32,29 +37,32 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
     return not expressions or all(_holds(e, held) for e in expressions)
 
 
-def check_selector(selector: object) -> None:
-    """Refuse what the API server would refuse as a LabelSelector.
+class SelectorError(ValueError):
+    """A selector that the API server would refuse. The path of `diagnostic` leads into the selector."""
 
-    Raises ValueError naming the field within the selector, what is wrong and what is allowed there.
-    """
+    def __init__(self, code: str, path: Path, message: str, help: str = "", **fields: Any) -> None:  # noqa: A002
+        self.diagnostic = Diagnostic(code, "error", message, help, path, fields=fields)
+        super().__init__(self.diagnostic.sentence)
+
+
+def check_selector(selector: object) -> None:
+    """Refuse what the API server would refuse as a LabelSelector: raises SelectorError."""
     if not isinstance(selector, dict):
-        raise ValueError("a selector is a mapping with matchLabels and matchExpressions")
-    for field in selector:
-        if field not in ("matchLabels", "matchExpressions"):
-            raise ValueError(f"{_short(field)} is no field of a selector; there are matchLabels and matchExpressions")
+        raise SelectorError("wrong-type", (), "a selector is a mapping with matchLabels and matchExpressions")
+    _check_fields(selector, _FIELDS, ())
     wanted = selector.get("matchLabels")
     if wanted is not None:
         if not isinstance(wanted, dict):
-            raise ValueError("matchLabels must be a mapping of label keys to values")
+            raise SelectorError("wrong-type", ("matchLabels",), "it must be a mapping of label keys to values")
         for key, value in wanted.items():
-            _check_key("matchLabels", key)
-            _check_value(f"matchLabels.{key}", value)
+            _check_key(key, ("matchLabels", key))
+            _check_value(value, ("matchLabels", key))
     expressions = selector.get("matchExpressions")
     if expressions is not None:
         if not isinstance(expressions, list):
-            raise ValueError("matchExpressions must be a list")
+            raise SelectorError("wrong-type", ("matchExpressions",), "it must be a list")
         for index, expression in enumerate(expressions):
-            _check_expression(f"matchExpressions[{index}]", expression)
+            _check_expression(expression, ("matchExpressions", index))
 
 
 def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
@@ -68,42 +76,46 @@ def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
     return operator == "DoesNotExist" and key not in labels
 
 
-def _check_expression(where: str, expression: object) -> None:
+def _check_expression(expression: object, path: Path) -> None:
     if not isinstance(expression, dict):
-        raise ValueError(f"{where} must be a mapping with key, operator and values")
-    for field in expression:
-        if field not in ("key", "operator", "values"):
-            raise ValueError(f"{where}: {_short(field)} is no field of a requirement; there are key, operator, values")
-    _check_key(f"{where}.key", expression.get("key"))
-    operator, values = expression.get("operator"), expression.get("values")
+        raise SelectorError("wrong-type", path, "it must be a mapping with key, operator and values")
+    _check_fields(expression, _REQUIREMENT, path)
+    _check_key(expression.get("key"), (*path, "key"))
+    operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
-        raise ValueError(f"{where}.operator is {_short(operator)}; it must be one of {', '.join(_OPERATORS)}")
+        message, to_do = f"{shortened(operator)} is no operator", f"it must be one of {', '.join(_OPERATORS)}"
+        raise SelectorError("not-allowed", (*path, "operator"), message, to_do, value=operator, allowed=_OPERATORS)
     if values is not None and not isinstance(values, list):
-        raise ValueError(f"{where}.values must be a list of strings")
+        raise SelectorError("wrong-type", at, "it must be a list of strings")
     if operator in ("In", "NotIn"):
         if not values:
-            raise ValueError(f"{where}.values must name at least one value for {operator}")
+            raise SelectorError("missing-key", at, f"it must name at least one value for {operator}")
         for value in values:
-            _check_value(f"{where}.values", value)
+            _check_value(value, at)
     elif values:
-        raise ValueError(f"{where}.values must be absent for {operator}")
+        raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_key(where: str, key: object) -> None:
+def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path) -> None:
+    for field in given:
+        if field not in known:
+            message, to_do = f"unknown key {shortened(field)}", f"there are {', '.join(known)}"
+            raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=known)
+
+
+def _check_key(key: object, path: Path) -> None:
     if isinstance(key, str):
         prefix, slash, name = key.rpartition("/")
         if _NAME.match(name) and (not slash or (len(prefix) <= 253 and _PREFIX.match(prefix))):
             return
-    raise ValueError(f"{where}: {_short(key)} is no label key, such as app or example.com/app")
+    message = f"{shortened(key)} is no label key, such as app or example.com/app"
+    raise SelectorError("not-allowed", path, message, value=key)
 
 
-def _check_value(where: str, value: object) -> None:
+def _check_value(value: object, path: Path) -> None:
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {_short(value)} is no string; put it in quotes")
+        message = f"{shortened(value)} is no string"
+        raise SelectorError("wrong-type", path, message, "put it in quotes", value=value)
     if value and not _NAME.match(value):
-        raise ValueError(f"{where}: {_short(value)} is no label value (at most 63 letters, digits, '-', '_', '.')")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        message = f"{shortened(value)} is no label value (at most 63 letters, digits, '-', '_', '.')"
+        raise SelectorError("not-allowed", path, message, value=value)

@@ -23,10 +23,10 @@ from injector.policies.request import ObjectRequest, is_for
 from injector.policies.secret_values import without_secrets
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
+from injector.spelling import hint
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.spelling import hint
 from injector.templates.template import Template
 
 #: What stands before the reason of an object that is let through although something failed.

@@ -13,8 +13,8 @@ from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.spelling import hint, shortened, template_name
 from injector.templates.snapshot import Catalog
-from injector.templates.spelling import hint, shortened, template_name
 from injector.templates.template import Template
 
 

@@ -19,13 +19,13 @@ from jinja2.utils import missing
 
 from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
+from injector.spelling import nearest, shortened
 from injector.templates import python_words
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
 from injector.templates.render_fault import FaultError, LimitError
 from injector.templates.sandbox_operations import INTERNAL, kind_of, operand, weigh
 from injector.templates.source_positions import PlacedLexer
-from injector.templates.spelling import nearest, shortened
 from injector.templates.structure import scalar_text
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from injector.spelling import hint, nearest
 from injector.templates import foreign_habits
-from injector.templates.spelling import hint, nearest
 
 #: The tags that templates may use.
 TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")

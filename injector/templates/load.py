@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 from injector.errors import TemplateError
+from injector.spelling import hint
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
-from injector.templates.spelling import hint
 from injector.templates.template import MANIFEST, OVERLAY, Template
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")

@@ -11,12 +11,12 @@ import yaml
 
 from injector.diagnostics import Place
 from injector.errors import TemplateError
-from injector.pods.selectors import check_selector
+from injector.pods.selectors import SelectorError, check_selector
+from injector.spelling import cut, hint, shortened
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.render_fault import LimitError
 from injector.templates.source_positions import normal, place_at
-from injector.templates.spelling import cut, hint, shortened
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_words import explain_yaml
 
@@ -98,11 +98,8 @@ class Manifest:
         if value is not None:
             try:
                 check_selector(value)
-            except ValueError as error:
-                words = re.match(r"\W*([\w.\[\]]+)", str(error))
-                steps = re.findall(r"[A-Za-z]\w*|\d+", words[1]) if words else []
-                path = (key, *(int(step) if step.isdigit() else step for step in steps))
-                self.refuse(path, f"{key}: {error}")
+            except SelectorError as error:
+                self.refuse((key, *error.diagnostic.path), f"{key}: {error.diagnostic.advice}")
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:

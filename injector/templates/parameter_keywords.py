@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
+from injector.spelling import hint, shortened
 from injector.templates.formats import FORMATS
-from injector.templates.spelling import hint, shortened
 
 #: Characters that a text may have where a pattern is tried.
 LONGEST = 2048

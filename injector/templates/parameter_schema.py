@@ -10,6 +10,7 @@ import msgspec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
+from injector.spelling import hint, nearest, shortened
 from injector.templates.formats import FORMATS
 from injector.templates.parameter_keywords import (
     CHECKER,
@@ -20,7 +21,6 @@ from injector.templates.parameter_keywords import (
     patterns_in,
     validator,
 )
-from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.template import SETTERS, UNSET, Parameter
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")

@@ -17,8 +17,8 @@ from injector.errors import InjectionError
 from injector.pods.identity_cache import IdentityCache
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.spelling import hint, nearest, shortened
 from injector.templates.parameter_schema import allowed, value_of
-from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.template import UNSET, Parameter, Template
 
 _WARNING = 120

@@ -14,13 +14,13 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.pods.identity_cache import IdentityCache
+from injector.spelling import cut, hint
 from injector.templates import foreign_habits, jinja_words, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
 from injector.templates.memo import Memo
 from injector.templates.source_map import Tagged, Tags
 from injector.templates.source_positions import begin_with_first, expression_at, normal, place_at, word_at
-from injector.templates.spelling import cut, hint
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")

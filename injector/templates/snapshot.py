@@ -8,17 +8,19 @@ from hashlib import sha256
 
 import msgspec
 
+from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster, Namespace
 from injector.pods.identity_cache import IdentityCache, OverlayCaches
-from injector.pods.selectors import check_selector, matches
+from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
+from injector.spelling import nearest, shortened, suggestion
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
 from injector.templates.parameters import Resolved, only
-from injector.templates.spelling import hint, shortened
 from injector.templates.template import Template
 
+_SETTINGS = Place(origin="settings")
 #: The texts of a template's files, by name.
 Files = Mapping[str, str]
 #: Tries the sources of templates by name, with where they came from: the errors of those that fail, by name.
@@ -90,7 +92,7 @@ class Snapshot:
     cluster: Cluster
     generation: str
     previous: Snapshot | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     caches: OverlayCaches = field(default_factory=OverlayCaches, compare=False, repr=False)
     #: The parameters of pods that set none, by template.
     defaults: IdentityCache[Resolved] = field(default_factory=IdentityCache, compare=False, repr=False)
@@ -133,7 +135,7 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(known)
     problems, warnings = _check_settings(settings, catalog, sources)
-    errors += problems
+    errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
         raise SnapshotError(errors)
     generation = _generation(settings, catalog)
@@ -157,48 +159,52 @@ def _generation(settings: Settings, catalog: Catalog) -> str:
 
 def _check_settings(
     settings: Settings, catalog: Catalog, sources: Mapping[str, object]
-) -> tuple[list[InjectorError], list[str]]:
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """What the settings say about templates: bad values are errors, templates that do not exist (yet) are warnings."""
-    problems: list[InjectorError] = list(_check_selectors(settings))
+    problems = list(_selector_mistakes(settings))
+    named: list[tuple[Path, tuple[str, ...]]] = [(("templates",), settings.templates)]
+    named += [(("paths", path, "templates"), at.templates) for path, at in settings.paths.items()]
     warnings = [
-        f"settings: templates names {shortened(name)}, which does not exist{hint(name, catalog.names)}"
-        for name in settings.templates
-        if name not in sources
-    ]
-    warnings += [
-        f"settings: paths.{path}.templates names {shortened(name)}, which does not exist{hint(name, catalog.names)}"
-        for path, at in settings.paths.items()
-        for name in at.templates
+        _unknown("unknown-template", name, path, catalog.names, "warning")
+        for path, names in named
+        for name in names
         if name not in sources
     ]
     for name, values in settings.parameters.items():
         template = catalog.get(name)
         if template is None:
             if name not in sources:
-                rest = hint(name, catalog.names)
-                warnings.append(f"settings: parameters.{shortened(name)}: there is no such template{rest}")
+                warnings.append(_unknown("unknown-template", name, ("parameters", name), catalog.names, "warning"))
             continue
         for key, value in values.items():
-            parameter = template.parameters.get(key)
+            path, parameter = ("parameters", name, key), template.parameters.get(key)
             if parameter is None:
-                rest = hint(key, template.parameters)
-                problems.append(SettingsError(f"settings: parameters.{name}.{key}: no such parameter{rest}"))
+                problems.append(_unknown("unknown-parameter", key, path, template.parameters, "error"))
                 continue
             if "settings" not in parameter.setters:
-                warnings.append(f"settings: parameters.{name}.{key} is ignored: {only(parameter)} may set it")
+                message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}
+                warnings.append(Diagnostic("parameter-not-settable", "warning", message, "", path, _SETTINGS, fields))
             try:
                 value_of(parameter, value)
             except ValueError as error:
-                problems.append(SettingsError(f"settings: parameters.{name}.{key} = {shortened(value)}: {error}"))
+                message, fields = f"{shortened(value)}: {error}", {"value": value}
+                problems.append(Diagnostic("bad-parameter", "error", message, path=path, fields=fields))
     return problems, warnings
 
 
-def _check_selectors(settings: Settings) -> Iterator[SettingsError]:
+def _unknown(code: str, name: str, path: Path, known: Iterable[str], severity: Severity) -> Diagnostic:
+    """A name in the settings that is no template's or no parameter's."""
+    message = f"there is no {'template' if code == 'unknown-template' else 'parameter'} {shortened(name)}"
+    fields = {"value": name, "nearest": nearest(name, known)}
+    return Diagnostic(code, severity, message, suggestion(name, known), path, _SETTINGS, fields)
+
+
+def _selector_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     """A selector with a misspelt field would select every pod."""
     for name in ("neverSelector", "alwaysSelector", "exemptSelector"):
         selector = getattr(settings, name.replace("S", "_s"))
         if selector is not None:
             try:
                 check_selector(selector)
-            except ValueError as error:
-                yield SettingsError(f"settings: {name}: {error}")
+            except SelectorError as error:
+                yield replace(error.diagnostic, path=(name, *error.diagnostic.path))

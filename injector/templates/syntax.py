@@ -16,13 +16,13 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
+from injector.spelling import hint
 from injector.templates.dependencies import chain, item_reads
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.foreign_habits import HABITS, REFUSED
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_positions import first_offset
-from injector.templates.spelling import hint
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))

@@ -209,7 +209,7 @@ class SnapshotManager:
         self._metrics.snapshot_time.cell().value = time.time()
         self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
         for warning in snapshot.warnings:
-            self._logger.warning("settings-warning", why=warning)
+            self._logger.warning("settings-warning", why=warning.located)
 
     def _refuse(self, why: str, **more: Any) -> None:
         self._first_build.set()

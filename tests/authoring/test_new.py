@@ -21,8 +21,8 @@ from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
 from injector.cli.demo_processes import free_ports
 from injector.loading.template_folders import read_folder
+from injector.spelling import legal_name
 from injector.templates.load import load_template
-from injector.templates.spelling import legal_name
 from tests import parts
 from tests.authoring.commands import GALLERY, ROOT, injector
 

@@ -327,7 +327,7 @@ def test_settings_are_watched_too(template: Path) -> None:
         settings.write_text("parameters: {logger: {level: loud}}\n")
         shown.until("must be one of info, debug")
         settings.write_text("podDefaults: skip\n")
-        shown.until("unknown key podDefaults; did you mean podDefault?")
+        shown.until('unknown key "podDefaults"; did you mean podDefault?')
 
 
 def test_a_small_terminal_shows_the_part_that_changed(template: Path) -> None:

@@ -300,7 +300,7 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
     api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": "podDefalt: skip\n"}}, where)
     try:
         [text] = [text for text in failing(control_plane) if "settings of the injector" in text]
-        assert "unknown key podDefalt; did you mean podDefault?" in text
+        assert 'podDefalt: unknown key "podDefalt"; did you mean podDefault?' in text
     finally:
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
     files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}

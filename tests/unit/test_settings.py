@@ -10,17 +10,20 @@ from injector.settings import parse_settings
 
 #: The text of a settings file, and what is said about it.
 MISTAKES = [
-    ("podDefalt: skip", "unknown key podDefalt; did you mean podDefault?"),
-    ("server: {prt: 1}", "unknown key server.prt; did you mean port?"),
-    ("namespaceLabel: {zzz: 1}", "unknown key namespaceLabel.zzz; there are: key, enabled, required, disabled"),
-    ("templates: envoy", "templates has to be a list, and is a string"),
-    ("namespaceLabel: x", "namespaceLabel has to be a mapping, and is a string"),
-    ("yesValues: [true]", "yesValues[0] has to be a string, and is a boolean"),
-    ("server: {port: '1'}", "server.port has to be a whole number, and is a string"),
-    ("server: {port: 99999}", "server.port has to be at most 65535"),
-    ("podDefault: Skip", "podDefault has to be inject or skip or named"),
-    ("templatesKey: a/b/c", "templatesKey is no key of an annotation such as sidecar.injector/request"),
-    ("templatesKey: -x", "templatesKey is no key of an annotation such as sidecar.injector/request"),
+    ("podDefalt: skip", 'podDefalt: unknown key "podDefalt"; did you mean podDefault?'),
+    ("server: {prt: 1}", 'server.prt: unknown key "prt"; did you mean port?'),
+    (
+        "namespaceLabel: {zzz: 1}",
+        'namespaceLabel.zzz: unknown key "zzz"; the keys are: disabled, enabled, key, required',
+    ),
+    ("templates: envoy", 'templates: a list is needed, and this is a string ("envoy")'),
+    ("namespaceLabel: x", 'namespaceLabel: a mapping is needed, and this is a string ("x")'),
+    ("yesValues: [true]", "yesValues[0]: a string is needed, and this is a boolean (true); put it in quotes"),
+    ("server: {port: '1'}", 'server.port: a whole number is needed, and this is a string ("1")'),
+    ("server: {port: 99999}", "server.port: 99999 is out of bounds; it has to be at least 0 and at most 65535"),
+    ("podDefault: Skip", 'podDefault: "Skip" is not allowed; did you mean skip?'),
+    ("templatesKey: a/b/c", "templatesKey: it is no key of an annotation such as sidecar.injector/request"),
+    ("templatesKey: -x", "templatesKey: it is no key of an annotation such as sidecar.injector/request"),
     (
         "{prefix: x.org, templatesKey: x.org/inject}",
         "templatesKey: x.org/inject has a meaning already; choose another",
@@ -29,18 +32,24 @@ MISTAKES = [
         "{prefix: x.org, templatesKey: envoy.x.org/image}",
         "templatesKey: envoy.x.org/... are parameters of a template; choose another",
     ),
-    ("paths: {/x: {templates: [a], type: valid}}", "paths./x.type has to be mutating or validating"),
-    ("paths: {/x: {}}", "paths./x.templates is missing"),
-    ("paths: {/ok: {templates: [a]}, /x: {templates: a}}", "paths./x.templates has to be a list, and is a string"),
-    ("paths: {/x: {templates: [], typ: 1}}", "unknown key paths./x.typ; did you mean type?"),
-    ("paths: {/x: {templates: []}}", "paths./x.templates is empty; name the templates for what is posted there"),
-    ("paths: [a]", "paths has to be a mapping, and is a list"),
-    ("paths: {5: {templates: [a]}}", "paths: each key has to be a string; put it in quotes"),
+    ("paths: {/x: {templates: [a], type: valid}}", 'paths./x.type: "valid" is not allowed; did you mean validating?'),
+    ("paths: {/x: {}}", "paths./x: templates is missing"),
+    (
+        "paths: {/ok: {templates: [a]}, /x: {templates: a}}",
+        'paths./x.templates: a list is needed, and this is a string ("a")',
+    ),
+    ("paths: {/x: {templates: [], typ: 1}}", 'paths./x.typ: unknown key "typ"; did you mean type?'),
+    (
+        "paths: {/x: {templates: []}}",
+        "paths./x.templates: the list is empty; name the templates for what is posted there",
+    ),
+    ("paths: [a]", "paths: a mapping is needed, and this is a list"),
+    ("paths: {5: {templates: [a]}}", "paths: the key 5 is no string; put it in quotes"),
     (
         "paths: {x: {templates: [a]}}",
-        "paths.x is no path; write it like /policies/services (letters, digits, - . _ ~ and /)",
+        "paths.x: it is no path; write it like /policies/services (letters, digits, - . _ ~ and /)",
     ),
-    ("paths: {/mutate: {templates: [a]}}", "paths./mutate is a path of `server` already; choose another"),
+    ("paths: {/mutate: {templates: [a]}}", "paths./mutate: it is a path of `server` already; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
         'paths./a-b: its webhook entry would be called "a-b"; choose a path with another: /a/b has the same',
@@ -49,7 +58,7 @@ MISTAKES = [
         "paths: {/-: {templates: [a]}}",
         'paths./-: its webhook entry would be called ""; choose a path with another: that has 1 to 60 characters',
     ),
-    ("5", "the file has to be a mapping, and is a whole number"),
+    ("5", "a mapping is needed, and this is a number (5)"),
 ]
 
 

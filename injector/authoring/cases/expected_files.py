@@ -18,10 +18,10 @@ from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.pods.workloads import workload_of_object
+from injector.spelling import hint, nearest, shortened
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Context
-from injector.templates.spelling import hint, nearest, shortened
 from injector.templates.trace import Trace, trace
 
 _QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.refusal_location import blamed_place
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import InjectionError, InjectorError, TemplateError
+from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.limits import limited, load_within_limits
@@ -27,10 +26,10 @@ from injector.pods.workloads import workload_of_object
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
+from injector.spelling import hint
 from injector.templates.choice import names_in
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
-from injector.templates.spelling import hint
 from injector.templates.template import MANIFEST, UNSET, Template
 
 
@@ -157,7 +156,7 @@ class Harness:
         try:
             return parse_settings(checked.case.settings or None, "settings")
         except InjectorError as error:
-            raise CaseError(_settings_problem(checked, str(error))) from None
+            raise CaseError(_settings_problem(checked, error)) from None
 
     def _known(self, checked: Checked, settings: Settings) -> dict[str, Template]:
         """The templates that there are for a case, by name, in its order."""
@@ -236,14 +235,16 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     try:
         made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before)
     except SnapshotError as error:
-        raise CaseError(_settings_problem(checked, str(error.errors[0]))) from None
+        raise CaseError(_settings_problem(checked, error.errors[0])) from None
     return replace(made, previous=None)
 
 
-def _settings_problem(checked: Checked, message: str) -> Diagnostic:
-    """What is wrong with the settings of a case, at the key that the message names."""
-    named = re.match(r"settings: (?:unknown key )?([\w.-]+)", message)
-    return checked.problem("case", message, "settings", *(named[1].split(".") if named else ()), key=True)
+def _settings_problem(checked: Checked, error: InjectorError) -> Diagnostic:
+    """What is wrong with the settings of a case, at its key."""
+    if not isinstance(error, SettingsError) or not error.diagnostics:
+        return checked.problem("case", str(error), "settings", key=True)
+    first = error.diagnostics[0]
+    return checked.problem("case", f"settings: {first.message}", "settings", *first.path, help=first.help, key=True)
 
 
 def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ from injector.authoring.cases.document import Absent, CaseDocument, Steps
 from injector.authoring.lint.pod_schema import version_of
 from injector.diagnostics import Diagnostic
 from injector.reasons import Reason
-from injector.templates.spelling import hint, shortened
+from injector.spelling import hint, shortened
 from injector.templates.template import FILE, FOR
 
 _RESOURCE = FOR["resources"].word

@@ -18,7 +18,7 @@ from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.loading.limits import limited
 from injector.reasons import Reason
-from injector.templates.spelling import shortened
+from injector.spelling import shortened
 from injector.templates.template import request_words
 
 #: Seconds of processor time that a case may take, programs apart.

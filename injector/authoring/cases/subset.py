@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.authoring.cases.document import Absent, Steps
 from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
-from injector.templates.spelling import nearest, shortened
+from injector.spelling import nearest, shortened
 
 #: Characters of a value that a difference shows.
 _SHOWN = 160

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
-from injector.authoring.cases.decode import decode
-from injector.authoring.cases.document import CaseDocument, Steps, read_document
+from injector.authoring.cases.document import Absent, CaseDocument, Steps, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
@@ -19,7 +18,9 @@ from injector.diagnostics import Diagnostic
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.resource_kinds import resource_of
-from injector.templates.spelling import hint, shortened
+from injector.reasons import Reason
+from injector.spelling import hint, shortened
+from injector.strict_decoder import decode
 
 #: The folder of a template that holds its cases.
 TESTS = "tests"
@@ -126,7 +127,8 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
     names: dict[str, int] = {}
     for number, item in enumerate(items):
         steps: Steps = ("cases", number)
-        case, problems = decode(Case, item, document, steps)
+        case, wrong = decode(Case, item, null=False)
+        problems = [_case_problem(problem, document, steps) for problem in wrong]
         problems += mistakes(item, document, steps)
         if case is not None and case.name in names:
             line = document.place(("cases", names[case.name], "name")).line
@@ -139,6 +141,21 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
             namespace = item.get("namespace")
             named = isinstance(namespace, dict) and "name" in namespace
             suite.cases.append(Checked(case, document, number, pod, named))
+
+
+def _case_problem(problem: Diagnostic, document: CaseDocument, steps: Steps) -> Diagnostic:
+    """What the decoder found wrong with the case at these steps of a document, at its place."""
+    at, value = (*steps, *problem.path), problem.fields["value"]
+    message, to_do = problem.message, problem.help
+    if isinstance(value, Absent):
+        message, to_do = "!absent cannot be here", "that is for `expect.pod`, `expect.object` and `expect.files`"
+    elif problem.path == ("expect", "decision") and value in [reason.label for reason in Reason]:
+        choices = ", ".join(problem.fields["allowed"])
+        message, to_do = f'"{value}" is a reason', f"write it as `reason`, and here one of: {choices}"
+    at_key = problem.code == "unknown-key" or value is None
+    place = document.place(at, key=at_key and bool(problem.path))
+    fields = {**problem.fields, "mistake": problem.code}
+    return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)
 
 
 def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, problems: list[Diagnostic]) -> Given | None:

@@ -13,7 +13,7 @@ from injector.authoring.importing.config_fields import CONFIG_FIELDS
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.diagnostics import Diagnostic, Place
 from injector.pods.constraints.pod_view import mapping
-from injector.templates.spelling import shortened
+from injector.spelling import shortened
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))

@@ -13,7 +13,7 @@ from injector.authoring.importing.sidecar import Sidecar
 from injector.authoring.importing.source import RULE
 from injector.authoring.lint.pod_schema import SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
-from injector.templates.spelling import legal_name, shortened, template_name
+from injector.spelling import legal_name, shortened, template_name
 
 
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:

@@ -12,7 +12,7 @@ from injector.authoring.importing.source import LIMIT
 from injector.authoring.importing.teller import Teller
 from injector.diagnostics import Diagnostic
 from injector.pods.merge_keys import step_of
-from injector.templates.spelling import shortened
+from injector.spelling import shortened
 
 #: How many files may inherit from each other in a row.
 _DEEPEST = 10

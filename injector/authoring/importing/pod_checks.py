@@ -11,8 +11,8 @@ from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 from injector.pods.merge_keys import KEYS, step_of
 from injector.pods.quantity import parse_quantity
+from injector.spelling import nearest, shortened
 from injector.templates.formats import FORMATS
-from injector.templates.spelling import nearest, shortened
 
 
 def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) -> list[Any]:

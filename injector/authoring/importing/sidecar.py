@@ -28,7 +28,7 @@ from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versi
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
-from injector.templates.spelling import hint, nearest, shortened
+from injector.spelling import hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd2]")

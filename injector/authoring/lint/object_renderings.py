@@ -22,9 +22,9 @@ from injector.policies.request import ObjectRequest
 from injector.policies.simulate import asked_of, named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
+from injector.spelling import shortened
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
-from injector.templates.spelling import shortened
 from injector.templates.template import OVERLAY, UNSET, Template
 
 #: How many samples, and how many cases, are looked at.

@@ -19,7 +19,7 @@ from referencing.jsonschema import SchemaRegistry
 from injector.authoring.lint.subject import Steps
 from injector.errors import InjectorError
 from injector.pods.context import Object
-from injector.templates.spelling import hint, shortened
+from injector.spelling import hint, shortened
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"

@@ -25,11 +25,11 @@ from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.spelling import shortened
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Catalog, Snapshot
-from injector.templates.spelling import shortened
 from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
 
 #: How many failures are enough for an author to start with.

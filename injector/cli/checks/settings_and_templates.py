@@ -37,8 +37,8 @@ def templates(scene: CheckContext) -> Iterator[Diagnostic]:
     for name, error_text in wrong.items():
         to_do = f"correct or remove ConfigMap {name}; until then the injector keeps to all that it had before"
         yield bad("template", error_text, to_do)
-    for text in snapshot.warnings:
-        yield warning("settings", text, "correct the settings, or add what they name")
+    for problem in snapshot.warnings:
+        yield warning("settings", problem.located, "correct the settings, or add what they name")
     listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
     digests = {template.name: template.digest for template in snapshot.catalog}
     if not wrong:

@@ -9,7 +9,7 @@ import pytest
 from injector.authoring.cases.suite import Suite
 
 EXPECT = "expect: {decision: injected}"
-DECISIONS = "it has to be one of: injected, amended, unchanged, skipped, failed, refused"
+DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
 NO_POD = (
     "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment. What is for a path is "
     "`object`, or `file` with `operation` or `path` beside it"
@@ -46,14 +46,14 @@ MISTAKES = [
     ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name is there twice"),
     ("cases:\n- !mine {}\n", "tests/cases.yaml:2:3", "not YAML: unknown tag !mine"),
     (f"extra: 1\ncases:\n- name: a\n  {EXPECT}\n", "tests/cases.yaml:1:1", 'unknown key "extra"; the keys are: cases'),
-    ("cases:\n- just text\n", "tests/cases.yaml:2:3", "a case has to be a mapping, and is a string"),
-    ("cases:\n-\n", "tests/cases.yaml:2:2", "a case has to be a mapping, and is nothing"),
+    ("cases:\n- just text\n", "tests/cases.yaml:2:3", 'a mapping is needed, and this is a string ("just text")'),
+    ("cases:\n-\n", "tests/cases.yaml:2:2", "a mapping is needed, and this is nothing"),
     (f"cases:\n- {EXPECT}\n", "tests/cases.yaml:2:3", "name is missing"),
     (f"cases:\n- name: ' '\n  {EXPECT}\n", "tests/cases.yaml:2:9", "the name is empty; say what the case shows"),
     (
         f"cases:\n- name: 3\n  {EXPECT}\n",
         "tests/cases.yaml:2:9",
-        "name has to be a string, and is a number (3); put it in quotes",
+        "a string is needed, and this is a number (3); put it in quotes",
     ),
     ("cases:\n- name: a\n", "tests/cases.yaml:2:3", "expect is missing"),
     ("cases:\n- name: a\n  expect:\n", "tests/cases.yaml:3:3", "expect is empty; give it a value or leave it out"),
@@ -62,17 +62,17 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injectd}\n",
         "tests/cases.yaml:3:22",
-        'expect.decision is "injectd"; did you mean injected?',
+        '"injectd" is not allowed; did you mean injected?',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: denied}\n",
         "tests/cases.yaml:3:22",
-        f'expect.decision is "denied", a reason; write it as `reason`, and {DECISIONS.replace("it has to be", "here")}',
+        f'"denied" is a reason; write it as `reason`, and {DECISIONS.replace("it has to be", "here")}',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: yes}\n",
         "tests/cases.yaml:3:22",
-        f"expect.decision is true; {DECISIONS}",
+        f"true is not allowed; {DECISIONS}",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: failed, reason: not-servd}\n",
@@ -92,17 +92,17 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: none}\n",
         "tests/cases.yaml:3:40",
-        'expect.warnings has to be a list, and is a string ("none")',
+        'a list is needed, and this is a string ("none")',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: [ok, 3]}\n",
         "tests/cases.yaml:3:45",
-        "expect.warnings[1] has to be a string, and is a number (3); put it in quotes",
+        "a string is needed, and this is a number (3); put it in quotes",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
         "tests/cases.yaml:3:45",
-        "volumes is empty, and nothing that comes out is",
+        "volumes is empty, and nothing that comes out is; write !absent for what must not be there",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
@@ -117,12 +117,13 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  kubernetes: 1.30\n  {EXPECT}\n",
         "tests/cases.yaml:3:15",
-        "kubernetes has to be a string, and is a number (1.3); put it in quotes",
+        "a string is needed, and this is a number (1.3); put it in quotes",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, files: {x: []}}\n",
         "tests/cases.yaml:3:40",
-        "x: nothing is expected of it, so nothing is looked at; give a part of it",
+        "x: nothing is expected of it, so nothing is looked at; give a part of it; "
+        "write !absent for a file that must not be there",
     ),
     (
         f"cases:\n- name: a\n  kubernetes: new\n  {EXPECT}\n",
@@ -132,7 +133,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  validate: 'no'\n  {EXPECT}\n",
         "tests/cases.yaml:3:13",
-        'validate has to be true or false, and is a string ("no")',
+        'true or false is needed, and this is a string ("no")',
     ),
     (
         f"cases:\n- name: a\n  templates: []\n  {EXPECT}\n",
@@ -142,22 +143,22 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  templates: envoy\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        'templates is "envoy"; it has to be a list or chosen',
+        '"envoy" is not allowed; it has to be one of: chosen',
     ),
     (
         f"cases:\n- name: a\n  templates: {{}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        "templates has to be a string or a list, and is a mapping",
+        "{} is not allowed; it has to be a list or chosen",
     ),
     (
         f"cases:\n- name: a\n  namespace: {{labels: {{a: true}}}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:27",
-        "namespace.labels.a has to be a string, and is a boolean (true); put it in quotes",
+        "a string is needed, and this is a boolean (true); put it in quotes",
     ),
     (
         f"cases:\n- name: a\n  namespace: shop\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        "namespace has to be a mapping, and is a string",
+        'a mapping is needed, and this is a string ("shop")',
     ),
     (
         f"cases:\n- name: a\n  params: {{port: !absent}}\n  {EXPECT}\n",
@@ -167,7 +168,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  templates: !absent\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        "templates cannot be !absent; that is for `expect.pod`, `expect.object` and `expect.files`",
+        "!absent cannot be here; that is for `expect.pod`, `expect.object` and `expect.files`",
     ),
     (f"cases:\n- name: a\n  pod: {{kind: Service}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: {NO_POD}"),
     (
@@ -198,8 +199,8 @@ def test_a_mistake_has_its_place_and_its_words(
     suite: Callable[..., Suite], text: str, place: str, message: str
 ) -> None:
     found = suite(tests__cases_yaml=text)
-    assert [(str(p.place), p.message) for p in found.problems] == [(place, message)]
-    assert str(found.problems[0]) == f"logger/{place}: error: {message} [case]"
+    assert [(str(p.place), p.advice) for p in found.problems] == [(place, message)]
+    assert str(found.problems[0]) == f"logger/{place}: error: {found.problems[0].message} [case]"
     assert all(case.case.name == "a" for case in found.cases)
 
 
@@ -211,7 +212,10 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_file(suite: Callable[
 
 def test_the_caret_stands_below_the_mistake(suite: Callable[..., Suite]) -> None:
     problem = suite("cases:\n- name: a\n  expect: {decision: injectd}\n").problems[0]
-    assert problem.excerpt == "    3 |   expect: {decision: injectd}\n      |                      ^"
+    assert (
+        problem.excerpt
+        == "    3 |   expect: {decision: injectd}\n      |                      ^\n      = did you mean injected?"
+    )
 
 
 def test_a_tag_before_a_bracket_is_read_and_columns_behind_it_are_right(suite: Callable[..., Suite]) -> None:

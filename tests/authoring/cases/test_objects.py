@@ -211,7 +211,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("case", "message"), MISTAKES, ids=[m[1][:40] for m in MISTAKES])
 def test_a_mistake_is_told_at_its_place(gate: Gate, case: str, message: str) -> None:
     suite = gate(f"cases:\n- name: a\n  {case}\n")
-    assert message in "\n".join(p.message for p in suite.problems)
+    assert message in "\n".join(p.advice for p in suite.problems)
     assert all(problem.place.line >= 2 for problem in suite.problems)
 
 

@@ -347,11 +347,11 @@ def test_a_pair_that_has_ended_is_not_served() -> None:
 @pytest.mark.parametrize(
     ("section", "words"),
     [
-        ({"source": "vault"}, "certificates.source has to be files or builtin or cert-manager or csr"),
-        ({"lifeSecond": 1}, r"unknown key certificates.lifeSecond; did you mean lifeSeconds\?"),
+        ({"source": "vault"}, "certificates.source: .* it has to be one of: builtin, cert-manager, csr, files"),
+        ({"lifeSecond": 1}, r'certificates.lifeSecond: unknown key "lifeSecond"; did you mean lifeSeconds\?'),
         ({"leaseSeconds": 0}, "certificates.leaseSeconds"),
-        ({"lifeSeconds": "90d"}, "certificates.lifeSeconds has to be a number, and is a string"),
-        ({"lifeSeconds": 3600, "authorityLifeSeconds": 60}, "certificates.lifeSeconds is longer than"),
+        ({"lifeSeconds": "90d"}, "certificates.lifeSeconds: a number is needed, and this is a string"),
+        ({"lifeSeconds": 3600, "authorityLifeSeconds": 60}, "certificates.lifeSeconds: it is longer than"),
     ],
 )
 def test_settings_that_are_wrong_are_named(section: dict[str, Any], words: str) -> None:

@@ -68,9 +68,9 @@ def test_good_selectors_pass(selector):
     [
         (None, "mapping"),
         ([], "mapping"),
-        ({"matchLables": {}}, "'matchLables' is no field"),
-        ({1: {}}, "1 is no field"),
-        ({"matchLabels": ["app"]}, "matchLabels must be a mapping"),
+        ({"matchLables": {}}, '^matchLables: unknown key "matchLables"; there are matchLabels, matchExpressions$'),
+        ({1: {}}, "unknown key 1;"),
+        ({"matchLabels": ["app"]}, "matchLabels: it must be a mapping"),
         ({"matchLabels": {"app": True}}, "put it in quotes"),
         ({"matchLabels": {"app": "a b"}}, "no label value"),
         ({"matchLabels": {"app": "a" * 64}}, "no label value"),
@@ -80,14 +80,17 @@ def test_good_selectors_pass(selector):
         ({"matchLabels": {"Example.com/app": "web"}}, "no label key"),
         ({"matchLabels": {"a/b/c": "web"}}, "no label key"),
         ({"matchExpressions": {}}, "must be a list"),
-        ({"matchExpressions": ["app"]}, r"matchExpressions\[0\] must be a mapping"),
-        ({"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]}, "'value' is no field"),
+        ({"matchExpressions": ["app"]}, r"matchExpressions\[0\]: it must be a mapping"),
+        (
+            {"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]},
+            r'^matchExpressions\[0\].value: unknown key "value"; there are key, operator, values$',
+        ),
         (expression("app", "in", "web"), "one of In, NotIn, Exists, DoesNotExist"),
         (expression("app", "In"), "at least one value"),
         (expression("app", "Exists", "web"), "must be absent"),
         (expression("app", "In", 8080), "put it in quotes"),
         ({"matchExpressions": [{"key": "app", "operator": "In", "values": "web"}]}, "list of strings"),
-        ({"matchExpressions": [{"operator": "Exists"}]}, r"matchExpressions\[0\].key: None is no label key"),
+        ({"matchExpressions": [{"operator": "Exists"}]}, r"matchExpressions\[0\].key: null is no label key"),
     ],
 )
 def test_bad_selectors_are_named(selector, says):

@@ -113,7 +113,7 @@ MANIFESTS = [
     ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "a source of its own"),
     ("delivery: secret\n", 1, 1, "configmap or annotation"),
     ("hostNetwork: true\n", 1, 1, "skip or inject"),
-    ("\nselector: {app: web}\n", 2, 12, "matchLabels and matchExpressions"),
+    ("\nselector: {app: web}\n", 2, 12, "matchLabels, matchExpressions"),
     ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
     ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
     ("for: {resources: pods}\n", 1, 7, "list of strings"),

@@ -66,23 +66,25 @@ def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
 
 
 def test_settings_that_name_parameters() -> None:
-    with pytest.raises(SnapshotError, match=r"settings: parameters\.a\.prot: no such parameter; did you mean port\?"):
+    with pytest.raises(
+        SnapshotError, match=r'settings: parameters\.a\.prot: there is no parameter "prot"; did you mean port\?'
+    ):
         build({"a": sources()}, Settings(templates=(), parameters={"a": {"prot": 1}}))
     with pytest.raises(SnapshotError, match=r"settings: parameters\.a\.port = true|must be an integer") as caught:
         build({"a": sources()}, Settings(templates=(), parameters={"a": {"port": True}}))
     assert isinstance(caught.value.errors[0], SettingsError)
     snapshot = build({"envoy": sources()}, Settings(templates=("envoi",), parameters={"envoi": {"port": 1}}))
-    assert snapshot.warnings == (
-        'settings: templates names "envoi", which does not exist; did you mean envoy?',
-        'settings: parameters."envoi": there is no such template; did you mean envoy?',
-    )
+    assert [(one.code, one.located) for one in snapshot.warnings] == [
+        ("unknown-template", 'settings: templates: there is no template "envoi"; did you mean envoy?'),
+        ("unknown-template", 'settings: parameters.envoi: there is no template "envoi"; did you mean envoy?'),
+    ]
 
 
 @pytest.mark.parametrize("name", ["never_selector", "always_selector", "exempt_selector"])
 def test_a_selector_of_the_settings_with_a_misspelt_field_does_not_select_everything(name: str) -> None:
     settings = Settings(**{name: {"matchLabel": {"app": "web"}}})
     field = f"{name.partition('_')[0]}Selector"
-    with pytest.raises(SnapshotError, match=f"settings: {field}: 'matchLabel' is no field of a selector"):
+    with pytest.raises(SnapshotError, match=f'settings: {field}.matchLabel: unknown key "matchLabel"; there are'):
         build_snapshot(settings, {}, Cluster())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.templates.spelling import nearest
+from injector.spelling import nearest
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
-from injector.templates.spelling import hint
+from injector.spelling import hint
 
 SEVERITY = "error"
 

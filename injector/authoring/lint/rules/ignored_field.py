@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject, plain_mapping
-from injector.templates.spelling import nearest
+from injector.spelling import nearest
 
 SEVERITY = "warning"
 

@@ -30,8 +30,8 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Subject
+from injector.spelling import shortened
 from injector.templates.formats import FORMATS
-from injector.templates.spelling import shortened
 
 SEVERITY = "error"
 

@@ -44,7 +44,7 @@ from itertools import takewhile, zip_longest
 from injector.authoring.lint.subject import Finding, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.settings import Settings
-from injector.templates.spelling import hint, shortened
+from injector.spelling import hint, shortened
 
 SEVERITY = "warning"
 

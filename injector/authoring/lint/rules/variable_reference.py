@@ -36,7 +36,7 @@ from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
 from injector.pods.constraints.pod_view import mappings, sequence, string_field
 from injector.pods.context import Object
-from injector.templates.spelling import hint
+from injector.spelling import hint
 
 SEVERITY = "error"
 

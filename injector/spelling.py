@@ -24,11 +24,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def hint(name: str, known: Iterable[str], what: str = "there are") -> str:
     """What to add to an error about an unknown name: `; did you mean x?`, or else what there is."""
+    return f"; {suggestion(name, known, what)}"
+
+
+def suggestion(name: str, known: Iterable[str], what: str = "there are") -> str:
+    """The help with an unknown name: `did you mean x?`, or else what there is."""
     names = sorted(known)
     near = nearest(name, names)
     if near is not None:
-        return f"; did you mean {near}?"
-    return f"; {what}: {', '.join(names)}" if names else f"; {what} none"
+        return f"did you mean {near}?"
+    return f"{what}: {', '.join(names)}" if names else f"{what} none"
 
 
 def legal_name(name: str) -> str:

@@ -1,0 +1,175 @@
+"""Decoding a document strictly: msgspec's structs say what is allowed, and every mistake has its path and its kind.
+
+| code | what is wrong |
+| --- | --- |
+| `unknown-key` | a key that there is not |
+| `missing-key` | a key that has to be there is not |
+| `wrong-type` | a value of another type, or nothing where a value has to be |
+| `not-allowed` | a value that is not among those that are allowed |
+| `out-of-bounds` | a number below or above its bounds |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from injector.diagnostics import Diagnostic, Path
+from injector.spelling import nearest, shortened, suggestion
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+#: By kind of type: what it is called, and the Python types of its values. A boolean is no number here.
+_KINDS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
+    inspect.BoolType: ("true or false", (bool,)),
+    inspect.DictType: ("a mapping", (dict,)),
+    inspect.FloatType: ("a number", (int, float)),
+    inspect.IntType: ("a whole number", (int,)),
+    inspect.ListType: ("a list", (list,)),
+    inspect.NoneType: ("nothing", (type(None),)),
+    inspect.StrType: ("a string", (str,)),
+    inspect.StructType: ("a mapping", (dict,)),
+    inspect.VarTupleType: ("a list", (list,)),
+}
+_FOUND = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a mapping"}
+#: The bounds of a number, by their names in `msgspec.Meta`.
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+
+
+def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple[_Struct | None, list[Diagnostic]]:
+    """A struct from a parsed document, or None with everything that is wrong.
+
+    Without `null` a key that has nothing behind it is a mistake, also where its type allows null.
+
+    `path` of a Diagnostic leads to the value or key, of a missing key to the mapping that lacks it. `fields` have the
+    `value`, what is `allowed` (keys, values, or bounds by name), and the `nearest` spelling.
+    """
+    problems = list(_Walk(null).mistakes(_type_of(kind), document, ()))
+    return (None, problems) if problems else (msgspec.convert(document, kind), [])
+
+
+@cache
+def _type_of(kind: type[msgspec.Struct]) -> inspect.Type:
+    """What msgspec knows of a struct. Worked out once: that takes milliseconds."""
+    return inspect.type_info(kind)
+
+
+class _Walk:
+    """Through a document and its type side by side."""
+
+    def __init__(self, null: bool) -> None:
+        self.null = null
+
+    def mistakes(self, kind: inspect.Type, value: Any, path: Path) -> Iterator[Diagnostic]:
+        """What is wrong with a value and within it, in the order of the document."""
+        if isinstance(kind, inspect.Metadata):
+            yield from self.mistakes(kind.type, value, path)
+        elif isinstance(kind, inspect.UnionType):
+            fitting = [one for one in kind.types if _fits(one, value)]
+            if fitting:
+                yield from self.mistakes(fitting[0], value, path)
+            else:
+                yield _refused(kind.types, value, path)
+        elif not _fits(kind, value):
+            yield _refused((kind,), value, path)
+        elif isinstance(kind, inspect.LiteralType):
+            if value not in kind.values:
+                yield _refused((kind,), value, path)
+        elif isinstance(kind, inspect.StructType):
+            yield from self._in_struct(kind, value, path)
+        elif isinstance(kind, inspect.DictType):
+            for key, item in value.items():
+                if isinstance(key, str):
+                    yield from self.mistakes(kind.value_type, item, (*path, key))
+                else:
+                    yield _wrong_key(key, path)
+        elif isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            for index, item in enumerate(value):
+                yield from self.mistakes(kind.item_type, item, (*path, index))
+        elif isinstance(kind, inspect.IntType | inspect.FloatType):
+            yield from _out_of_bounds(kind, value, path)
+
+    def _in_struct(self, kind: inspect.StructType, value: dict[Any, Any], path: Path) -> Iterator[Diagnostic]:
+        more: dict[str, Any]
+        fields = {field.encode_name: field for field in kind.fields}
+        for key, item in value.items():
+            if key in fields and item is None and not self.null:
+                more = {"value": item, "allowed": ()}
+                help_ = "give it a value or leave it out"
+                yield Diagnostic("wrong-type", "error", f"{key} is empty", help_, (*path, key), fields=more)
+            elif key in fields:
+                yield from self.mistakes(fields[key].type, item, (*path, key))
+            elif isinstance(key, str):
+                more = {"value": key, "allowed": tuple(fields), "nearest": nearest(key, fields)}
+                message, near = f"unknown key {shortened(key)}", suggestion(key, fields, "the keys are")
+                yield Diagnostic("unknown-key", "error", message, near, (*path, key), fields=more)
+            else:
+                yield _wrong_key(key, path)
+        for key, field in fields.items():
+            if field.required and key not in value:
+                more = {"value": key, "allowed": _values(field.type)}
+                yield Diagnostic("missing-key", "error", f"{key} is missing", _choices(field.type), path, fields=more)
+
+
+def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path: Path) -> Iterator[Diagnostic]:
+    bounds = {name: bound for name in _BOUNDS if (bound := getattr(kind, name)) is not None}
+    low, high = bounds.get("ge", value), bounds.get("le", value)
+    if not low <= value <= high or value <= bounds.get("gt", value - 1) or value >= bounds.get("lt", value + 1):
+        words = " and ".join(f"{_BOUNDS[name]} {bound:g}" for name, bound in bounds.items())
+        more = {"value": value, "allowed": bounds}
+        yield Diagnostic(
+            "out-of-bounds", "error", f"{value} is out of bounds", f"it has to be {words}", path, fields=more
+        )
+
+
+def _fits(kind: inspect.Type, value: object) -> bool:
+    """Whether a value is of the right type, whatever is in it."""
+    if isinstance(kind, inspect.Metadata):
+        return _fits(kind.type, value)
+    if isinstance(kind, inspect.LiteralType):
+        return isinstance(value, str)
+    types = _KINDS.get(type(kind), ("", (object,)))[1]
+    return isinstance(value, types) and (bool in types or object in types or not isinstance(value, bool))
+
+
+def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diagnostic:
+    """The mistake of a value that is none of some types."""
+    allowed = tuple(word for kind in kinds for word in _values(kind))
+    named = dict.fromkeys(_KINDS[type(kind)][0] for kind in kinds if type(kind) in _KINDS)
+    named.pop("nothing", None)
+    fields = {"value": value, "allowed": allowed or tuple(named)}
+    if allowed:
+        near = (
+            f"it has to be {' or '.join((*named, *allowed))}" if named else f"it has to be one of: {', '.join(allowed)}"
+        )
+        if isinstance(value, str) and not named:
+            fields["nearest"] = nearest(value, allowed)
+            near = suggestion(value, allowed, "it has to be one of")
+        return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
+    found = "nothing" if value is None else _FOUND.get(type(value), "none of the values that YAML has")
+    shown = "" if value is None or type(value) not in _FOUND or isinstance(value, dict | list) else shortened(value)
+    message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
+    advice = "put it in quotes" if "a string" in named and isinstance(value, bool | int | float) else ""
+    return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
+
+
+def _wrong_key(key: object, path: Path) -> Diagnostic:
+    fields = {"value": key, "allowed": ("a string",)}
+    return Diagnostic(
+        "wrong-type", "error", f"the key {shortened(key)} is no string", "put it in quotes", path, fields=fields
+    )
+
+
+def _values(kind: inspect.Type) -> tuple[str, ...]:
+    """The values that a type allows, where it names them."""
+    if isinstance(kind, inspect.Metadata):
+        return _values(kind.type)
+    return tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
+
+
+def _choices(kind: inspect.Type) -> str:
+    return f"it has to be one of: {', '.join(_values(kind))}" if _values(kind) else ""
