@@ -33,10 +33,11 @@ MORE = 5
 
 
 class FreshServer:
-    """`injector serve` as a process, with the templates of the gallery and one of its own."""
+    """`injector serve` as a process, with the templates of the gallery and some that it has to try."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        write_template(folder / "templates")
+        for name in ("proxy", *(f"more-{number}" for number in range(8))):
+            write_template(folder / "templates", name)
         certificate, key = make_certificate(folder / "certs")
         settings = folder / "settings.yaml"
         settings.write_text("templates: [proxy]\nserver: {drainSeconds: 0.1}\n")

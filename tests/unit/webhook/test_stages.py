@@ -1,4 +1,4 @@
-"""The stages that one pod passes through the webhook, from a trace: those of CONTRIBUTING.md, each once, in its order."""
+"""The stages that one pod passes through the webhook, from a trace: those of CONTRIBUTING.md, each once, in order."""
 
 from __future__ import annotations
 
