@@ -40,9 +40,10 @@ CacheKey = tuple[bytes, tuple[bytes, ...]]
 
 @dataclass(slots=True)
 class Answer:
-    """An answer less version and uid, its log line less what differs, what it counts, what must exist for it.
+    """An answer less version and uid, its log line less what differs, the counters that it adds to.
 
-    `event` is reported where the answer is a failure; the answer is good `until` then (time.perf_counter).
+    `files` must exist before it is given, `event` is reported where it is a failure; it is good `until` then
+    (time.perf_counter).
     """
 
     tail: bytes

@@ -44,12 +44,12 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What `injector serve` is told.
+    """The options of `injector serve`.
 
-    `templates` are folders that are a template or hold some; of one name the last counts. `namespace` is the
+    `templates` are folders that are a template or hold some; of one name the last is used. `namespace` is the
     injector's own, where template ConfigMaps are read from; empty reads none. `standalone` needs no cluster: every
-    namespace counts as enabled, nothing is created. `server` are settings of that section that count before the file's.
-    `pod_name` (default: the host's) and `pod_uid` are of the injector's own pod, on which its own trouble is told.
+    namespace is `enabled`, nothing is created. `server` are settings of that section that go before the file's.
+    `pod_name` (default: the host's) and `pod_uid` are of the injector's own pod, on which its own trouble is reported.
     """
 
     settings_file: Path | None = None
@@ -71,7 +71,7 @@ class App:
         self.output = output or LogOutput()
         self.logger = make_logger(self.output)
         self.drain = Drain(self.metrics, self.logger)
-        self.keeper = SnapshotManager(
+        self.snapshots = SnapshotManager(
             options.settings_file,
             options.templates,
             self.metrics,
@@ -84,7 +84,7 @@ class App:
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
         self._events: Events | None = None
-        self._upkeep: ClusterSync | None = None
+        self._cluster_sync: ClusterSync | None = None
         self._certificate: CertificateSource | None = None
         self._server: Server | None = None
         self._admin: HTTPServer | None = None
@@ -100,7 +100,7 @@ class App:
 
         Raises SettingsError (also for the certificate), NoClusterError, OSError for a port that is taken.
         """
-        settings = await self.keeper.start()
+        settings = await self.snapshots.start()
         settings = replace(settings, server=replace(settings.server, **self._options.server))
         self._settings = settings
         self._run(self._flush())
@@ -108,8 +108,8 @@ class App:
             client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
             self._events = Events(client, self._pod_name, self.metrics)
             self._events.start()
-            self._upkeep = ClusterSync(
-                client, self._options.namespace, settings, self.keeper, self._run, self.logger, self.metrics
+            self._cluster_sync = ClusterSync(
+                client, self._options.namespace, settings, self.snapshots, self._run, self.logger, self.metrics
             )
         certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
@@ -134,18 +134,18 @@ class App:
         missing: dict[str, str] = {}
         if self.drain.under_way:
             missing["shutdown"] = "the server is draining"
-        if not self.keeper.ready:
-            missing["templates"] = self.keeper.why_not or "not read yet"
+        if not self.snapshots.ready:
+            missing["templates"] = self.snapshots.why_not or "not read yet"
         if self._certificate is not None and (why := self._certificate.why_not):
             missing["certificate"] = why
-        return missing | (self._upkeep.missing() if self._upkeep is not None else {})
+        return missing | (self._cluster_sync.missing() if self._cluster_sync is not None else {})
 
     def notes(self) -> tuple[str, ...]:
         """What an admin should know of a server that is ready, one sentence each."""
-        refused = (f"the newest settings or templates are not in use: {self.keeper.why_not}",)
+        refused = (f"the newest settings or templates are not in use: {self.snapshots.why_not}",)
         return (
-            *(refused if self.keeper.ready and self.keeper.why_not else ()),
-            *(self._upkeep.notes() if self._upkeep is not None else ()),
+            *(refused if self.snapshots.ready and self.snapshots.why_not else ()),
+            *(self._cluster_sync.notes() if self._cluster_sync is not None else ()),
         )
 
     async def _hand_over(self, certificate: CertificateSource) -> None:
@@ -169,13 +169,13 @@ class App:
     def _make_server(self, settings: Settings) -> Server:
         namespaces: NamespaceSource = EveryNamespace(settings.namespace_label)
         config_maps: ConfigMapCreator = NoConfigMaps()
-        if self._client is not None and self._upkeep is not None:
-            namespaces = self._upkeep.namespaces
+        if self._client is not None and self._cluster_sync is not None:
+            namespaces = self._cluster_sync.namespaces
             config_maps = ConfigMaps(self._client)
         paths = {"/": Route("GET", self._about, b"text/plain; charset=utf-8")}
         paths |= review_routes(
             settings,
-            self.keeper,
+            self.snapshots,
             namespaces,
             config_maps,
             self.metrics,
@@ -192,15 +192,15 @@ class App:
 
     async def _get_ready(self) -> None:
         """Read the cluster, build the first snapshot, then keep both up to date."""
-        if self._upkeep is None:
-            await self.keeper.update()
+        if self._cluster_sync is None:
+            await self.snapshots.update()
         else:
-            await self._upkeep.begin()
+            await self._cluster_sync.begin()
         # What is there now stays: the collector need not look at it again, which takes the peaks off latency.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
-        await self.keeper.watch()
+        await self.snapshots.watch()
 
     def _use(self, context: ssl.SSLContext) -> None:
         """Serve with this certificate from now on; listen if it is the first."""
@@ -216,7 +216,7 @@ class App:
         self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
-        return index_text(self._settings, self.keeper, self.ports[1])
+        return index_text(self._settings, self.snapshots, self.ports[1])
 
     # -- tasks --
 
@@ -244,7 +244,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in (self._certificate, self._upkeep, self._events):
+        for part in (self._certificate, self._cluster_sync, self._events):
             if part is not None:
                 await part.stop()
         if self._client is not None:

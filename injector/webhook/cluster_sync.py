@@ -28,7 +28,7 @@ _AWAY_SECONDS = 60.0
 
 
 class ClusterSync:
-    """Reads the cluster for the keeper of the snapshot. `namespace` is the injector's own, "" reads no ConfigMaps.
+    """Reads the cluster for the snapshot. `namespace` is the injector's own, "" reads no ConfigMaps.
 
     `run(work)` has something run until the server's end.
     """
@@ -38,7 +38,7 @@ class ClusterSync:
         client: Client,
         namespace: str,
         settings: Settings,
-        keeper: SnapshotManager,
+        snapshots: SnapshotManager,
         run: Callable[[Coroutine[Any, Any, None]], None],
         logger: structlog.typing.FilteringBoundLogger,
         metrics: Metrics,
@@ -48,7 +48,7 @@ class ClusterSync:
         self._client = client
         self._namespace = namespace
         self._settings = settings
-        self._keeper = keeper
+        self._snapshots = snapshots
         self._run = run
         self._logger = logger
         self._maps: TemplateMaps | None = None
@@ -78,22 +78,22 @@ class ClusterSync:
 
     async def begin(self) -> None:
         """Read all of it and build the first snapshot; from then on it is kept up to date."""
-        self._run(self._tell_of_absence())
+        self._run(self._report_absence())
         version = await self._first_version()
         self.namespaces.start()
         await self.namespaces.synced.wait()
         if self._namespace:
-            told = asyncio.Event()
+            taken = asyncio.Event()
 
             async def take(sources: Templates) -> None:
-                await self._keeper.update(in_cluster=sources, version=None if told.is_set() else version)
-                told.set()
+                await self._snapshots.update(in_cluster=sources, version=None if taken.is_set() else version)
+                taken.set()
 
             self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
             self._maps.start()
-            await told.wait()
+            await taken.wait()
         else:
-            await self._keeper.update(version=version)
+            await self._snapshots.update(version=version)
         self._run(self._follow_version())
 
     async def stop(self) -> None:
@@ -110,20 +110,20 @@ class ClusterSync:
                 self._logger.warning("api-server-not-reached", why=str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _tell_of_absence(self) -> None:
-        told = False
+    async def _report_absence(self) -> None:
+        reported = False
         while True:
             self._away.value = away = round(self.away_seconds, 1)
-            if told and not away:
+            if reported and not away:
                 self._logger.info("api-server-back")
-            elif away > _AWAY_SECONDS and not told:
+            elif away > _AWAY_SECONDS and not reported:
                 effect = "injection goes on from the last state; what needs a new ConfigMap fails"
                 self._logger.warning("api-server-away", seconds=away, effect=effect)
-            told = away > _AWAY_SECONDS or (told and away > 0)
+            reported = away > _AWAY_SECONDS or (reported and away > 0)
             await asyncio.sleep(1.0)
 
     async def _follow_version(self) -> None:
         while True:
             await asyncio.sleep(_VERSION_SECONDS)
             with contextlib.suppress(ApiError):
-                await self._keeper.update(version=await self._client.version())
+                await self._snapshots.update(version=await self._client.version())

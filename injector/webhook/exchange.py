@@ -204,6 +204,8 @@ class Exchange(HTTPMessageDelegate):
         self._drop()
 
     async def _later(self, route: Route, answer: Awaitable[bytes]) -> None:
+        size = len(self._body)
+        self._state.waiting_bytes += size
         try:
             body = await answer
         except ReviewError as error:
@@ -214,6 +216,8 @@ class Exchange(HTTPMessageDelegate):
             raise
         else:
             self._write(200, route.content_type, body)
+        finally:
+            self._state.waiting_bytes -= size
 
     def _refuse(self, code: int, message: str) -> None:
         self._error = (code, message)

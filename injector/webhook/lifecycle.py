@@ -7,7 +7,7 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-terminatio
 
 /healthz is answered by the very loop that answers reviews, so kubelet needs nothing else: no answer within its
 `timeoutSeconds`, three times, and it starts the container anew. But then nobody would know where it hung. Python's
-fault handler tells: it writes the stack of each thread to standard error from a thread of its own in C, so also when
+fault handler does: it writes the stack of each thread to standard error from a thread of its own in C, so also when
 it is C code that holds the interpreter. File names, lines and functions only, no values.
 https://docs.python.org/3.11/library/faulthandler.html#dumping-the-tracebacks-after-a-timeout
 """
@@ -29,7 +29,7 @@ from injector.webhook.server import Server
 _PATIENCE = 5.0
 #: Seconds without a beat after which the stacks are written: less than kubelet's patience.
 STUCK_SECONDS = 5.0
-#: Seconds between two beats, and by how many one may be late before that is told.
+#: Seconds between two beats, and by how many one may be late before that is reported.
 _BEAT_SECONDS = 1.0
 _LATE_SECONDS = 1.0
 

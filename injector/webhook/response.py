@@ -50,8 +50,8 @@ _encode = msgspec.json.encode
 class AdmissionResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What a review is answered with, before it becomes bytes.
 
-    `patch` is a JSON Patch (RFC 6902) as bytes, empty for none; `message` and `code` are what a refusal tells the
-    client, `audit` goes to the API server's audit log.
+    `patch` is a JSON Patch (RFC 6902) as bytes, empty for none; `message` and `code` are what the client
+    of a refusal sees, `audit` goes to the API server's audit log.
     """
 
     allowed: bool

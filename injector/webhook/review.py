@@ -107,7 +107,7 @@ def _metadata(raw: msgspec.Raw) -> Any:
 
 
 def to_request(request: ReviewRequest) -> Request:
-    """What `inject` is told about the request."""
+    """The request as the core takes it."""
     return Request(
         operation=request.operation,
         resource=request.resource.resource,

@@ -182,7 +182,7 @@ class Server:
 def seconds_for(target: str) -> float:
     """How long a review may take, in seconds: the `timeout` that the API server puts into the URL, less a margin.
 
-    Anything that is no duration from 1 to 30 seconds counts as not given.
+    Anything that is no duration from 1 to 30 seconds is ignored.
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
     """
     given = parse_qs(urlsplit(target).query).get("timeout", [""])[-1].removesuffix("s")

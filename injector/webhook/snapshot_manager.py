@@ -2,7 +2,7 @@
 
 Sources are the settings file, folders of templates and the cluster's template ConfigMaps, later ones before earlier
 ones of the same name. A snapshot is built beside the event loop; one that does not build leaves the last good one in
-use and is told of by a metric, a log line and `on_refused`.
+use and is reported by a metric, a log line and `on_refused`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SnapshotManager:
     def current(self) -> Snapshot:
         """The snapshot in use; one without templates as long as `ready` is False."""
         if self._current is None:
-            raise SettingsError("there is no snapshot before the keeper was started")
+            raise SettingsError("there is no snapshot before the manager is started")
         return self._current
 
     @property

@@ -69,7 +69,7 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
 class CertificateWatcher:
     """Looks at the two files every second and hands over a new context when they hold a new, good pair.
 
-    `use` is called with the new context, in the event loop. A bad pair is told of once, to the log and to
+    `use` is called with the new context, in the event loop. A bad pair is reported once, to the log and to
     `on_trouble` (a name for the trouble, a sentence); the old one stays in use.
     """
 

@@ -64,7 +64,7 @@ class Served:
             time.sleep(0.05)
 
     def ready(self) -> Served:
-        self.until(lambda: self.app.keeper.ready and not self.app.readiness())
+        self.until(lambda: self.app.snapshots.ready and not self.app.readiness())
         return self
 
     def lines(self, event: str = "") -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def test_a_pod_is_injected_and_answered_in_the_version_asked(served: Served, ver
     assert result["metadata"]["annotations"]["sidecar.injector/status"] == "injected"
     assert response["auditAnnotations"]["reason"] == "injected"
     assert re.fullmatch(r"proxy@[0-9a-f]{12}", response["auditAnnotations"]["templates"])
-    assert response["auditAnnotations"]["generation"] == served.app.keeper.current.generation
+    assert response["auditAnnotations"]["generation"] == served.app.snapshots.current.generation
 
 
 def test_replicas_share_an_answer_and_each_has_its_log_line(served: Served) -> None:
@@ -67,7 +67,7 @@ def test_replicas_share_an_answer_and_each_has_its_log_line(served: Served) -> N
         "mutate",
     )
     assert line["templates"] == ["proxy"]
-    assert line["generation"] == served.app.keeper.current.generation
+    assert line["generation"] == served.app.snapshots.current.generation
     assert 0 < line["ms"] < 5000
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
 
@@ -160,7 +160,7 @@ def test_the_second_port(served: Served) -> None:
     assert 'injector_template_reviews_total{outcome="inject",template="proxy"} 1.0' in text
     assert 'injector_review_seconds_count{cached="false",path="mutate"} 1.0' in text
     assert 'injector_unreadable_requests_total{code="400"} 1.0' in text
-    assert f'injector_snapshot_info{{generation="{served.app.keeper.current.generation}"}} 1.0' in text
+    assert f'injector_snapshot_info{{generation="{served.app.snapshots.current.generation}"}} 1.0' in text
     assert "injector_certificate_not_after_timestamp_seconds" in text
     assert re.search(r"injector_cache_bytes [1-9]", text)
 

@@ -84,8 +84,8 @@ def test_serving_beside_an_api_server(loop: Loop, api: ApiServer, tmp_path: Path
     assert get(app.admin_port, "/healthz").code == 200, "waiting for an API server is no reason to restart"
     loop.call(api.up.set)
     app.ready()
-    assert app.app.keeper.current.cluster.version == (1, 33)
-    assert "a.yaml" in app.app.keeper.current.catalog.get("proxy").files, "the cluster's template counts"
+    assert app.app.snapshots.current.cluster.version == (1, 33)
+    assert "a.yaml" in app.app.snapshots.current.catalog.get("proxy").files, "the cluster's template counts"
 
     response = ask_once(app.port, to_bytes(review(pod(), dryRun=True))).json["response"]
     assert (reason(response), api.created) == ("injected", [])

@@ -211,9 +211,9 @@ def test_a_reload_gives_a_path_other_templates(loop: Loop, tmp_path: Path) -> No
         write_template(tmp_path / "templates", name, **files)
     app = Served(loop, tmp_path, SETTINGS).ready()
     try:
-        generation = app.app.keeper.current.generation
+        generation = app.app.snapshots.current.generation
         app.settings.write_text(app.settings.read_text().replace("[project]", "[claim]"))
-        app.until(lambda: app.app.keeper.current.generation != generation)
+        app.until(lambda: app.app.snapshots.current.generation != generation)
         response = ask(app, project("infra-dns"), "/validate-project").json["response"]
         assert (response["allowed"], response["auditAnnotations"]["reason"]) == (True, "not-for-templates")
         assert app.lines("restart-needed") == []

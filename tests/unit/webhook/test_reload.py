@@ -99,9 +99,9 @@ def test_a_review_never_sees_half_a_reload(loop: Loop, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for number in range(2, 6):
-        before = app.app.keeper.current.generation
+        before = app.app.snapshots.current.generation
         mount.swap(number)
-        app.until(lambda before=before: app.app.keeper.current.generation != before)
+        app.until(lambda before=before: app.app.snapshots.current.generation != before)
     app.until(lambda: failures or "5" in {number for number, _ in list(seen)})
     stop.set()
     for thread in threads:
@@ -113,7 +113,7 @@ def test_a_review_never_sees_half_a_reload(loop: Loop, tmp_path: Path) -> None:
 
 
 def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> None:
-    good = served.app.keeper.current
+    good = served.app.snapshots.current
     folder = served.folder / "templates"
     write_template(folder, **{"overlay.yaml.j2": "spec:\n  containers: {% if %}\n"})
     served.until(lambda: served.lines("snapshot-refused"))
@@ -130,7 +130,7 @@ def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> No
         }
     ]
     assert line["in_use"] == good.generation
-    assert served.app.keeper.current is good
+    assert served.app.snapshots.current is good
     assert get(served.admin_port, "/readyz").code == 200, "the last good one serves"
     metrics = get(served.admin_port, "/metrics").body.decode()
     assert "injector_reload_failing 1.0" in metrics
@@ -140,14 +140,14 @@ def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> No
     assert "nonsense" in served.lines("snapshot-refused")[1]["why"]
     served.settings.write_text(served.settings.read_text().replace("nonsense: true", "clusterDomain: example.org"))
     write_template(folder)
-    served.until(lambda: served.app.keeper.current is not good)
-    assert served.app.keeper.current.cluster.domain == "example.org"
-    assert served.app.keeper.current.previous is not None
+    served.until(lambda: served.app.snapshots.current is not good)
+    assert served.app.snapshots.current.cluster.domain == "example.org"
+    assert served.app.snapshots.current.previous is not None
     assert "injector_reload_failing 0.0" in get(served.admin_port, "/metrics").body.decode()
 
 
 def test_a_bomb_among_templates_does_not_stop_the_server(served: Served) -> None:
-    good = served.app.keeper.current
+    good = served.app.snapshots.current
     names = ("lists-within-lists", "loops", "pattern", "many-values", "macro-of-itself", "many-expressions")
     for name in names:
         write_template(served.folder / "templates", name, **BOMBS[name])
@@ -163,42 +163,42 @@ def test_a_bomb_among_templates_does_not_stop_the_server(served: Served) -> None
     [line] = served.lines("snapshot-refused")
     refused = {Path(mistake["origin"]).name: mistake["rule"] for mistake in line["mistakes"]}
     assert refused == dict.fromkeys(names, "limit") | {"many-values": refused["many-values"]}
-    assert served.app.keeper.current is good
+    assert served.app.snapshots.current is good
     assert slowest < 2, "reviews go on while templates are tried"
 
 
 def test_templates_of_the_cluster_come_before_those_on_disk(served: Served) -> None:
     overlay = "spec:\n  containers: [{name: proxy, image: 'registry.example/other:2'}]\n"
     files = {**TEMPLATE, "overlay.yaml.j2": overlay}
-    assert served.loop.run(served.app.keeper.update(in_cluster={"proxy": files, "second": TEMPLATE}))
-    assert served.app.keeper.current.catalog.names == ("proxy", "second")
+    assert served.loop.run(served.app.snapshots.update(in_cluster={"proxy": files, "second": TEMPLATE}))
+    assert served.app.snapshots.current.catalog.names == ("proxy", "second")
     with Client(served.port) as client:
         response = client.ask(to_bytes(review(pod()))).json["response"]
     assert b"other:2" in base64.b64decode(response["patch"])
-    before = served.app.keeper.current
+    before = served.app.snapshots.current
     wrong = {**TEMPLATE, "template.yaml": "x: ["}
-    assert not served.loop.run(served.app.keeper.update(in_cluster={"proxy": wrong}))
-    assert served.app.keeper.current is before
-    assert served.app.keeper.why_not == "configmap/proxy/template.yaml:1:5: error: a value is missing here [yaml]"
-    assert served.loop.run(served.app.keeper.update(in_cluster={}, version=(1, 31)))
-    assert served.app.keeper.current.catalog.names == ("proxy",)
-    assert served.app.keeper.current.cluster.version == (1, 31)
+    assert not served.loop.run(served.app.snapshots.update(in_cluster={"proxy": wrong}))
+    assert served.app.snapshots.current is before
+    assert served.app.snapshots.why_not == "configmap/proxy/template.yaml:1:5: error: a value is missing here [yaml]"
+    assert served.loop.run(served.app.snapshots.update(in_cluster={}, version=(1, 31)))
+    assert served.app.snapshots.current.catalog.names == ("proxy",)
+    assert served.app.snapshots.current.cluster.version == (1, 31)
 
 
 def test_what_cannot_be_read_is_refused_until_it_can_be(served: Served, tmp_path: Path) -> None:
-    keeper, file = served.app.keeper, served.folder / "templates" / "proxy" / "notes.txt"
+    manager, file = served.app.snapshots, served.folder / "templates" / "proxy" / "notes.txt"
     file.write_bytes(b"\xff")
-    served.until(lambda: keeper.why_not)
-    assert "proxy/notes.txt:1:1: error: the byte 0xff is not UTF-8" in keeper.why_not
-    before = keeper.current
-    assert not served.loop.run(keeper.update(version=(1, 31))), "what builds is not the newest state"
-    assert keeper.current is not before
-    assert "not UTF-8" in keeper.why_not
+    served.until(lambda: manager.why_not)
+    assert "proxy/notes.txt:1:1: error: the byte 0xff is not UTF-8" in manager.why_not
+    before = manager.current
+    assert not served.loop.run(manager.update(version=(1, 31))), "what builds is not the newest state"
+    assert manager.current is not before
+    assert "not UTF-8" in manager.why_not
     assert "injector_reload_failing 1.0" in get(served.admin_port, "/metrics").body.decode()
-    served.loop.run(keeper.update())
+    served.loop.run(manager.update())
     assert len(served.lines("snapshot-refused")) == 1, "told of once"
     file.rename(tmp_path / "away")
-    served.until(lambda: not keeper.why_not)
+    served.until(lambda: not manager.why_not)
     assert "injector_reload_failing 0.0" in get(served.admin_port, "/metrics").body.decode()
 
 
@@ -207,14 +207,14 @@ def test_receipts_reach_the_snapshot_before_for_a_while_only(
 ) -> None:
     monkeypatch.setattr(snapshot_manager, "_PREVIOUS_SECONDS", 1.5)
     served = Served(loop, tmp_path).ready()
-    keeper, before = served.app.keeper, served.app.keeper.current
-    served.loop.run(keeper.update(in_cluster={"second": TEMPLATE}))
-    after = keeper.current
+    manager, before = served.app.snapshots, served.app.snapshots.current
+    served.loop.run(manager.update(in_cluster={"second": TEMPLATE}))
+    after = manager.current
     assert after.previous is not None
     assert after.previous.generation == before.generation
-    served.until(lambda: keeper.current.previous is None)
-    assert keeper.current.generation == after.generation
-    assert keeper.current.catalog is after.catalog
+    served.until(lambda: manager.current.previous is None)
+    assert manager.current.generation == after.generation
+    assert manager.current.catalog is after.catalog
     served.stop()
 
 
@@ -275,31 +275,31 @@ def test_a_replica_that_starts_leaves_a_wrong_config_map_out(tmp_path: Path) -> 
     """There is no last good snapshot then, and a cluster whose nodes are drained needs its injector."""
     write_template(tmp_path / "templates")
     told: list[str] = []
-    keeper = snapshot_manager.SnapshotManager(
+    manager = snapshot_manager.SnapshotManager(
         None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()), told.append, "own"
     )
     wrong = {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}
 
     async def start(maps: dict[str, dict[str, str]]) -> bool:
-        await keeper.start()
-        return await keeper.update(in_cluster=maps)
+        await manager.start()
+        return await manager.update(in_cluster=maps)
 
     assert not asyncio.run(start({"second": TEMPLATE, "third": wrong})), "the newest state is not in use"
-    assert keeper.ready
-    assert keeper.current.catalog.names == ("proxy", "second")
-    assert "configmap/own/third/overlay.yaml.j2:1:10: error: nothing is not defined" in keeper.why_not
-    assert told == [keeper.why_not]
+    assert manager.ready
+    assert manager.current.catalog.names == ("proxy", "second")
+    assert "configmap/own/third/overlay.yaml.j2:1:10: error: nothing is not defined" in manager.why_not
+    assert told == [manager.why_not]
 
 
 def test_a_replica_does_not_start_with_a_wrong_folder(tmp_path: Path) -> None:
     """A folder comes with the installation: the roll-out stops, and the old replicas go on."""
     write_template(tmp_path / "templates")
     (tmp_path / "templates" / "proxy" / "overlay.yaml.j2").write_text("spec: {{ nothing }}")
-    keeper = snapshot_manager.SnapshotManager(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()))
+    manager = snapshot_manager.SnapshotManager(None, (tmp_path / "templates",), Metrics(), make_logger(LogOutput()))
 
     async def start() -> bool:
-        await keeper.start()
-        return await keeper.update(in_cluster={"third": {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}})
+        await manager.start()
+        return await manager.update(in_cluster={"third": {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}"}})
 
     assert not asyncio.run(start())
-    assert not keeper.ready
+    assert not manager.ready

@@ -35,7 +35,7 @@ def handler(body: bytes, seconds: float) -> Any:
 
 
 async def later(body: bytes) -> bytes:
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(1.2 if b"slow" in body else 0.3)
     if b"bad" in body:
         raise ReviewError("that was bad, found late", 413)
     return b'{"later":%d}' % len(body)
@@ -178,6 +178,20 @@ def test_all_bodies_together_are_bounded(running: Running) -> None:
     for client in clients:
         client.close()
     assert running.server.state.waiting_bytes == 0
+
+
+def test_bodies_whose_answers_wait_are_counted_too(running: Running) -> None:
+    clients = [Client(running.port) for _ in range(4)]
+    for client in clients[:3]:
+        client.send(b"later slow".ljust(280_000))
+    eventually("three are being answered", lambda: running.server.state.waiting_bytes == 3 * 280_000)
+    assert clients[3].ask(b"x" * 280_000).code == 429
+    assert clients[3].ask(b"x").code == 200, "one that is small fits in"
+    assert [client.receive().code for client in clients[:3]] == [200] * 3
+    assert running.server.state.waiting_bytes == 0
+    assert clients[3].ask(b"x" * 280_000).code == 200
+    for client in clients:
+        client.close()
 
 
 def test_slow_clients_are_dropped(running: Running) -> None:
