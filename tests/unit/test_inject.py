@@ -312,6 +312,15 @@ def test_reinvocation_gives_a_container_that_came_later_its_part_only() -> None:
     assert "env" not in named(taken, "late")
 
 
+def test_a_pod_that_is_completed_keeps_no_mark_of_a_failure() -> None:
+    current = snapshot("logger")
+    pod = stored(inject(web(), ENABLED, current).object)
+    pod["metadata"]["annotations"] |= {STATUS: "failed", "sidecar.injector/reason": "not-served: no"}
+    result = inject(pod, ENABLED, current)
+    assert (result.reason, marked(result)) == (Reason.INJECTED, "injected")
+    assert "sidecar.injector/reason" not in result.object["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize("part", ["logger", "env", "volumeMounts", "volumes"])
 def test_a_part_that_somebody_took_off_comes_back(part: str) -> None:
     current = snapshot("logger")

@@ -31,13 +31,14 @@ def others(scene: CheckContext) -> Iterator[Diagnostic]:
         if name in ours or not entries:
             continue
         count += 1
-        yield from _other(name, entries, min(ours, default=""), label)
+        yield from in_order(name, entries, min(ours, default=""), label)
         yield from _hostage(name, entries, own, scene.namespace)
     if not count:
         yield good("other-webhooks", "no other mutating webhook is called for new pods")
 
 
-def _other(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[Diagnostic]:
+def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[Diagnostic]:
+    """What another configuration's entries see of the sidecars; `ours` is the name of the injector's configuration."""
     rivals = [entry["name"] for entry in entries if goes_by(entry, label)]
     if rivals:
         yield bad(

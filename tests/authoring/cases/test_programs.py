@@ -124,6 +124,23 @@ def manifest(command: str) -> dict[str, str]:
     }
 
 
+def test_files_that_are_mounted_elsewhere_are_looked_at_anew(suite: Callable[..., Suite]) -> None:
+    case = "- {name: AT, params: {at: AT}, expect: {decision: injected}}\n"
+    read = suite(
+        "cases:\n" + "".join(case.replace("AT", at) for at in "ab"),
+        **{
+            "template.yaml": "description: x\nparameters:\n  at: {type: string, default: a}\n"
+            'files:\n  main.conf: {validate: [sh, -c, "test -f $(cat $0)", "{path}"]}\n',
+            "overlay.yaml.j2": OVERLAY.replace("/etc/proxy/", "/etc/{{ params.at }}"),
+            "main.conf.j2": "/etc/a/main.conf",
+        },
+    )
+    assert [str(problem) for problem in read.problems] == []
+    harness, ways = Harness(read.folder, "logger"), Ways(Programs())
+    told = [[p.message for p in run_case(harness, checked, ways).problems] for checked in read.cases]
+    assert told == [[], ["main.conf: sh ends with 1"]]
+
+
 def test_a_program_that_is_missing_is_counted(results: Callable[..., list[CaseResult]]) -> None:
     (result,) = results(CASE, **manifest('[no-such-program, "{path}"]'))
     assert (result.problems, result.validated, result.missing) == ([], 0, (("no-such-program", "main.conf"),))

@@ -402,6 +402,15 @@ def test_a_config_that_inherits(tmp_path: Path) -> None:
     assert spec["serviceAccountName"] == "builder"
 
 
+def test_of_labels_and_annotations_those_of_the_config_itself_count(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("name: base\nhostPID: true\nlabels: {a: base, b: base}\n")
+    child = "name: child\ninherits: base.yaml\nlabels: {a: own, c: own}\nannotations: {d: own}\n"
+    (tmp_path / "child.yaml").write_text(child)
+    assert injector("import", "child.yaml", cwd=tmp_path).code == 0
+    overlay = yaml.safe_load((tmp_path / "child" / "overlay.yaml.j2").read_text())
+    assert overlay["metadata"] == {"labels": {"a": "own", "b": "base", "c": "own"}, "annotations": {"d": "own"}}
+
+
 @pytest.mark.parametrize(
     ("inherits", "told"),
     [

@@ -52,6 +52,14 @@ def test_a_comment_is_for_its_line_alone(tmp_path: Path) -> None:
     assert [rule for rule, _, _ in lint(tmp_path, overlay)] == ["disable", "image-tag"]
 
 
+def test_a_comment_is_for_its_file_alone(tmp_path: Path) -> None:
+    lines = [*MANIFEST.splitlines(), *["overridable:", "- resources", "- image"]][:7]
+    lines[6] += "  # lint: disable=image-tag built by hand"
+    problems = lint(tmp_path, UNTAGGED, "\n".join(lines) + "\n")
+    assert ("image-tag", 7) in [(rule, line) for rule, _, line in problems]
+    assert ("disable", 7) in [(rule, line) for rule, _, line in problems]
+
+
 def test_at_the_margin_of_the_manifest_it_is_for_the_whole_template(tmp_path: Path) -> None:
     assert lint(tmp_path, UNTAGGED, f"# lint: disable=image-tag built by hand\n{MANIFEST}") == []
     further_in = MANIFEST.replace("  image:", "  # lint: disable=image-tag built by hand\n  image:")

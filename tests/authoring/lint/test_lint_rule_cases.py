@@ -316,6 +316,7 @@ CASES = [
     Case("image-name", "a dollar", "spec:\n  initContainers:\n  - {name: tool, image: $redis:7}\n", [3]),
     Case("image-name", "somebody's value", "    command: [a]\n", []),
     Case("request-above-limit", "in other units", "    resources: {requests: {cpu: 1}, limits: {cpu: 999m}}\n", [5]),
+    Case("request-above-limit", "the limit itself", "    resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}\n", []),
     Case("request-above-limit", "no quantity", "    resources: {requests: {cpu: a}, limits: {cpu: 1}}\n", []),
     Case("app-container", "a program's name", "  - {name: redis, image: a:1}\n", [5]),
     Case("app-container", "a proxy's name", "  - {name: envoy, image: a:1}\n", []),

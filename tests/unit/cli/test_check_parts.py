@@ -15,7 +15,7 @@ from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.granted_permissions import permission_words, requests
 from injector.cli.checks.handshake import shake_hands
 from injector.cli.checks.namespace_labels import misspelt
-from injector.cli.checks.other_webhooks import goes_by
+from injector.cli.checks.other_webhooks import goes_by, in_order
 from injector.cli.checks.serving_certificate import bundle_fault, lasting, trusts
 from injector.cli.checks.trial_pod import plain_pod
 from injector.cluster.blocking_client import ClusterError
@@ -159,6 +159,20 @@ def test_an_ignored_namespace_with_the_label():
 )
 def test_who_goes_by_the_same_label(selector, same):
     assert goes_by({"namespaceSelector": selector}, NamespaceLabel()) is same
+
+
+@pytest.mark.parametrize(
+    ("policies", "told"),
+    [
+        (["IfNeeded", "IfNeeded"], "is called again to see the sidecars"),
+        (["IfNeeded", "Never"], "is not called again: it sees no sidecars"),
+        (["IfNeeded", None], "is not called again: it sees no sidecars"),
+    ],
+)
+def test_a_webhook_before_ours_sees_the_sidecars_when_all_its_entries_are_called_again(policies, told):
+    entries = [{"name": "x", **({"reinvocationPolicy": policy} if policy else {})} for policy in policies]
+    [line] = in_order("a-before", entries, "injector", NamespaceLabel())
+    assert line.message.endswith(told)
 
 
 def test_every_right_of_a_line_is_asked_for():

@@ -172,14 +172,24 @@ def test_refused_credentials_are_read_again_at_most_once_a_minute(
         good = "bearer new" in asked.head.lower()
         await write(answer(200, {"ok": True}) if good else answer(401, status(401, "Unauthorized")))
 
+    read: list[Any] = []
+
+    async def open_and_count(*source: Any) -> Any:
+        read.append(source)
+        return await open_api(*source)
+
     async def get(client: Client) -> None:
         for _ in range(2):
             with pytest.raises(ApiError, match="401"):
                 await client.get("/x")
             token.write_text("new")
+        assert len(read) == 1
         monkeypatch.setattr("injector.cluster.client._RENEW", 0.0)
-        assert await client.get("/x") == {"ok": True}
+        for _ in range(3):
+            assert await client.get("/x") == {"ok": True}
+        assert len(read) == 2, "what is good again is not read anew"
 
+    monkeypatch.setattr("injector.cluster.client.open_api", open_and_count)
     talk(tmp_path, handler, get, {"tokenFile": str(token)})
 
 

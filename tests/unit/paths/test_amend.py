@@ -350,6 +350,20 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
     assert told({"name": "kube-system", **labels}).startswith("the namespace is one that the injector leaves alone")
 
 
+def test_another_group_s_namespaces_lie_in_namespaces() -> None:
+    template = {
+        "template.yaml": "namespaces: {matchLabels: {a: b}}\nfor: {apiGroups: [a.io], resources: [namespaces]}\n",
+        "overlay.yaml.j2": "{{ deny(namespace.name) }}\n",
+    }
+    snap = snapshot({"t": template}, failurePolicy="Fail")
+    for labels, where, reason in (
+        ({"a": "b"}, Namespace("shop"), Reason.NOT_FOR_TEMPLATES),
+        ({}, Namespace("shop", {"a": "b"}), Reason.DENIED),
+    ):
+        request = ObjectRequest(Request("CREATE", "namespaces", "a.io"), {"metadata": {"labels": labels}})
+        assert amended(snap, request, where).reason is reason
+
+
 def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:
     for policy, allowed in (("Ignore", True), ("Fail", False)):
         settings = parse_settings({"paths": {PATH: {"templates": ["servise"], "failurePolicy": policy}}})

@@ -213,6 +213,19 @@ def test_log_lines_keep_their_order_and_a_lost_reader_stops_nobody(tmp_path: obj
     lost.flush()
 
 
+def test_lines_wait_for_the_next_flush_also_after_many() -> None:
+    import io
+
+    stream = io.BytesIO()
+    output = LogOutput(stream)
+    for _ in range(5):
+        before = stream.getvalue()
+        output.write(b"x" * 30_000 + b"\n")
+        assert stream.getvalue() == before, "a line costs no system call"
+        output.flush()
+        assert len(stream.getvalue()) == len(before) + 30_001
+
+
 def test_what_libraries_log_comes_out_as_json_too() -> None:
     import io
 

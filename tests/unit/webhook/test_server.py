@@ -194,6 +194,13 @@ def test_bodies_whose_answers_wait_are_counted_too(running: Running) -> None:
         client.close()
 
 
+def test_a_client_that_leaves_while_it_sends_takes_no_room_any_more(running: Running) -> None:
+    with Client(running.port) as client:
+        client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
+        eventually("it is being read", lambda: running.server.state.waiting_bytes > 100_000)
+    eventually("nothing of it is kept", lambda: running.server.state.waiting_bytes == 0)
+
+
 def test_slow_clients_are_dropped(running: Running) -> None:
     idle, header, body, fine = (Client(running.port) for _ in range(4))
     header.socket.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\n")
