@@ -12,10 +12,10 @@ STAMP  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint bench run parts manifests baseline lock clean
+.PHONY: help setup demo test soak lint bench run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(STAMP): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -44,6 +44,9 @@ soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what t
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update
+
+kubernetes-fields: $(STAMP) ## Make injector/pods/kubernetes_fields.py from the documents of the tests' kube-apiserver
+	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/cluster/test_openapi.py --update
 
 baseline: $(STAMP) ## Record anew what tests/baseline compares with, and print what differs: for a commit of its own
 	$(BIN)/python -m tests.baseline --update

@@ -12,8 +12,8 @@ from injector.injection import Applied
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.merge import merge
-from injector.pods.merge_keys import CONTAINER_LISTS
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement

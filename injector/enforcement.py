@@ -13,8 +13,9 @@ from injector.pods.conformance import Deviation, protected_differences, skeleton
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
+from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.merge import merge
-from injector.pods.merge_keys import CONTAINER_LISTS, escape, unescape
+from injector.pods.merge_keys import escape, steps_to
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off, value_at
 from injector.pods.shape import string_map
@@ -70,7 +71,7 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext)
 
 def _advice(difference: Deviation, made: AppliedPod, task: InjectionContext) -> str:
     """What to do about a difference. `overridable` is for the sidecars' own fields, and opens nothing else."""
-    steps = [*map(unescape, difference.pointer.split("/")[1:]), "", "", ""]
+    steps = [*steps_to(difference.pointer), "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
     if contained and name in made.app:
         label = task.settings.namespace_label
@@ -118,11 +119,10 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
 
 def _is_as_made(pod: Object, made: Object, pointer: str) -> bool:
     """Whether a pod holds nothing else at a place than a made pod has there."""
-    *_, parent, field = ["", *map(unescape, pointer.split("/"))]
     have, wanted = value_at(pod, pointer), value_at(made, pointer)
     if have is None or have in ({}, []):
         return True
-    return next(mismatches(have, wanted, field, parent, pointer, exact=True), None) is None
+    return next(mismatches(have, wanted, POD.at(steps_to(pointer)), pointer, exact=True), None) is None
 
 
 def _file_annotations(made: AppliedPod, settings: Settings) -> Iterator[str]:

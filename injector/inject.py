@@ -27,6 +27,7 @@ from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
 from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
+from injector.pods.fields import POD
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
 from injector.pods.seal import Seals, is_sealed, sealed
@@ -151,7 +152,7 @@ def _completed(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionC
         return reapply(pod, made, receipt, task)
     bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
     wanted = with_annotations(made.pod, {})  # a map of them here too
-    return pod if not any(mismatches(bare, wanted, "", "", "", exact=True)) else made.pod
+    return pod if not any(mismatches(bare, wanted, POD, "", exact=True)) else made.pod
 
 
 def _done(

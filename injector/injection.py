@@ -10,6 +10,7 @@ from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
+from injector.pods.fields import POD, Field
 from injector.pods.patch import applies, changes, to_json_patch
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import with_annotations
@@ -108,13 +109,13 @@ def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> In
     )
 
 
-def patch_between(before: Object, after: Object) -> tuple[dict[str, Any], ...]:
+def patch_between(before: Object, after: Object, root: Field = POD) -> tuple[dict[str, Any], ...]:
     """The JSON Patch from one object to another, tried before it is given out: one that does not apply is a refusal by
-    the API server whatever the failure policy says.
+    the API server whatever the failure policy says. `root` is what they are.
 
     Raises InjectionError with Reason.INTERNAL_ERROR when it does not lead to `after`.
     """
-    patch = to_json_patch(changes(before, after))
+    patch = to_json_patch(changes(before, after, root=root))
     if patch and not applies(patch, before, after):
         raise InjectionError(Reason.INTERNAL_ERROR, "the patch that was made does not apply to the object")
     return tuple(patch)

@@ -14,10 +14,10 @@ from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.delivery import config_map
-from injector.pods.merge_keys import CONTAINER_LISTS, step_of
+from injector.pods.fields import CONTAINER_LISTS, POD
+from injector.pods.merge_keys import has_key, step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, plain
 from injector.pods.shape import string_map
-from injector.pods.unions import has_key
 from injector.reasons import Reason
 from injector.templates.parameters import resolve
 from injector.templates.render import render_files
@@ -98,14 +98,14 @@ def _nameless(overlay: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...
         value = bare_value(value)[step]
     items = plain(value)
     for index, item in enumerate(items if isinstance(items, list) else ()):
-        if not has_key(item, str(path[-1])):
+        if not has_key(item, POD.at(path)):
             return (*path, index)
     return path
 
 
 def _descend(value: Any, steps: list[str]) -> tuple[str | int, ...]:
     path: list[str | int] = []
-    field = ""
+    field = POD
     for step in steps:
         value = bare_value(value)
         if isinstance(value, list):
@@ -114,10 +114,10 @@ def _descend(value: Any, steps: list[str]) -> tuple[str | int, ...]:
             index = names.index(wanted) if wanted in names else int(step) if step.isdigit() else len(names)
             if index >= len(names):
                 break
-            value = value[index]
+            value, field = value[index], field.element
             path.append(index)
         elif isinstance(value, dict) and step in value:
-            value, field = value[step], step
+            value, field = value[step], field.fields[step]
             path.append(step)
         else:
             break

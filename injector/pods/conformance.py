@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.pods.context import Object
-from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, means_nothing, mismatches
+from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, mismatches
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.merge_differences import cut_value, difference_sentence, is_below, may_be_secret
-from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, step_of, steps_of
+from injector.pods.merge_keys import escape, step_of, steps_of
 
 #: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
 _PLACING = frozenset({"restartPolicy"})
@@ -82,7 +83,7 @@ def _everything(
     have_spec: Object = actual_spec if type(actual_spec) is dict else {}
     want_spec: Object = expected_spec if type(expected_spec) is dict else {}
     for pointer, have, wanted in mismatches(
-        actual.get("metadata") or {}, expected.get("metadata") or {}, "metadata", "", "/metadata", exact=False
+        actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
         yield pointer, have, wanted, False
     for field in CONTAINER_LISTS:
@@ -96,7 +97,7 @@ def _everything(
     for field, wanted in want_spec.items():
         if field in CONTAINER_LISTS:
             continue
-        found = mismatches(have_spec.get(field), wanted, field, "spec", f"/spec/{field}", exact=field == "volumes")
+        found = mismatches(have_spec.get(field), wanted, SPEC.fields[field], f"/spec/{field}", exact=field == "volumes")
         for pointer, have, value in found:
             if field == "volumes":
                 if value is not None or pointer.count("/") > 3:  # other volumes are the pod's own
@@ -121,7 +122,7 @@ def _sidecar(
     leave = _PLACING.union(overridable)
     mine = {key: value for key, value in have.items() if key not in leave}
     theirs = {key: value for key, value in wanted.items() if key not in leave}
-    for pointer, value, asked in mismatches(mine, theirs, field, field, here, exact=True):
+    for pointer, value, asked in mismatches(mine, theirs, CONTAINER, here, exact=True):
         yield pointer, value, asked, True
     for mount in _items(have, "volumeMounts"):
         # Such a mount is let through as the ServiceAccount plugin's, but not with a token of the author's own.
@@ -130,33 +131,33 @@ def _sidecar(
         if not is_token_volume(_named(have_spec, ("volumes",), mount["name"])):
             yield f"{here}/volumeMounts/{escape(TOKEN_PATH)}", mount, None, True
     for unset in wanted.keys() & set(overridable):  # set as it likes, but set
-        if have.get(unset) is None and not means_nothing(unset, wanted[unset]):
+        if have.get(unset) is None and not CONTAINER.fields[unset].means_nothing(wanted[unset]):
             yield f"{here}/{escape(unset)}", None, wanted[unset], True
 
 
 def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found]:
     """What `"*"` brings to a container of the app."""
-    for field, value in wanted.items():
-        if field == "name":
+    for name, value in wanted.items():
+        if name == "name":
             continue
-        mine = have.get(field) if have is not None else None
-        pointer = f"{here}/{escape(field)}"
-        if field in KEYS or field in UNIONS:
+        mine = have.get(name) if have is not None else None
+        pointer, field = f"{here}/{escape(name)}", CONTAINER.fields[name]
+        if field.aligned:
             for item, step in zip(value, steps_of(value, field), strict=True):
                 yield from _element(mine if type(mine) is list else [], item, step, field, pointer)
         else:
-            for place, actual, asked in mismatches(mine, value, field, "containers", pointer, exact=False):
+            for place, actual, asked in mismatches(mine, value, field, pointer, exact=False):
                 yield place, actual, asked, False
 
 
-def _element(have: list[Any], wanted: Any, step: str, field: str, pointer: str) -> Iterator[_Found]:
+def _element(have: list[Any], wanted: Any, step: str, field: Field, pointer: str) -> Iterator[_Found]:
     """One variable, mount or port; all that have its key must agree: of two variables of a name the last one counts."""
     here = f"{pointer}/{escape(step)}"
     same_key = [item for item in have if step_of(item, field) == step]
     if not same_key:
         yield here, None, wanted, True
     for item in same_key:
-        for place, actual, asked in mismatches(item, wanted, field, field, here, exact=True):
+        for place, actual, asked in mismatches(item, wanted, field.element, here, exact=True):
             yield place, actual, asked, True
 
 

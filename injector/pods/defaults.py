@@ -1,8 +1,7 @@
 """What the API server adds to a pod and leaves out of it: the differences that mean nothing.
 
 A pod that was injected comes back, on reinvocation and at the validating guard, with defaults filled in, zero values
-gone and quantities rewritten. Sources: Kubernetes API reference (defaults of core/v1), the defaulting functions
-`pkg/apis/core/v1/defaults.go`, `omitempty` of the Go types, and the LimitRanger and ServiceAccount admission plugins.
+gone and quantities rewritten. Sources: `field_rules`, and the LimitRanger and ServiceAccount admission plugins.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Object
-from injector.pods.merge_keys import CONTAINER_LISTS, escape, is_aligned, steps_of
+from injector.pods.fields import CONTAINER_LISTS, Field
+from injector.pods.merge_keys import escape, steps_of
 from injector.pods.quantity import parse_quantity
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.
@@ -20,94 +20,12 @@ TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105
 #: The ConfigMaps of authorities that are put beside the token in each namespace; the second one is OpenShift's.
 _AUTHORITIES = frozenset({"kube-root-ca.crt", "openshift-service-ca.crt"})
 
-_PULL = ("Always", "IfNotPresent")  #: by the image's tag, or AlwaysPullImages
-_MODE = (0o644,)
 
-#: (the field that holds it or None for any, field): the values that are filled in.
-DEFAULTS: dict[tuple[str | None, str], tuple[Any, ...]] = {
-    (None, "terminationMessagePath"): ("/dev/termination-log",),
-    (None, "terminationMessagePolicy"): ("File",),
-    (None, "imagePullPolicy"): _PULL,
-    ("image", "pullPolicy"): _PULL,
-    (None, "timeoutSeconds"): (1,),
-    (None, "periodSeconds"): (10,),
-    (None, "successThreshold"): (1,),
-    (None, "failureThreshold"): (3,),
-    ("httpGet", "path"): ("/",),
-    ("httpGet", "scheme"): ("HTTP",),
-    ("grpc", "service"): ("",),
-    ("ports", "protocol"): ("TCP",),
-    ("configMap", "defaultMode"): _MODE,
-    ("secret", "defaultMode"): _MODE,
-    ("downwardAPI", "defaultMode"): _MODE,
-    ("projected", "defaultMode"): _MODE,
-    ("serviceAccountToken", "expirationSeconds"): (3600,),
-    ("fieldRef", "apiVersion"): ("v1",),
-    ("resourceFieldRef", "divisor"): ("0", 0),
-    ("hostPath", "type"): ("",),
-    ("iscsi", "iscsiInterface"): ("default",),
-    ("securityContext", "procMount"): ("Default",),
-    ("spec", "volumeMode"): ("Filesystem",),  # of an ephemeral volume's claim
-    ("metadata", "creationTimestamp"): (None,),
-}
-
-#: Fields whose zero (false, 0, "") the API server leaves out. For all others, absent and zero are two things.
-ZERO_IS_ABSENT = frozenset(
-    {
-        "stdin",
-        "stdinOnce",
-        "tty",
-        "readOnly",
-        "hostNetwork",
-        "hostPID",
-        "hostIPC",
-        "initialDelaySeconds",
-        "timeoutSeconds",
-        "periodSeconds",
-        "successThreshold",
-        "failureThreshold",
-        "hostPort",
-        "hostIP",
-        "subPath",
-        "subPathExpr",
-        "medium",
-        "value",
-        "prefix",
-        "workingDir",
-        "name",
-        "protocol",
-        "scheme",
-        "path",
-        "host",
-        "service",
-        "defaultMode",
-    }
-)
-
-#: Maps that are left out when they are empty. Other empty objects say something: `emptyDir: {}`.
-_EMPTY_IS_ABSENT = frozenset({"annotations", "labels", "nodeSelector", "limits", "requests", "matchLabels"})
-
-#: Fields (or maps) whose values are quantities; the API server writes `0.5` as `500m`.
-_QUANTITIES = frozenset({"limits", "requests", "sizeLimit", "divisor", "overhead"})
-
-
-def means_nothing(field: str, value: Any) -> bool:
-    """Whether writing this value into an absent field changes nothing for Kubernetes."""
-    kind = type(value)
-    if kind is dict:
-        return not value and field in _EMPTY_IS_ABSENT
-    if kind is list:
-        return not value
-    return value is None or (not value and field in ZERO_IS_ABSENT)
-
-
-def mismatches(
-    actual: Any, wanted: Any, field: str, parent: str, pointer: str, *, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+def mismatches(actual: Any, wanted: Any, field: Field, pointer: str, *, exact: bool) -> Iterator[tuple[str, Any, Any]]:
     """Where `actual` does not say what `wanted` says: (keyed pointer, actual value, wanted value); absent is None.
 
-    `field` is the name of the field compared and `parent` that of the one that holds it. With `exact` what `actual`
-    says beyond `wanted` counts too, unless it is a default that Kubernetes fills in.
+    `field` is the place that both stand at. With `exact` what `actual` says beyond `wanted` counts too, unless it is a
+    default that Kubernetes fills in.
     """
     if actual is wanted:
         return
@@ -116,32 +34,34 @@ def mismatches(
         yield from _in_map(actual, wanted, field, pointer, exact)
     elif kind is list and type(actual) is list:
         yield from _in_list(actual, wanted, field, pointer, exact)
-    elif not _equal(actual, wanted, field, parent):
+    elif not _equal(actual, wanted, field):
         yield pointer, actual, wanted
 
 
 def _in_map(
-    actual: dict[str, Any], wanted: dict[str, Any], field: str, pointer: str, exact: bool
+    actual: dict[str, Any], wanted: dict[str, Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
     for key, value in wanted.items():
         have = actual.get(key)
-        if have is None:
-            if not means_nothing(key, value) and not _is_default(field, key, value):
-                yield f"{pointer}/{escape(key)}", None, value
-        elif have is not value:
-            yield from mismatches(have, value, key, field, f"{pointer}/{escape(key)}", exact=exact)
+        if have is value:
+            continue
+        below = field.fields[key]
+        if have is not None:
+            yield from mismatches(have, value, below, f"{pointer}/{escape(key)}", exact=exact)
+        elif not below.means_nothing(value) and not below.is_default(value):
+            yield f"{pointer}/{escape(key)}", None, value
     if exact:
         for key, have in actual.items():
-            if wanted.get(key) is None and not may_be_filled_in(field, key, have, actual):
+            if wanted.get(key) is None and not may_be_filled_in(field.fields[key], have, actual):
                 yield f"{pointer}/{escape(key)}", have, None
 
 
 def _in_list(
-    actual: list[Any], wanted: list[Any], field: str, pointer: str, exact: bool
+    actual: list[Any], wanted: list[Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
-    if not is_aligned(field):
+    if not field.aligned:
         same = len(actual) == len(wanted) and not any(
-            next(mismatches(have, value, field, field, "", exact=True), None)
+            next(mismatches(have, value, field.element, "", exact=True), None)
             for have, value in zip(actual, wanted, strict=True)
         )
         if not same:
@@ -152,48 +72,46 @@ def _in_list(
     for step, value in want_at.items():
         here = f"{pointer}/{escape(step)}"
         if step in have_at:
-            yield from mismatches(have_at[step], value, field, field, here, exact=exact)
+            yield from mismatches(have_at[step], value, field.element, here, exact=exact)
         else:
             yield here, None, value
     if exact:
         for step, have in have_at.items():
-            if step not in want_at and not (field == "volumeMounts" and is_token_mount(have)):
+            if step not in want_at and not (field.name == "volumeMounts" and is_token_mount(have)):
                 yield f"{pointer}/{escape(step)}", have, None
 
 
-def may_be_filled_in(parent: str, field: str, value: Any, beside: dict[str, Any]) -> bool:
+def may_be_filled_in(field: Field, value: Any, beside: Object) -> bool:
     """Whether Kubernetes itself may have put this value into a field that nobody set.
 
     `beside` is the object that holds it: with the node's network a container port becomes its host port.
     """
-    if means_nothing(field, value) or value == {} or _is_default(parent, field, value):
+    if field.filled_in or field.means_nothing(value) or value == {} or field.is_default(value):
         return True
-    if parent in ("limits", "requests", "resources"):  # LimitRanger; requests from limits
-        return field != "claims"
-    if field == "resources":
+    if field.name == "resources":
         return type(value) is dict and "claims" not in value
-    if field == "volumeMounts":
+    if field.name == "volumeMounts":
         return type(value) is list and all(is_token_mount(mount) for mount in value)
-    return field == "hostPort" and value == beside.get("containerPort")
+    return field.address == "ContainerPort.hostPort" and value == beside.get("containerPort")
 
 
-def without_fillings(value: Any, field: str = "", parent: str = "") -> Any:
+def without_fillings(value: Any, field: Field) -> Any:
     """A value without what Kubernetes itself may have put into it or written in another way, quantities among that.
 
-    The same for a part as it was sent and as it comes back. `field` and `parent` as in `mismatches`.
+    The same for a part as it was sent and as it comes back. `field` is the place that it stands at.
     """
     kind = type(value)
     if kind is dict:
         return {
-            key: without_fillings(item, key, field)
+            key: without_fillings(item, below)
             for key, item in value.items()
-            if key not in _QUANTITIES and not may_be_filled_in(field, key, item, value)
+            if not (below := field.fields[key]).holds_quantities and not may_be_filled_in(below, item, value)
         }
     if kind is list:
         return [
-            without_fillings(item, field, field)
+            without_fillings(item, field.element)
             for item in value
-            if not (field == "volumeMounts" and is_token_mount(item))
+            if not (field.name == "volumeMounts" and is_token_mount(item))
         ]
     return value
 
@@ -231,17 +149,12 @@ def _is_of_plugin(source: Any) -> bool:
     return True
 
 
-def _is_default(parent: str, field: str, value: Any) -> bool:
-    allowed = DEFAULTS.get((parent, field), DEFAULTS.get((None, field), ()))
-    return any(value == default and type(value) is type(default) for default in allowed)
-
-
-def _equal(actual: Any, wanted: Any, field: str, parent: str) -> bool:
+def _equal(actual: Any, wanted: Any, field: Field) -> bool:
     if type(actual) is type(wanted) and actual == wanted:
         return True
-    if means_nothing(field, wanted) and means_nothing(field, actual):
+    if field.means_nothing(wanted) and field.means_nothing(actual):
         return True
-    if field in _QUANTITIES or parent in _QUANTITIES:
+    if field.holds_quantities:
         try:
             return parse_quantity(actual) == parse_quantity(wanted)
         except ValueError:

@@ -12,12 +12,21 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods import unions
 from injector.pods.context import Object
-from injector.pods.defaults import means_nothing, mismatches
+from injector.pods.defaults import mismatches
+from injector.pods.fields import POD, Field
 from injector.pods.identity_cache import IdentityCache, OverlayCaches
 from injector.pods.merge_differences import Differences, cut_value
-from injector.pods.merge_keys import CONTAINER_LISTS, KEYS, UNIONS, escape, spoken, step_of, steps_of
+from injector.pods.merge_keys import (
+    element_name,
+    element_step,
+    escape,
+    has_key,
+    spoken,
+    step_of,
+    steps_of,
+    tags,
+)
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
 from injector.pods.platform_filter import fit
@@ -25,8 +34,6 @@ from injector.pods.request_clamp import keep_requests_below_limits, with_implied
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
-#: Here an empty string is a value like any other.
-_MAPS_OF_TEXT = ("/metadata/annotations", "/metadata/labels", "/spec/nodeSelector")
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -71,7 +78,7 @@ def merge(
     for pointer, sentence in told:
         merger.differences.tell(pointer, sentence)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
-    result = merger.mapping(pod, wanted, "")
+    result = merger.mapping(pod, wanted, POD, "")
     return Merged(result, tuple(merger.differences.sentences), tuple(merger.replaced), following)
 
 
@@ -95,17 +102,17 @@ class _Merger:
         self.differences = Differences(claimed)
         self.replaced: list[str] = []
 
-    def mapping(self, have: Object, wanted: Overlay, at: str) -> Object:
+    def mapping(self, have: Object, wanted: Overlay, place: Field, at: str) -> Object:
         """The map with the fields that it lacks; a null counts as lacking, as it does for Kubernetes."""
         result = None
-        for field, value in wanted.items():
-            mine = have.get(field)
+        for name, value in wanted.items():
+            mine = have.get(name)
             if mine is value:
                 continue
-            here = f"{at}/{escape(field)}"
+            here, field = f"{at}/{escape(name)}", place.fields[name]
             if mine is not None:
                 new = self.value(mine, value, field, here)
-            elif type(value) is not Replace and at not in _MAPS_OF_TEXT and means_nothing(field, value):
+            elif type(value) is not Replace and field.means_nothing(value):
                 continue
             else:
                 new = self.fresh(value, field, here)
@@ -113,56 +120,55 @@ class _Merger:
                 continue
             result = dict(have) if result is None else result
             if new is None:
-                del result[field]
+                del result[name]
             else:
-                result[field] = new
+                result[name] = new
         return have if result is None else result
 
-    def fresh(self, value: Any, field: str, here: str) -> Any:
+    def fresh(self, value: Any, field: Field, here: str) -> Any:
         """An overlay's value for a place where the pod has nothing."""
-        if field in CONTAINER_LISTS and type(value) is list:
+        if field.holds_containers and type(value) is list:
             return self.containers([], value, field, here) or None  # "*" alone makes no list
-        if type(value) is list and field in KEYS:
+        if type(value) is list and field.keys:
             return self.elements([], value, field, here)
-        if type(value) is dict and field in ("spec", "metadata"):
-            return self.mapping({}, value, here)
-        if type(value) is dict and field == "resources":  # `limits: {}` is what holes without a value leave behind
-            return self.mapping({}, value, here) or None
-        return self.untagged(value, here)
+        if type(value) is dict and field.name in ("spec", "metadata"):
+            return self.mapping({}, value, field, here)
+        if type(value) is dict and field.name == "resources":  # `limits: {}` is what holes without a value leave behind
+            return self.mapping({}, value, field, here) or None
+        return self.untagged(value, field, here)
 
-    def value(self, have: Any, wanted: Any, field: str, here: str) -> Any:
+    def value(self, have: Any, wanted: Any, field: Field, here: str) -> Any:
         """What stands in a field that both sides have."""
         kind = type(wanted)
         if kind is Replace:
             return self.replacement(have, wanted, field, here)
         if kind is dict:
             self.expect(have, dict, here)
-            if field in unions.WHOLE:
+            if field.whole:
                 return self.whole(have, wanted, field, here)
-            if field in unions.HANDLERS:
+            if field.handlers:
                 return self.handler(have, wanted, field, here)
-            return self.mapping(have, wanted, here)
+            return self.mapping(have, wanted, field, here)
         if kind is list:
             self.expect(have, list, here)
-            if field in CONTAINER_LISTS:
+            if field.holds_containers:
                 return self.containers(have, wanted, field, here)
-            if field in KEYS:
+            if field.keys:
                 return self.elements(have, wanted, field, here)
-            if field in UNIONS:
+            if field.grows:
                 return self.union(have, wanted, field, here)
         self.differences.compare(have, wanted, field, here)
         return have
 
-    def replacement(self, have: Any, wanted: Replace, field: str, here: str) -> Any:
-        new = self.untagged(wanted, here)
-        parent = here.rpartition("/")[0].rpartition("/")[2]
-        same = new is not None and next(mismatches(have, new, field, parent, here, exact=True), None) is None
+    def replacement(self, have: Any, wanted: Replace, field: Field, here: str) -> Any:
+        new = self.untagged(wanted, field, here)
+        same = new is not None and next(mismatches(have, new, field, here, exact=True), None) is None
         return have if same else new
 
-    def containers(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+    def containers(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
-        every = [item for item in wanted if unions.element_name(item) == EVERY_CONTAINER]
-        named = [item for item in wanted if unions.element_name(item) != EVERY_CONTAINER] if every else wanted
+        every = [item for item in wanted if element_name(item) == EVERY_CONTAINER]
+        named = [item for item in wanted if element_name(item) != EVERY_CONTAINER] if every else wanted
         result = have
         for item in every:
             fields = plain(item) if type(item) is Replace else item
@@ -173,16 +179,16 @@ class _Merger:
                     there = f"{here}/{escape(name)}"
                     if "resources" in patch:  # the app's size is its author's; the template's is for who gave none
                         self.differences.silent.add(f"{there}/resources")
-                    new = self.container(container, patch, there)
+                    new = self.container(container, patch, field.element, there)
                     if new is not container:
                         result = list(result) if result is have else result
                         result[index] = new
         return self.elements(result, named, field, here)
 
-    def container(self, have: Object, wanted: Overlay, here: str) -> Object:
+    def container(self, have: Object, wanted: Overlay, field: Field, here: str) -> Object:
         if "resources" in wanted:
             have = with_implied_requests(have, wanted)
-        merged = self.mapping(have, wanted, here)
+        merged = self.mapping(have, wanted, field, here)
         if merged is have or "resources" not in wanted:
             return merged
         fitted, told = keep_requests_below_limits(have, merged)
@@ -190,23 +196,23 @@ class _Merger:
             self.differences.tell(f"{here}/{path}", sentence)
         return have if told and same(have, fitted) else fitted
 
-    def elements(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+    def elements(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
         index = {step: position for position, step in enumerate(steps_of(have, field))}
         result = have
         missing: dict[str, Any] = {}
+        each = field.element
         for item in wanted:
             step = self.overlay_step(item, field, here)
             position = index.get(step, -1)
             there = f"{here}/{escape(step)}"
             if position < 0:  # an overlay may name an element twice; merged again it would be one as well
                 old = missing.get(step)
-                missing[step] = (
-                    self.new_element(item, field, there) if old is None else self.element(old, item, field, there)
-                )
+                new = self.new_element(item, field, there) if old is None else self.element(old, item, each, there)
+                missing[step] = new
                 continue
             old = result[position]
-            new = old if old is item else self.element(old, item, field, there)
+            new = old if old is item else self.element(old, item, each, there)
             if new is not old:
                 result = list(have) if result is have else result
                 result[position] = new
@@ -214,106 +220,107 @@ class _Merger:
             return result
         result = list(have) if result is have else result
         for step, new in missing.items():
-            if field == "initContainers":
+            if field.name == "initContainers":
                 result.insert(self.placement.position([step_of(old, field) for old in result], step), new)
             else:
                 result.insert(self.before_own_successor(result, wanted, step, field, here, index), new)
         return result
 
     def before_own_successor(
-        self, result: list[Any], wanted: list[Any], step: str, field: str, here: str, index: dict[str, int]
+        self, result: list[Any], wanted: list[Any], step: str, field: Field, here: str, index: dict[str, int]
     ) -> int:
         """The end of the list; but before what this overlay put there earlier and wants after the new element.
 
         A variable must stand before those whose `$(NAME)` refer to it.
         """
-        if self.differences.claimed and field == "env":
-            order = [unions.element_step(item, field) for item in wanted]
+        if self.differences.claimed and field.name == "env":
+            order = [element_step(item, field) for item in wanted]
             for later in order[order.index(step) + 1 :]:
                 if later in index and self.differences.is_claimed(f"{here}/{escape(later)}"):
                     return next(i for i, old in enumerate(result) if step_of(old, field) == later)
         return len(result)
 
-    def new_element(self, wanted: Any, field: str, here: str) -> Any:
-        if type(wanted) is not dict or field not in CONTAINER_LISTS:
-            return self.untagged(wanted, here)
+    def new_element(self, wanted: Any, field: Field, here: str) -> Any:
+        if type(wanted) is not dict or not field.holds_containers:
+            return self.untagged(wanted, field.element, here)
         made = None if self.tagged else self.new_containers.get(wanted)
         if made is None:
             told = len(self.differences.sentences)
-            made = self.container({}, wanted, here)
+            made = self.container({}, wanted, field.element, here)
             if not self.tagged and len(self.differences.sentences) == told:
                 self.new_containers.put(wanted, made)
         return made
 
-    def element(self, have: Any, wanted: Any, field: str, here: str) -> Any:
+    def element(self, have: Any, wanted: Any, field: Field, here: str) -> Any:
         self.expect(have, dict, here)
         if type(wanted) is Replace:
             return self.replacement(have, wanted, field, here)
-        if field in CONTAINER_LISTS:
-            return self.container(have, wanted, here)
-        if field == "ports":
-            return self.mapping(have, wanted, here)
+        if field.type.endswith("Container"):
+            return self.container(have, wanted, field, here)
+        if field.type == "ContainerPort":
+            return self.mapping(have, wanted, field, here)
         return self.whole(have, wanted, field, here)
 
-    def union(self, have: list[Any], wanted: list[Any], field: str, here: str) -> list[Any]:
+    def union(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
         new = []
         for item in wanted:
-            value = self.untagged(item, here) if self.tagged else item
-            if all(next(mismatches(old, value, field, field, "", exact=True), None) for old in have):
+            value = self.untagged(item, field.element, here) if self.tagged else item
+            if all(next(mismatches(old, value, field.element, "", exact=True), None) for old in have):
                 new.append(value)
         if not new:
             return have
         # of two sources for one variable the last wins, and that must be the pod's
-        return new + have if field == "envFrom" else have + new
+        return new + have if field.name == "envFrom" else have + new
 
-    def whole(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
+    def whole(self, have: Object, wanted: Overlay, field: Field, here: str) -> Object:
         """An object that belongs to one side: the pod's, unless it says nothing or the overlay insists."""
         if not self.tagged or not holds_replace(wanted):
-            if field == "volumes" and len(have) == 1:
-                return self.mapping(have, wanted, here)
+            if field.type == "Volume" and len(have) == 1:
+                return self.mapping(have, wanted, field, here)
             self.differences.compare(have, wanted, field, here)
             return have
         return self.insisted(have, wanted, field, here)
 
-    def insisted(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
-        new = self.untagged(wanted, here)
-        if field not in unions.EXCLUSIVE:  # say, a mount that only becomes read-only: its other fields stay the pod's
+    def insisted(self, have: Object, wanted: Overlay, field: Field, here: str) -> Object:
+        new = self.untagged(wanted, field, here)
+        if not field.whole:  # say, a mount that only becomes read-only: its other fields stay the pod's
             tagged = {key for key, value in wanted.items() if holds_replace(value)}
             new = {**have, **{key: value for key, value in new.items() if key in tagged}}
             new = {key: value for key, value in new.items() if key in have or wanted[key] != Replace(None)}
-        same = next(mismatches(have, new, field, field, here, exact=True), None) is None
+        same = next(mismatches(have, new, field, here, exact=True), None) is None
         return have if same else new
 
-    def handler(self, have: Object, wanted: Overlay, field: str, here: str) -> Object:
+    def handler(self, have: Object, wanted: Overlay, field: Field, here: str) -> Object:
         """A probe or a lifecycle hook: its handler belongs to one side, its numbers fill in when both do the same."""
-        mine, theirs = unions.HANDLER_KINDS & have.keys(), unions.HANDLER_KINDS & wanted.keys()
+        mine, theirs = field.handlers & have.keys(), field.handlers & wanted.keys()
         if not mine or not theirs:
-            return self.mapping(have, wanted, here)
+            return self.mapping(have, wanted, field, here)
         if self.tagged and any(holds_replace(wanted[kind]) for kind in theirs):
             kept = {key: value for key, value in have.items() if key not in mine}
-            new = {**kept, **{kind: self.untagged(wanted[kind], f"{here}/{kind}") for kind in theirs}}
-            same = next(mismatches(have, new, field, "", here, exact=True), None) is None
+            given = {kind: self.untagged(wanted[kind], field.fields[kind], f"{here}/{kind}") for kind in theirs}
+            new = {**kept, **given}
+            same = next(mismatches(have, new, field, here, exact=True), None) is None
             have = have if same else new
         else:
             for kind in theirs:
-                self.differences.compare(have.get(kind), wanted[kind], kind, f"{here}/{kind}")
+                self.differences.compare(have.get(kind), wanted[kind], field.fields[kind], f"{here}/{kind}")
             if mine != theirs:
                 return have
-        return self.mapping(have, {key: value for key, value in wanted.items() if key not in theirs}, here)
+        return self.mapping(have, {key: value for key, value in wanted.items() if key not in theirs}, field, here)
 
-    def untagged(self, value: Any, here: str) -> Any:
+    def untagged(self, value: Any, field: Field, here: str) -> Any:
         """The plain value; every tag in it is noted."""
         if not self.tagged:
             return value
-        self.replaced.extend(unions.tags(value, here, here.rpartition("/")[2]))
+        self.replaced.extend(tags(value, here, field))
         return plain(value)
 
-    def overlay_step(self, item: Any, field: str, here: str) -> str:
-        keys = KEYS[field]
+    def overlay_step(self, item: Any, field: Field, here: str) -> str:
+        keys = field.keys
         if len(keys) == 1 and type(item) is dict and type(name := item.get(keys[0])) is str and name:
             return name
-        step = unions.element_step(item, field)
-        if unions.has_key(item, field):
+        step = element_step(item, field)
+        if has_key(item, field):
             return step
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {' and '.join(keys)}"

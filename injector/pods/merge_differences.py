@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from injector.pods.defaults import mismatches
+from injector.pods.fields import Field
 from injector.pods.merge_keys import spoken
 
 #: Sentences become warnings in the end, and Kubernetes advises 120 characters for those.
@@ -57,10 +58,9 @@ class Differences:
         self.silent: set[str] = set()
         self.sentences: list[str] = []
 
-    def compare(self, have: Any, wanted: Any, field: str, here: str) -> None:
+    def compare(self, have: Any, wanted: Any, field: Field, here: str) -> None:
         """Tell what of `wanted` the pod's value, which stays, does not say."""
-        parent = here.rpartition("/")[0].rpartition("/")[2]
-        for pointer, actual, asked in mismatches(have, wanted, field, parent, here, exact=False):
+        for pointer, actual, asked in mismatches(have, wanted, field, here, exact=False):
             if may_be_secret(pointer):
                 self.tell(pointer, "the pod's stays; the template has another")
             else:

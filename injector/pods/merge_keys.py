@@ -1,7 +1,4 @@
-"""Which field names the elements of a list, and how a place in a pod is written down.
-
-The keys are those of the Kubernetes API's own schema (`x-kubernetes-list-map-keys` of the OpenAPI description,
-io.k8s.api.core.v1, Kubernetes 1.37). A list that is not in the table is atomic: it belongs whole to one side.
+"""How a place in a pod is written down, its lists' elements by their merge keys.
 
 A *keyed pointer* is a JSON pointer (RFC 6901) whose list steps are the elements' keys, so that it still finds its
 element when others were inserted before it: `/spec/containers/app/ports/8080,TCP/name`.
@@ -9,66 +6,37 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-_NAME = ("name",)
-
-#: List field to the fields that name one element.
-KEYS: dict[str, tuple[str, ...]] = {
-    "containers": _NAME,
-    "initContainers": _NAME,
-    "ephemeralContainers": _NAME,
-    "volumes": _NAME,
-    "env": _NAME,
-    "imagePullSecrets": _NAME,
-    "resourceClaims": _NAME,
-    "schedulingGates": _NAME,
-    "evictionResponders": _NAME,
-    "claims": _NAME,
-    "ports": ("containerPort", "protocol"),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-}
-
-#: Key fields that the API server fills in when they are absent.
-KEY_DEFAULTS = {"protocol": "TCP"}
-
-#: Lists that grow by whole elements. Kubernetes calls them atomic or sets; both sides' elements can hold at once.
-UNIONS = frozenset({"tolerations", "envFrom", "readinessGates", "sysctls", "finalizers"})
-
-#: The lists of a pod's spec that hold containers.
-CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+from injector.pods.fields import POD, Field
+from injector.pods.overlay import Replace, bare_value, plain
 
 
-def is_aligned(field: str) -> bool:
-    """Whether elements of this list are told apart at all; the others are taken or left as a whole."""
-    return field in KEYS or field in UNIONS
+def step_of(item: Any, field: Field) -> str:
+    """One element's step in a keyed pointer, not yet escaped: its key, or its canonical JSON where it has none.
 
-
-def step_of(item: Any, field: str) -> str:
-    """One element's step in a keyed pointer, not yet escaped: its key, or its canonical JSON where it has none."""
-    keys = KEYS.get(field)
-    if keys is not None and type(item) is dict:
+    `field` is the list that it is an element of.
+    """
+    keys = field.keys
+    if keys and type(item) is dict:
         if len(keys) == 1:
             name = item.get(keys[0])
             if type(name) is str:
                 return name
         else:
-            parts = [item.get(key, KEY_DEFAULTS.get(key)) for key in keys]
+            parts = [item.get(key, default) for key, default in field.key_defaults.items()]
             if all(type(part) in (str, int) for part in parts):
                 return ",".join(map(str, parts))
     return _canonical(item)
 
 
-def steps_of(items: list[Any], field: str) -> list[str]:
+def steps_of(items: list[Any], field: Field) -> list[str]:
     """The steps of all elements, each different: the second `A` is `A#2` (Kubernetes allows two variables `A`)."""
-    keys = KEYS.get(field)
-    if keys is not None and len(keys) == 1:
-        key = keys[0]
+    if len(field.keys) == 1:
+        key = field.keys[0]
         try:
             steps = [item[key] for item in items]
         except (KeyError, TypeError, IndexError):
@@ -79,6 +47,40 @@ def steps_of(items: list[Any], field: str) -> list[str]:
     else:
         steps = [step_of(item, field) for item in items]
     return steps if len(set(steps)) == len(steps) else _numbered(steps)
+
+
+def element_name(item: Any) -> Any:
+    """The `name` of an overlay's element, tagged or not."""
+    item = bare_value(item)
+    return plain(item.get("name")) if type(item) is dict else None
+
+
+def element_step(item: Any, field: Field) -> str:
+    """The step of an overlay's element, tagged or not, in this list."""
+    return step_of(_bare(item, field), field)
+
+
+def has_key(item: Any, field: Field) -> bool:
+    """Whether an overlay's element has all the fields that name it."""
+    item = _bare(item, field)
+    if type(item) is not dict:
+        return False
+    values = [item.get(key, default) for key, default in field.key_defaults.items()]
+    return all(type(value) in (str, int) and value != "" for value in values)
+
+
+def tags(value: Any, here: str, field: Field) -> Iterator[str]:
+    """The keyed pointers of all `!replace` at or below `here`."""
+    kind = type(value)
+    if kind is Replace:
+        yield here
+    elif kind is dict:
+        for key, part in value.items():
+            yield from tags(part, f"{here}/{escape(key)}", field.fields[key])
+    elif kind is list:
+        for number, part in enumerate(value):
+            step = escape(element_step(part, field)) if field.aligned else str(number)
+            yield from tags(part, f"{here}/{step}", field.element)
 
 
 def escape(step: Any) -> str:
@@ -92,16 +94,26 @@ def unescape(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~") if "~" in step else step
 
 
+def steps_to(pointer: str) -> list[str]:
+    """The steps of a keyed pointer, as `Field.at` takes them."""
+    return [unescape(step) for step in pointer.split("/")[1:]]
+
+
 def spoken(pointer: str) -> str:
     """A keyed pointer as people read it: `spec.containers[envoy].image`."""
-    text, in_list = "", False
-    for step in pointer.split("/")[1:]:
-        plain = unescape(step)
-        if in_list:
-            text, in_list = f"{text}[{plain}]", False
-        else:
-            text, in_list = f"{text}.{plain}" if text else plain, is_aligned(plain)
+    text, field = "", POD
+    for step in steps_to(pointer):
+        text = f"{text}[{step}]" if field.aligned else f"{text}.{step}" if text else step
+        field = field.at((step,))
     return text
+
+
+def _bare(item: Any, field: Field) -> Any:
+    """The element without tags at its keys; all of it where the keys are not apart from the rest."""
+    item = bare_value(item)
+    if type(item) is dict and any(type(item.get(key)) is Replace for key in field.keys):
+        return {**item, **{key: plain(item[key]) for key in field.keys if key in item}}
+    return item if field.keys else plain(item)
 
 
 def _canonical(item: Any) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from operator import is_
 from typing import Any, Literal, NamedTuple
 
-from injector.pods.merge_keys import escape, is_aligned, steps_of
+from injector.pods.fields import POD, Field
+from injector.pods.merge_keys import escape, steps_of
 
 
 class Change(NamedTuple):
@@ -26,14 +27,14 @@ class Change(NamedTuple):
     new: Any
 
 
-def changes(before: Any, after: Any, *, whole_lists: bool = False) -> list[Change]:
+def changes(before: Any, after: Any, *, whole_lists: bool = False, root: Field = POD) -> list[Change]:
     """All changes from one JSON value to another; parts that are the same object cost nothing.
 
     Values of any shape are taken. A list whose elements changed their order is replaced whole; with `whole_lists` one
-    that lost elements is too, so that undoing needs no places.
+    that lost elements is too, so that undoing needs no places. `root` is what they are: `POD`, or `OBJECT` of any kind.
     """
     found: list[Change] = []
-    _walk(before, after, "", "", "", found, whole_lists)
+    _walk(before, after, root, "", "", found, whole_lists)
     return found
 
 
@@ -69,7 +70,7 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _walk(a: Any, b: Any, field: str, keyed: str, path: str, found: list[Change], whole: bool) -> None:
+def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, found: list[Change], whole: bool) -> None:
     kind = type(a)
     if kind is dict and type(b) is dict:
         for key, old in a.items():
@@ -78,18 +79,20 @@ def _walk(a: Any, b: Any, field: str, keyed: str, path: str, found: list[Change]
                 found.append(Change("remove", f"{keyed}/{step}", f"{path}/{step}", old, None))
             elif old is not (new := b[key]):
                 step = escape(key)
-                _walk(old, new, key, f"{keyed}/{step}", f"{path}/{step}", found, whole)
+                _walk(old, new, field.fields[key], f"{keyed}/{step}", f"{path}/{step}", found, whole)
         for key, new in b.items():
             if key not in a:
                 step = escape(key)
                 found.append(Change("add", f"{keyed}/{step}", f"{path}/{step}", None, new))
-    elif kind is list and type(b) is list and is_aligned(field):
+    elif kind is list and type(b) is list and field.aligned:
         _walk_list(a, b, field, keyed, path, found, whole)
     elif not same(a, b):
         found.append(Change("replace", keyed, path, a, b))
 
 
-def _walk_list(a: list[Any], b: list[Any], field: str, keyed: str, path: str, found: list[Change], whole: bool) -> None:
+def _walk_list(
+    a: list[Any], b: list[Any], field: Field, keyed: str, path: str, found: list[Change], whole: bool
+) -> None:
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
         if len(a) < len(b):
             steps = steps_of(b, field)
@@ -113,7 +116,7 @@ def _walk_list(a: list[Any], b: list[Any], field: str, keyed: str, path: str, fo
         if step not in at:
             found.append(Change("add", here, there, None, b[index]))
         elif a[at[step]] is not b[index]:
-            _walk(a[at[step]], b[index], "", here, there, found, whole)
+            _walk(a[at[step]], b[index], field.element, here, there, found, whole)
 
 
 def _applied(patch: list[dict[str, Any]], document: Any) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from injector.pods.context import Object
-from injector.pods.merge_keys import CONTAINER_LISTS, escape
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.merge_keys import escape
 from injector.pods.overlay import Overlay, Replace
 
 _LINUX_SECURITY = frozenset(

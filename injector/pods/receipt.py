@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from injector.pods.context import Object
-from injector.pods.merge_keys import escape, is_aligned, steps_of, unescape
+from injector.pods.fields import POD, Field
+from injector.pods.merge_keys import escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
 from injector.settings import Settings
 
@@ -65,7 +66,7 @@ def make_receipt(
     replaced: dict[str, Any] = {}
     for change in changes(base, final, whole_lists=True) if found is None else found:
         if change.op == "add":
-            _claim(change.keyed, change.new, added, created)
+            _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)
         else:
             replaced[change.keyed] = change.old
     # The receipt itself will make metadata and annotations where they are not there.
@@ -135,21 +136,21 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
         _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
     if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
         _plant(tree, "/metadata/annotations", _MADE)
-    result = _undone(pod, tree, "")
+    result = _undone(pod, tree, POD)
     return result if type(result) is dict else pod
 
 
 def value_at(value: Any, pointer: str) -> Any:
     """What stands at a keyed pointer; None where there is nothing."""
-    field = ""
-    for step in map(unescape, pointer.split("/")[1:]):
+    field = POD
+    for step in steps_to(pointer):
         if type(value) is dict:
             value = value.get(step)
-        elif type(value) is list and is_aligned(field):
+        elif type(value) is list and field.aligned:
             value = dict(zip(steps_of(value, field), value, strict=True)).get(step)
         else:
             return None
-        field = step
+        field = field.at((step,))
     return value
 
 
@@ -170,8 +171,8 @@ _HERE = None
 _DEEPEST = 32
 
 
-def _claim(pointer: str, value: Any, added: list[str], created: list[str]) -> None:
-    inner = list(_entries(pointer, value))
+def _claim(pointer: str, field: Field, value: Any, added: list[str], created: list[str]) -> None:
+    inner = list(_entries(field, value))
     if not inner:
         added.append(pointer)
         return
@@ -181,14 +182,13 @@ def _claim(pointer: str, value: Any, added: list[str], created: list[str]) -> No
         if type(value) is list:
             added.append(here)
         else:
-            _claim(here, part, added, created)
+            _claim(here, field.at((step,)), part, added, created)
 
 
-def _entries(pointer: str, value: Any) -> Iterator[tuple[str, Any]]:
-    field = unescape(pointer.rpartition("/")[2])
-    if type(value) is list and is_aligned(field):
+def _entries(field: Field, value: Any) -> Iterator[tuple[str, Any]]:
+    if type(value) is list and field.aligned:
         return iter(list(zip(steps_of(value, field), value, strict=True)))
-    if type(value) is dict and field in _SHARED_MAPS:
+    if type(value) is dict and field.name in _SHARED_MAPS:
         return iter(value.items())
     return iter(())
 
@@ -206,11 +206,11 @@ def _plant(tree: _Node, pointer: str, what: Any) -> None:
     node[_HERE] = what
 
 
-def _undone(value: Any, node: _Node, field: str) -> Any:
+def _undone(value: Any, node: _Node, field: Field) -> Any:
     """The value without what the node and those below it claim; the same object where that is nothing."""
     if type(value) is dict:
-        return _undone_map(value, node)
-    if type(value) is list and is_aligned(field):
+        return _undone_map(value, node, field)
+    if type(value) is list and field.aligned:
         steps = steps_of(value, field)
         if node.keys().isdisjoint(steps):
             return value
@@ -224,32 +224,32 @@ def _undone(value: Any, node: _Node, field: str) -> Any:
             if type(what) is _Old:
                 result.append(what.value)
             elif what is not _GONE:
-                result.append(_undone(item, below, ""))
+                result.append(_undone(item, below, field.element))
         return result
     return value
 
 
-def _undone_map(value: Object, node: _Node) -> Object:
+def _undone_map(value: Object, node: _Node, field: Field) -> Object:
     result = None
-    for field, below in node.items():
-        if field is _HERE:
+    for name, below in node.items():
+        if name is _HERE:
             continue
-        what, old = below.get(_HERE), value.get(field)
+        what, old = below.get(_HERE), value.get(name)
         if type(what) is _Old:
             new = what.value
-        elif field not in value:
+        elif name not in value:
             continue
         elif what is _GONE:
             new = _GONE
         else:
-            new = _undone(old, below, field)
+            new = _undone(old, below, field.fields[name])
             if what is _MADE and new is not old and type(new) in (dict, list) and not new:
                 new = _GONE
-        if new is old and field in value:
+        if new is old and name in value:
             continue
         result = dict(value) if result is None else result
         if new is _GONE:
-            del result[field]
+            del result[name]
         else:
-            result[field] = new
+            result[name] = new
     return value if result is None else result

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from injector.pods.context import Object
+from injector.pods.kubernetes_fields import CLUSTER_SCOPED
 
 
 class Resource(NamedTuple):
@@ -31,28 +32,15 @@ class Resource(NamedTuple):
         return (self.group, self.name) == ("", "namespaces")
 
 
-#: Of Kubernetes' own resources those that lie in no namespace, by group (`kubectl api-resources --namespaced=false`),
-#: and what OpenShift makes projects of.
+#: The resources that lie in no namespace, by group (`kubectl api-resources --namespaced=false`): the API server's, one
+#: that it has behind a gate, and what OpenShift makes projects of.
 _IN_NO_NAMESPACE = {
-    "": ("componentstatuses", "namespaces", "nodes", "persistentvolumes"),
-    "admissionregistration.k8s.io": (
-        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
-    ),
-    "apiextensions.k8s.io": ("customresourcedefinitions",),
-    "apiregistration.k8s.io": ("apiservices",),
-    "authentication.k8s.io": ("selfsubjectreviews", "tokenreviews"),
-    "authorization.k8s.io": ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"),
-    "certificates.k8s.io": ("certificatesigningrequests", "clustertrustbundles"),
-    "flowcontrol.apiserver.k8s.io": ("flowschemas", "prioritylevelconfigurations"),
-    "networking.k8s.io": ("ingressclasses", "ipaddresses", "servicecidrs"),
-    "node.k8s.io": ("runtimeclasses",),
-    "project.openshift.io": ("projectrequests", "projects"),
-    "rbac.authorization.k8s.io": ("clusterrolebindings", "clusterroles"),
-    "resource.k8s.io": ("deviceclasses", "resourceslices"),
-    "scheduling.k8s.io": ("priorityclasses",),
-    "storage.k8s.io": ("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
-}  # fmt: skip
+    group: names.split(", ")
+    for line in CLUSTER_SCOPED.replace("\n ", "").splitlines()
+    for group, _, names in [line.partition(": ")]
+}
+_IN_NO_NAMESPACE["certificates.k8s.io"].append("clustertrustbundles")
+_IN_NO_NAMESPACE["project.openshift.io"] = ["projectrequests", "projects"]
 
 
 def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:

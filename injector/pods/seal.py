@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
-from injector.pods.merge_keys import is_aligned, unescape
+from injector.pods.fields import POD
+from injector.pods.merge_keys import steps_to
 from injector.pods.receipt import Receipt, value_at, write_receipt
 
 
@@ -57,8 +58,8 @@ def _text(receipt: Receipt, pod: Object) -> str:
 
 
 def _part(pod: Object, pointer: str) -> Any:
-    above, holder, step = map(unescape, ("", "", *pointer.split("/"))[-3:])
-    value = value_at(pod, pointer)
-    if is_aligned(holder):
-        return without_fillings(value, holder, holder)
-    return without_fillings({step: value}, above if is_aligned(above) else holder)
+    steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
+    holder, value = POD.at(steps[:-1]), value_at(pod, pointer)
+    if holder.aligned:
+        return without_fillings(value, holder.element)
+    return without_fillings({steps[-1]: value}, holder)

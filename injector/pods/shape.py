@@ -10,11 +10,11 @@ from typing import Any
 
 from injector.errors import InjectionError
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
-_CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
-_MERGED_LISTS = (*_CONTAINER_LISTS, "volumes")
+_MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OBJECT_LISTS = (*_MERGED_LISTS, "imagePullSecrets", "tolerations", "hostAliases")
 _KINDS = {
     "bool": "a boolean", "int": "a number", "float": "a number", "str": "a string", "dict": "a mapping",
@@ -64,7 +64,7 @@ def check_shape(pod: Any) -> None:
     for field in _OBJECT_LISTS:
         for position, item in enumerate(_expect(_given(spec, field, []), list, f"spec.{field}", "a list")):
             _expect(item, dict, f"spec.{field}[{position}]", "an object")
-            if field in _CONTAINER_LISTS or field == "volumes":
+            if field in CONTAINER_LISTS or field == "volumes":
                 _expect(item.get("name"), str, f"spec.{field}[{position}].name", "a string")
     if not spec.get("containers"):
         raise InjectionError(Reason.MALFORMED_POD, "spec.containers is empty; a pod has at least one container")
@@ -111,7 +111,7 @@ def check_overlay(overlay: Overlay) -> None:
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
             _need_one(bare_value(item), ("spec", field, position), dict)
-    for lists in (_CONTAINER_LISTS, ("volumes",)):
+    for lists in (CONTAINER_LISTS, ("volumes",)):
         _named_once(bare, lists)
 
 

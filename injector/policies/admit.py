@@ -13,6 +13,7 @@ from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
 from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
+from injector.pods.fields import OBJECT
 from injector.pods.identity_cache import OverlayCaches
 from injector.pods.merge import merge
 from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
@@ -130,7 +131,7 @@ class _Run:
     def result(self) -> Injection:
         """What came of it. Of templates that failed the first gives the reason, also where others changed something."""
         asked, at, snapshot = self.asked, self.at, self.snapshot
-        patch = patch_between(asked.object, self.state)
+        patch = patch_between(asked.object, self.state, OBJECT)
         changed = bool(patch)
         if self.failures:
             reason = self.failures[0].reason

@@ -18,7 +18,6 @@ from injector.cli.serve import serve
 from injector.errors import InjectorError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
-from injector.pods.merge_keys import KEYS, UNIONS
 from injector.pods.request_clamp import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
@@ -37,6 +36,7 @@ from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, ST
 from injector.templates.syntax import NAMES
 from injector.webhook.record import Note, Recorder
 from injector.webhook.review import read_review
+from tests.unit.pods.pod_cases import GROWING, KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -194,8 +194,8 @@ def test_options_of_serve_are_those_of_the_command() -> None:
 def test_merge_keys_are_those_of_the_code() -> None:
     rows = table(page("templates.md"), "list", "merge key")
     written = {code(name)[0]: tuple(code(key)) for name, key in rows}
-    assert written == {**KEYS, **dict.fromkeys(UNIONS, ())}
-    assert {code(name)[0] for name, key in rows if key == "the whole element"} == set(UNIONS)
+    assert written == {**KEYS, **dict.fromkeys(GROWING, ())}
+    assert {code(name)[0] for name, key in rows if key == "the whole element"} == GROWING
 
 
 def test_requests_give_way_as_it_says() -> None:

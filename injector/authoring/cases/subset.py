@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.authoring.cases.document import Absent, Steps
-from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
+from injector.pods.fields import ANY, POD, Field
 from injector.spelling import nearest, shortened
 
 #: Characters of a value that a difference shows.
@@ -39,7 +39,7 @@ def mismatches_of(expected: Any, found: Any, *, pod: bool) -> Iterator[Mismatch]
     Mappings: every key expected is there. Lists of a pod (`pod`) with a merge key: every element expected is there, by
     its key; in other documents the same by `name`. Other lists: as long, and each element by its position.
     """
-    yield from _Comparison(pod).compare(expected, found, (), "", "", {})
+    yield from _Comparison(pod).compare(expected, found, (), "", POD if pod else ANY, {})
 
 
 class _Comparison:
@@ -47,86 +47,88 @@ class _Comparison:
         self._pod = pod
 
     def compare(
-        self, expected: Any, found: Any, steps: Steps, where: str, field: str, parent: dict[str, Any]
+        self, expected: Any, found: Any, steps: Steps, where: str, field: Field, parent: dict[str, Any]
     ) -> Iterator[Mismatch]:
         if isinstance(expected, Absent):
             yield Mismatch(steps, where, f"must not be there, and is {shown_text(found)}")
         elif isinstance(expected, dict) and isinstance(found, dict):
-            yield from self._mappings(expected, found, steps, where)
+            yield from self._mappings(expected, found, steps, where, field)
         elif isinstance(expected, list) and isinstance(found, list):
             yield from self._lists(expected, found, steps, where, field, parent)
         elif not equal(expected, found):
             yield Mismatch(steps, where, f"expected {shown_text(expected, found)}, found {shown_text(found, expected)}")
 
     def _mappings(
-        self, expected: dict[str, Any], found: dict[str, Any], steps: Steps, where: str
+        self, expected: dict[str, Any], found: dict[str, Any], steps: Steps, where: str, field: Field
     ) -> Iterator[Mismatch]:
         for key, value in expected.items():
             here = _within(where, key)
             if key in found:
-                yield from self.compare(value, found[key], (*steps, key), here, key, found)
+                yield from self.compare(value, found[key], (*steps, key), here, field.fields[key], found)
             elif not isinstance(value, Absent):
                 near = nearest(str(key), [k for k in found if k not in expected])
                 rest = f"; there is {near}" if near else ""
                 yield Mismatch((*steps, key), here, f"expected {shown_text(value)}, and it is not there{rest}", True)
 
     def _lists(
-        self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: str, parent: dict[str, Any]
+        self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: Field, parent: dict[str, Any]
     ) -> Iterator[Mismatch]:
         keys = self._keys(field, expected, found)
-        if not expected or (keys is None and not (self._pod and field in UNIONS)):
-            yield from self._whole(expected, found, steps, where)
+        if not expected or (keys is None and not field.grows):
+            yield from self._whole(expected, found, steps, where, field.element)
             return
         for index, wanted in enumerate(expected):
             at = (*steps, index)
             absent = isinstance(wanted, Absent)
             value = wanted.value if isinstance(wanted, Absent) else wanted
             if keys is None:
-                same = [item for item in found if not list(self.compare(value, item, at, where, "", {}))]
+                same = [item for item in found if not list(self.compare(value, item, at, where, field.element, {}))]
                 if absent and same:
                     yield Mismatch(at, where, f"{shown_text(value)} must not be among them, and is")
                 elif not absent and not same:
                     yield Mismatch(at, where, f"expected {shown_text(value)} among them; there are {shown_text(found)}")
                 continue
-            name = _name(value, keys)
+            name = _name(value, keys, field)
             if name is None:
                 yield Mismatch(
                     at, where, f"an element is found by its {' and '.join(keys)}, and {shown_text(value)} has none"
                 )
                 continue
             here = f"{where}[{name}]"
-            match = [item for item in found if _name(item, keys) == name]
+            match = [item for item in found if _name(item, keys, field) == name]
             if not match and not absent:
                 yield Mismatch(at, here, self._lost(name, keys, found, field, parent))
             elif match and absent and not _rest(value, keys):
                 yield Mismatch(at, here, "must not be there, and is")
             elif match and absent:
-                if not list(self.compare(value, match[0], at, here, "", {})):
+                if not list(self.compare(value, match[0], at, here, field.element, {})):
                     yield Mismatch(at, here, f"must not be there with {shown_text(_rest(value, keys))}, and is")
             elif match:
-                yield from self.compare(_rest(value, keys), match[-1], at, here, "", {})
+                yield from self.compare(_rest(value, keys), match[-1], at, here, field.element, {})
 
-    def _keys(self, field: str, expected: list[Any], found: list[Any]) -> tuple[str, ...] | None:
+    def _keys(self, field: Field, expected: list[Any], found: list[Any]) -> tuple[str, ...] | None:
         """What names an element of this list."""
         if self._pod:
-            return KEYS.get(field)
+            return field.keys or None
         values = [e.value if isinstance(e, Absent) else e for e in expected]
         named = values and all(isinstance(i, dict) and isinstance(i.get("name"), str) for i in (*values, *found))
         return ("name",) if named else None
 
-    def _whole(self, expected: list[Any], found: list[Any], steps: Steps, where: str) -> Iterator[Mismatch]:
+    def _whole(
+        self, expected: list[Any], found: list[Any], steps: Steps, where: str, element: Field
+    ) -> Iterator[Mismatch]:
         if len(expected) != len(found) or not all(isinstance(i, dict) for i in (*expected, *found)):
             if not equal(expected, found):
                 yield Mismatch(steps, where, f"expected {shown_text(expected)}, found {shown_text(found)}")
             return
         for index, (wanted, item) in enumerate(zip(expected, found, strict=True)):
-            yield from self.compare(wanted, item, (*steps, index), f"{where}[{index}]", "", {})
+            yield from self.compare(wanted, item, (*steps, index), f"{where}[{index}]", element, {})
 
-    def _lost(self, name: str, keys: tuple[str, ...], found: list[Any], field: str, parent: dict[str, Any]) -> str:
+    def _lost(self, name: str, keys: tuple[str, ...], found: list[Any], field: Field, parent: dict[str, Any]) -> str:
         """What to say about an element that is not there."""
-        names = [n for item in found if (n := _name(item, keys)) is not None]
-        other, how = _OTHER.get(field, ("", "")) if self._pod else ("", "")
-        if other and any(_name(item, keys) == name for item in parent.get(other) or []):
+        names = [n for item in found if (n := _name(item, keys, field)) is not None]
+        other, how = _OTHER.get(field.name, ("", "")) if self._pod else ("", "")
+        if other and any(_name(item, keys, field) == name for item in parent.get(other) or []):
             return f"is not there; it is in {other}, {how}"
         near = nearest(name, names)
         rest = f"did you mean {near}?" if near else f"there are: {', '.join(names)}" if names else "there are none"
@@ -159,12 +161,12 @@ def _within(where: str, key: Any) -> str:
     return f"{where}.{key}" if where else str(key)
 
 
-def _name(item: Any, keys: tuple[str, ...]) -> str | None:
+def _name(item: Any, keys: tuple[str, ...], field: Field) -> str | None:
     """The name of an element; None where it has not all of it."""
     if not isinstance(item, dict):
         return None
     given = {key: part for key in keys if not isinstance(part := item.get(key), Absent | None)}
-    parts = [given.get(key, KEY_DEFAULTS.get(key)) for key in keys]
+    parts = [given.get(key, field.key_defaults.get(key)) for key in keys]
     return None if None in parts else ",".join(map(str, parts))
 
 

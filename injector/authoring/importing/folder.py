@@ -20,7 +20,7 @@ from injector.authoring.sample import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object
-from injector.pods.defaults import means_nothing
+from injector.pods.fields import POD, Field
 from injector.templates.load import load_template
 from injector.templates.template import MANIFEST, OVERLAY
 from injector.templates.yaml_writer import dump
@@ -130,7 +130,7 @@ def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
         spec["volumes"] = [{"name": name, "emptyDir": {}} for name in brought]
     pod["spec"]["template"]["spec"] = spec
     expect: Object = {"decision": "injected"}
-    expect["pod"] = _pruned(_expected(sidecar, spec["containers"][0]["name"], delivered.volumes))
+    expect["pod"] = _pruned(_expected(sidecar, spec["containers"][0]["name"], delivered.volumes), POD)
     if files := {file: [text] for file, text in delivered.files.items() if text}:
         expect["files"] = files
     return {
@@ -177,17 +177,17 @@ def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:
     return {"metadata": sidecar.metadata, "spec": spec}
 
 
-def _pruned(value: Any) -> Any:
+def _pruned(value: Any, field: Field) -> Any:
     """The value without what says nothing, which no pod is given."""
     if isinstance(value, list):
-        return [_pruned(item) for item in value]
+        return [_pruned(item, field.element) for item in value]
     if not isinstance(value, dict):
         return value
-    pruned = {key: _pruned(item) for key, item in value.items()}
+    pruned = {key: _pruned(item, field.fields[key]) for key, item in value.items()}
     return {
         key: item
         for key, item in pruned.items()
-        if not means_nothing(key, item) and not (item == {} and key in ("resources", "metadata"))
+        if not field.fields[key].means_nothing(item) and not (item == {} and key in ("resources", "metadata"))
     }
 
 

@@ -11,6 +11,7 @@ from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.source import LIMIT
 from injector.authoring.importing.teller import Teller
 from injector.diagnostics import Diagnostic
+from injector.pods.fields import OBJECT
 from injector.pods.merge_keys import step_of
 from injector.spelling import shortened
 
@@ -82,4 +83,4 @@ def _joined(base: list[dict[str, object]], own: list[dict[str, object]], name: s
             hosts = [*joined.get(str(item.get("ip")), {}).get("hostnames", ()), *item.get("hostnames", ())]  # type: ignore[misc]
             joined[str(item.get("ip"))] = {**item, "hostnames": list(dict.fromkeys(hosts))}
         return list(joined.values())
-    return list({**{step_of(i, name): i for i in base}, **{step_of(i, name): i for i in own}}.values())
+    return list({step_of(item, OBJECT.fields[name]): item for item in (*base, *own)}.values())

@@ -9,7 +9,8 @@ from injector.authoring.cases.document import Steps
 from injector.authoring.importing.teller import Teller
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
-from injector.pods.merge_keys import KEYS, step_of
+from injector.pods.fields import OBJECT
+from injector.pods.merge_keys import step_of
 from injector.pods.quantity import parse_quantity
 from injector.spelling import nearest, shortened
 from injector.templates.formats import FORMATS
@@ -22,12 +23,13 @@ def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) 
     address are joined. Any other is told as an error.
     """
     inner = [_within(item, (*steps, number), told) for number, item in enumerate(items)]
-    if name not in KEYS:
+    field = OBJECT.fields[name]
+    if not field.keys:
         return inner
     found: dict[str, int] = {}
     kept: dict[str, Any] = {}
     for number, item in enumerate(inner):
-        key = step_of(item, name)
+        key = step_of(item, field)
         if key not in kept:
             kept[key] = item
         elif name == "env":

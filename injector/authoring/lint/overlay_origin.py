@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from injector.authoring.lint.subject import Rendering, Steps, plain_mapping
-from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned, step_of
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, Field
+from injector.pods.merge_keys import step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 
 
@@ -17,14 +18,14 @@ def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Steps | Non
     names in whichever list: a sidecar that is native stands under initContainers in the pod.
     """
     if len(path) < 3 or path[0] != "spec" or path[1] not in CONTAINER_LISTS:
-        found = _descend(rendering.overlay.value, rendering.after, path)
+        found = _descend(rendering.overlay.value, rendering.after, path, POD)
         return found if len(found) > 1 else None
     container = _at(rendering.after, path[:3])
     start = _container(rendering, plain_mapping(container).get("name"))
     if start is None:
         return None
     ours, rest = _at(rendering.overlay.value, start), path[3:]
-    within = _descend(ours, container, rest)
+    within = _descend(ours, container, rest, CONTAINER)
     if name_of(ours) == EVERY_CONTAINER and len(within) < len(rest):
         return None  # what "*" does not set is the app's own
     return start + within
@@ -36,10 +37,9 @@ def _container(rendering: Rendering, name: Any) -> Steps | None:
     return found.get(str(name), found.get(EVERY_CONTAINER))
 
 
-def _descend(ours: Any, after: Any, path: Sequence[str | int]) -> Steps:
+def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> Steps:
     """How far a path within `after` leads within `ours`, in the indices that it has there."""
     found: list[str | int] = []
-    field = ""
     for step in path:
         ours, own = bare_value(ours), step
         after = _at(after, (step,))
@@ -50,17 +50,16 @@ def _descend(ours: Any, after: Any, path: Sequence[str | int]) -> Steps:
             own = index
         elif not (isinstance(ours, dict) and step in ours):
             break
-        else:
-            field = step
+        field = field.at((step,))
         ours = ours[own]
         found.append(own)
     return tuple(found)
 
 
-def _index(ours: Any, item: Any, index: int, field: str) -> int | None:
+def _index(ours: Any, item: Any, index: int, field: Field) -> int | None:
     """The index of the overlay's element that has an element's merge key; its own where the list has none."""
     items = ours if isinstance(ours, list) else []
-    if not is_aligned(field):
+    if not field.aligned:
         return index if index < len(items) else None
     wanted = step_of(item, field)
     return next((n for n, own in enumerate(items) if step_of(plain(own), field) == wanted), None)

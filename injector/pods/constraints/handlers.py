@@ -8,12 +8,11 @@ from __future__ import annotations
 from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, mapping, shown_value
 from injector.pods.constraints.ports import PORT_NAME
 from injector.pods.context import Object
+from injector.pods.field_rules import RULES
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("postStart", "preStop")
-_PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _NUMBERS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold")
-_HOOK_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
 #: What Kubernetes takes when a pod names no terminationGracePeriodSeconds.
 _GRACE_SECONDS = 30
 
@@ -26,7 +25,7 @@ def find(parts: PodView) -> Violations:
             probe = body.get(name)
             if isinstance(probe, dict):
                 where = f"{container.path}.{name}"
-                yield from _one_handler(where, probe, _PROBE_HANDLERS)
+                yield from _one_handler(where, probe, RULES["Probe"].handlers)
                 yield from _numbers(where, name, probe)
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
@@ -37,7 +36,7 @@ def find(parts: PodView) -> Violations:
                 hook = hooks.get(name)
                 if isinstance(hook, dict):
                     where = f"{container.path}.lifecycle.{name}"
-                    yield from _one_handler(where, hook, _HOOK_HANDLERS)
+                    yield from _one_handler(where, hook, RULES["LifecycleHandler"].handlers)
                     yield from _sleep(where, hook, parts.spec)
 
 

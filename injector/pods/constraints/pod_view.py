@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.identity_cache import IdentityCache
 from injector.reasons import Reason
 
-#: The lists of a pod's spec that hold containers.
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _NOTHING: Object = {}
 
 

@@ -16,10 +16,11 @@ from injector.pods.constraints.pod_view import (
     string_field,
 )
 from injector.pods.context import Object
+from injector.pods.fields import SPEC
 from injector.pods.quantity import parse_quantity
 
 #: Fields of an entry of a projected volume; each entry has one.
-_PROJECTIONS = ("clusterTrustBundle", "configMap", "downwardAPI", "podCertificate", "secret", "serviceAccountToken")
+_PROJECTIONS = SPEC.at(("volumes", 0, "projected", "sources", 0)).one_of
 
 #: Sources that name something, and where.
 _NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}

@@ -16,6 +16,7 @@ from injector.authoring.importing.imports import ImportResult, import_configs
 from injector.inject import inject, uninject
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.defaults import mismatches
+from injector.pods.fields import CONTAINER, POD, SPEC
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.yaml_writer import dump
@@ -58,7 +59,7 @@ def injected(template: Imported, **chosen: Any) -> Object:
     result = inject(pod(), SHOP, current)
     assert str(result.reason) == "injected", result.message
     assert result.warnings == ()
-    assert not list(mismatches(uninject(result.object, current.settings), pod(), "", "", "", exact=True))
+    assert not list(mismatches(uninject(result.object, current.settings), pod(), POD, "", exact=True))
     return result.object
 
 
@@ -115,7 +116,7 @@ def test_a_pod_has_exactly_what_is_in_the_config(config: Object, write: Callable
     template = one(import_configs([("standard input", text.encode())], "" if "name" in config else "it"))
     spec = injected(template, native_sidecars="never")["spec"]
     wanted = expected(config)
-    assert list(mismatches(spec, without_nothing(wanted), "spec", "", "", exact=True)) == []
+    assert list(mismatches(spec, without_nothing(wanted), SPEC, "", exact=True)) == []
     assert without_nothing(spec["containers"][1:]) == without_nothing(_trimmed(wanted["containers"][1:]))
     assert without_nothing(spec.get("volumes", [])) == without_nothing(wanted.get("volumes", []))
 
@@ -134,7 +135,7 @@ def test_native_sidecars_are_the_same_containers(config: Object) -> None:
     found = {c["name"]: c for c in (*spec["initContainers"], *spec["containers"])}
     for container in (*wanted["initContainers"], *wanted["containers"]):
         there = {k: v for k, v in found.pop(container["name"]).items() if k != "restartPolicy"}
-        assert not list(mismatches(there, without_nothing(container), "", "", "", exact=True))
+        assert not list(mismatches(there, without_nothing(container), CONTAINER, "", exact=True))
     assert found == {}
 
 

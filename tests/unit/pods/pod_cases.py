@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
 
+from injector.pods.fields import POD, Field
 from injector.pods.overlay import Replace
 
 TOKEN_MOUNT = {
@@ -120,6 +122,20 @@ _CONTAINER_FIELDS = (
     "args",
     "resources",
 )
+
+
+def _known(field: Field = POD) -> Iterator[Field]:
+    """Every place of a pod that has a name."""
+    for name in field.fields.notations:
+        yield field.fields[name]
+        yield from _known(field.fields[name])
+    if field.kind == "list":
+        yield from _known(field.element)
+
+
+#: A pod's lists with their merge keys, and those that grow by whole elements, by name.
+KEYS = {field.name: field.keys for field in _known() if field.keys}
+GROWING = {field.name for field in _known() if field.grows}
 fields = st.sampled_from((*_POD_FIELDS, *_CONTAINER_FIELDS, "limits", "c/d", "e~f"))
 json_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=4), max_leaves=25

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.pods.merge_keys import KEYS, UNIONS, escape, spoken, steps_of, unescape
-from tests.unit.pods.pod_cases import fields, json_values
+from injector.pods.fields import OBJECT
+from injector.pods.merge_keys import escape, spoken, steps_of, unescape
+from tests.unit.pods.pod_cases import GROWING, KEYS, fields, json_values
 
 
 def _lists_of_a_pod() -> dict[str, tuple[str, ...] | None]:
@@ -41,14 +42,14 @@ def test_the_table_is_the_schemas():
     assert {field: keys for field, keys in lists.items() if keys} == KEYS
 
 
-def test_unions_are_lists_without_keys():
-    assert not UNIONS & KEYS.keys()
-    assert set(_lists_of_a_pod()) >= UNIONS - {"finalizers"}
+def test_lists_that_grow_are_lists_without_keys():
+    assert not GROWING & KEYS.keys()
+    assert set(_lists_of_a_pod()) >= GROWING - {"finalizers"}
 
 
 @given(st.lists(json_values, max_size=6), fields)
 def test_steps_are_unique_whatever_the_elements_are(items, field):
-    steps = steps_of(items, field)
+    steps = steps_of(items, OBJECT.fields[field])
     assert len(set(steps)) == len(steps) == len(items)
     assert all(type(step) is str for step in steps)
 

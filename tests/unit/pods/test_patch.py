@@ -10,6 +10,7 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
+from injector.pods.fields import CONTAINER
 from injector.pods.patch import applies, changes, same, to_json_patch
 from tests.unit.pods.pod_cases import app_pod, json_objects, pods
 
@@ -65,7 +66,7 @@ def test_keyed_pointers_name_elements_and_paths_count_them():
 def test_two_variables_of_one_name_are_told_apart():
     before = {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}
     after = {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "3"}]}
-    assert [c.keyed for c in changes(before, after)] == ["/env/A#2/value"]
+    assert [c.keyed for c in changes(before, after, root=CONTAINER)] == ["/env/A#2/value"]
 
 
 def test_true_is_not_one():

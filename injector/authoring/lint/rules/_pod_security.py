@@ -9,8 +9,9 @@ from typing import Any
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.pod_view import CONTAINER_LISTS, PodView, mapping, mappings
+from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, plain
 
 #: How a sentence of the constraints begins: where, and what.

@@ -10,9 +10,9 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
-from injector.pods.merge_keys import KEY_DEFAULTS, KEYS, UNIONS
+from injector.pods.fields import POD, Field
+from injector.pods.merge_keys import has_key
 from injector.pods.overlay import bare_value, plain
-from injector.pods.unions import has_key
 from injector.templates.program import is_document
 
 #: What is no YAML of its author's: holes, statements and comments of Jinja, texts in quotes, comments.
@@ -60,34 +60,37 @@ def slips(overlay: RenderedSource) -> list[Finding]:
 
 def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
     """Mappings and single values where Kubernetes has a list."""
-    for path, field, value in _merged(overlay.value, ()):
+    for path, field, value in _merged(overlay.value, (), POD):
         if value is not None and not isinstance(value, list):
             kind = "a mapping" if isinstance(value, dict) else "one value"
             yield Finding(
-                f"{field} is {kind}; it has to be a list", overlay.place(path, key=True), "begin each item with `- `"
+                f"{field.name} is {kind}; it has to be a list",
+                overlay.place(path, key=True),
+                "begin each item with `- `",
             )
 
 
 def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
     """Items without what they are merged by."""
-    for path, field, value in _merged(overlay.value, ()):
+    for path, field, value in _merged(overlay.value, (), POD):
         for index, item in numbered(plain(value)):
-            if field in KEYS and not has_key(item, field):
-                missing = [key for key in KEYS[field] if key not in KEY_DEFAULTS]
+            if field.keys and not has_key(item, field):
+                missing = [key for key, default in field.key_defaults.items() if default is None]
                 yield Finding(
-                    f"an item of {field} has no {' and '.join(missing)}, by which it is merged",
+                    f"an item of {field.name} has no {' and '.join(missing)}, by which it is merged",
                     overlay.place((*path, index)),
                 )
 
 
-def _merged(value: Any, path: Steps) -> Iterator[tuple[Steps, str, Any]]:
+def _merged(value: Any, path: Steps, field: Field) -> Iterator[tuple[Steps, Field, Any]]:
     """Path, field and value of what Kubernetes merges as lists, at any depth of a pod."""
     bare = bare_value(value)
     if isinstance(bare, dict):
         for key, part in bare.items():
-            if path[:1] == ("spec",) and (key in KEYS or key in UNIONS):
-                yield (*path, key), str(key), bare_value(part)
-            yield from _merged(part, (*path, key))
+            below = field.fields[key]
+            if path[:1] == ("spec",) and below.aligned:
+                yield (*path, key), below, bare_value(part)
+            yield from _merged(part, (*path, key), below)
     elif isinstance(bare, list):
         for index, part in enumerate(bare):
-            yield from _merged(part, (*path, index))
+            yield from _merged(part, (*path, index), field.element)

@@ -34,7 +34,7 @@ from typing import Any
 from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
 from injector.pods.constraints.pod_view import sequence
-from injector.pods.merge_keys import CONTAINER_LISTS, is_aligned
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
 SEVERITY = "warning"
@@ -74,16 +74,16 @@ def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:
     spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
     for field, value in spec.items():
         if field not in (*CONTAINER_LISTS, "volumes"):
-            yield from _lists(value, ("spec", field), field)
+            yield from _lists(value, ("spec", field), SPEC.fields[field])
     for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
         if name_of(item) == EVERY_CONTAINER:
-            yield from _lists(item, ("spec", "containers", index), "")
+            yield from _lists(item, ("spec", "containers", index), CONTAINER)
 
 
-def _lists(value: Any, path: Steps, field: str) -> Iterator[tuple[Steps, bool]]:
+def _lists(value: Any, path: Steps, field: Field) -> Iterator[tuple[Steps, bool]]:
     bare = bare_value(value)
     if isinstance(bare, dict):
         for key, part in bare.items():
-            yield from _lists(part, (*path, key), str(key))
-    elif isinstance(bare, list) and not is_aligned(field):
+            yield from _lists(part, (*path, key), field.fields[key])
+    elif isinstance(bare, list) and not field.aligned:
         yield path, isinstance(value, Replace)
