@@ -11,7 +11,7 @@ from injector.pods.context import Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.fields import POD, Field
-from injector.pods.patch import applies, changes, to_json_patch
+from injector.pods.patch import changes, patch_applies, to_json_patch
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import with_annotations
 from injector.reasons import Effect, Reason
@@ -116,6 +116,6 @@ def patch_between(before: Object, after: Object, root: Field = POD) -> tuple[dic
     Raises InjectionError with Reason.INTERNAL_ERROR when it does not lead to `after`.
     """
     patch = to_json_patch(changes(before, after, root=root))
-    if patch and not applies(patch, before, after):
+    if patch and not patch_applies(patch, before, after):
         raise InjectionError(Reason.INTERNAL_ERROR, "the patch that was made does not apply to the object")
     return tuple(patch)

@@ -14,6 +14,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
+from injector.kubernetes_names import is_label_key
 from injector.strict_decoder import decode
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
@@ -22,13 +23,10 @@ LabelSelector = dict[str, Any]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 #: A duration that is at least a second.
 Seconds = Annotated[float, msgspec.Meta(ge=1)]
-#: What is behind the slash of an annotation's key, or all of a key without one.
-#: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/#syntax-and-character-set
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
 _SLUG = 60
 #: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
-_PREFIX = re.compile(r"(?=.{1,180}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
+LONGEST_PREFIX = 180
 
 
 class NamespaceLabel(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -189,7 +187,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 
 def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
     """What is wrong with settings whose values are all of the right type."""
-    if not _PREFIX.match(settings.prefix):
+    if len(settings.prefix) > LONGEST_PREFIX or not is_label_key(f"{settings.prefix}/status"):
         yield _not_allowed(("prefix",), "it is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     yield from _templates_key_mistakes(settings)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
@@ -207,10 +205,10 @@ def _not_allowed(path: Path, message: str, help: str = "") -> Diagnostic:  # noq
 
 def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     key, path = settings.named_by, ("templatesKey",)
-    prefix, slash, name = key.rpartition("/")
+    prefix = key.rpartition("/")[0]
     if not key:
         return
-    if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
+    if len(prefix) > LONGEST_PREFIX or not is_label_key(key):
         yield _not_allowed(path, f"it is no key of an annotation such as {settings.prefix}/request")
     elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
         yield _not_allowed(path, f"{key} has a meaning already", "choose another")

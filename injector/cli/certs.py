@@ -16,9 +16,9 @@ from injector.cli.output_files import write_file
 from injector.cli.throwaway_certificates import ThrowawayCertificates, make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import SettingsError
+from injector.kubernetes_names import is_dns_label
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 #: DNS names, with a wildcard too, and IP addresses.
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 #: File name, mode. The key is for its owner only.
@@ -78,7 +78,7 @@ def certs(
     on with a request that waits, and renews a certificate of which less than a third of its life is left.
     """
     for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
-        if value is not None and not _LABEL.fullmatch(value):
+        if value is not None and not is_dns_label(value):
             raise click.BadParameter(f'"{value}" is not a name of Kubernetes: a-z, 0-9 and -', param_hint=option)
     for option, given in (("--san", more_names), ("--host", hosts)):
         for name in given:

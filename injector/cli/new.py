@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -13,12 +12,12 @@ from injector.authoring.scaffold.targets import POLICY, Target, target
 from injector.cli.injection_sources import template_folder
 from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError
+from injector.kubernetes_names import is_dns_label
 from injector.loading.template_folders import find_gallery, gallery_path
 from injector.spelling import legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))
-_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @click.command(epilog=f"The gallery: {', '.join(GALLERY)}.")
@@ -74,7 +73,7 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
 
 def check_name(name: str) -> None:
     """Raise click.UsageError for what is no name of a template, with the nearest that is."""
-    if not _NAME.fullmatch(name):
+    if not is_dns_label(name):
         near = legal_name(name)
         raise click.UsageError(
             f"{shortened(name)} is no name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"

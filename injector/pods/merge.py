@@ -35,7 +35,6 @@ from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
 
 
-
 class Merged(msgspec.Struct, frozen=True):
     """A merge's result.
 

@@ -48,7 +48,7 @@ def to_json_patch(found: list[Change]) -> list[dict[str, Any]]:
     ]
 
 
-def applies(patch: list[dict[str, Any]], before: Any, after: Any) -> bool:
+def patch_applies(patch: list[dict[str, Any]], before: Any, after: Any) -> bool:
     """Whether the patch applies to `before` and gives `after`; found out by applying it, not by how it was made."""
     try:
         return same(_applied(patch, before), after)

@@ -5,18 +5,15 @@ Rules: Kubernetes docs, "Labels and Selectors", "Resources that support set-base
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
+from injector.kubernetes_names import is_label_key, is_label_value
 from injector.spelling import shortened
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-#: A label's value, and the part of a label's key after the slash (there it may not be empty).
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
-_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 def matches(selector: dict[str, Any] | None, labels: object) -> bool:
@@ -104,18 +101,15 @@ def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path) -> 
 
 
 def _check_key(key: object, path: Path) -> None:
-    if isinstance(key, str):
-        prefix, slash, name = key.rpartition("/")
-        if _NAME.match(name) and (not slash or (len(prefix) <= 253 and _PREFIX.match(prefix))):
-            return
-    message = f"{shortened(key)} is no label key, such as app or example.com/app"
-    raise SelectorError("not-allowed", path, message, value=key)
+    if not isinstance(key, str) or not is_label_key(key):
+        message = f"{shortened(key)} is no label key, such as app or example.com/app"
+        raise SelectorError("not-allowed", path, message, value=key)
 
 
 def _check_value(value: object, path: Path) -> None:
     if not isinstance(value, str):
         message = f"{shortened(value)} is no string"
         raise SelectorError("wrong-type", path, message, "put it in quotes", value=value)
-    if value and not _NAME.match(value):
+    if not is_label_value(value):
         message = f"{shortened(value)} is no label value (at most 63 letters, digits, '-', '_', '.')"
         raise SelectorError("not-allowed", path, message, value=value)

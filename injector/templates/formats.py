@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from injector.kubernetes_names import is_dns_label
+
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)
 #: Go's time.ParseDuration, which Envoy's and Kubernetes' durations are subsets of.
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\Z", re.ASCII)
 #: RFC 1123 label, as Kubernetes' page "Object Names and IDs" has it.
-_DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 #: The reference grammar of the OCI distribution specification: domain, path, tag, digest.
 _DOMAIN = (
     r"(?:[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])"
@@ -66,6 +67,6 @@ FORMATS: dict[str, Format] = {
     "duration": Format("a duration such as 500ms, 10s or 1h30m", _text(_DURATION, 64)),
     "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),
     "port": Format("a port from 1 to 65535", _port),
-    "dns-label": Format("a DNS label: up to 63 of a-z, 0-9 and -, neither first nor last a -", _text(_DNS_LABEL, 63)),
+    "dns-label": Format("a DNS label: up to 63 of a-z, 0-9 and -, neither first nor last a -", is_dns_label),
     "image": Format("an image reference such as envoyproxy/envoy:v1.36.0", _text(_IMAGE, 512)),
 }

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from injector.errors import TemplateError
+from injector.kubernetes_names import is_dns_label
 from injector.spelling import hint
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import MANIFEST, OVERLAY, Template
 
-_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 #: A ConfigMap holds 1 MiB; a template that is larger could not be delivered as one.
 LARGEST = 1024 * 1024
 #: Files that change nothing about what a template does.
@@ -26,7 +25,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     Raises TemplateError with the place of whatever is wrong.
     """
     kept = {file: sources[file] for file in sorted(sources) if file not in _IGNORED}
-    if not _NAME.match(name):
+    if not is_dns_label(name):
         raise TemplateError(
             name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
 
-class Key(NamedTuple):
+class RuleKey(NamedTuple):
     """A key of `for`: what is meant without it, what each word of its list has to be, and an example."""
 
     default: tuple[str, ...]
@@ -25,14 +25,14 @@ class Key(NamedTuple):
 
 #: The keys of `for`.
 FOR: Final = {
-    "apiGroups": Key(("",), re.compile(r"|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"), '"" (the core group) or apps'),
-    "apiVersions": Key(("v1",), re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?"), "v1 or v1beta1"),
-    "resources": Key(
+    "apiGroups": RuleKey(("",), re.compile(r"|[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"), '"" (the core group) or apps'),
+    "apiVersions": RuleKey(("v1",), re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?"), "v1 or v1beta1"),
+    "resources": RuleKey(
         ("pods",),
         re.compile(r"[a-z]([-a-z0-9.]{0,251}[a-z0-9])?(/[a-z]([-a-z0-9]{0,61}[a-z0-9])?)?"),
         "services or pods/ephemeralcontainers",
     ),
-    "operations": Key(("CREATE",), re.compile("|".join(_OPERATIONS)), " or ".join(_OPERATIONS)),
+    "operations": RuleKey(("CREATE",), re.compile("|".join(_OPERATIONS)), " or ".join(_OPERATIONS)),
 }
 
 

@@ -7,11 +7,11 @@ says that it asks for no injection, the API server is asked once; what it says h
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass
 from typing import Protocol
 
 from injector.errors import ReviewError
+from injector.kubernetes_names import is_dns_label
 from injector.pods.context import Namespace
 from injector.settings import NamespaceLabel
 
@@ -21,13 +21,6 @@ _HOLDS_SECONDS = 10.0
 _FAILED_SECONDS = 2.0
 #: How many answers are remembered.
 _REMEMBERED = 1000
-#: RFC 1123 label, as https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ has it for namespaces.
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-
-
-def is_namespace_name(name: str) -> bool:
-    """Whether a namespace may have this name."""
-    return _NAME.fullmatch(name) is not None
 
 
 class NamespaceSource(Protocol):
@@ -50,7 +43,7 @@ class EveryNamespace:
     def get(self, name: str) -> Namespace | None:
         """The namespace of this name, the same object each time (of the last 1,000); None for what is no name."""
         found = self._seen.get(name)
-        if found is None and is_namespace_name(name):
+        if found is None and is_dns_label(name):
             if len(self._seen) > 1000:
                 self._seen.clear()
             found = self._seen[name] = Namespace(name, labels=self._labels)
@@ -103,7 +96,7 @@ class NamespaceResolver:
         Raises ReviewError for what cannot be a namespace's name, OSError or TimeoutError when there is no answer by
         `deadline` (of the event loop's clock).
         """
-        if not is_namespace_name(name):
+        if not is_dns_label(name):
             raise ReviewError("request.namespace is not the name of a namespace")
         stored = self._namespaces.get(name)
         now = asyncio.get_running_loop().time()

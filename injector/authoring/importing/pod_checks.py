@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.teller import Teller
+from injector.kubernetes_names import is_dns_label
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 from injector.pods.fields import OBJECT
@@ -57,17 +57,13 @@ def _within(value: Any, steps: Steps, told: Teller) -> Any:
     }
 
 
-#: Kubernetes docs, "Object Names and IDs": a container's and a volume's name is a DNS label.
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
-
-
 def check_names(fields: Object, told: Teller) -> None:
     """Names that Kubernetes takes; a container called `*` would be all of the app's."""
     taken: dict[str, Steps] = {}
     for kind in ("initContainers", "containers", "volumes"):
         for number, item in enumerate(fields.get(kind, [])):
             name, steps = item.get("name"), (kind, number, "name")
-            if not isinstance(name, str) or not _LABEL.match(name):
+            if not is_dns_label(name):
                 told.tell(steps, f"{shortened(name)} is no name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it")
             elif kind != "volumes" and name in taken:
                 told.tell(steps, f"there is an init container {name} already; rename one of the two")

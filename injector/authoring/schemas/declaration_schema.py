@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from injector.kubernetes_names import DNS_SUBDOMAIN, LABEL_NAME
 from injector.templates.formats import FORMATS
 from injector.templates.parameter_schema import TYPES
 from injector.templates.template import SETTERS
@@ -13,11 +14,8 @@ from injector.templates.template import SETTERS
 Schema = dict[str, Any]
 
 #: Kubernetes docs, "Labels and Selectors": a label's value, and its key with an optional DNS prefix.
-_VALUE = r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
-_KEY = (
-    r"^(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
-    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
-)
+_VALUE = rf"^(?:{LABEL_NAME})?$"
+_KEY = rf"^(?:{DNS_SUBDOMAIN}/)?{LABEL_NAME}$"
 
 
 def shape_of(kind: type[msgspec.Struct]) -> dict[str, Schema]:

@@ -6,7 +6,8 @@ import copy
 from typing import Any, Final
 
 from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of
-from injector.settings import Settings
+from injector.kubernetes_names import DNS_SUBDOMAIN
+from injector.settings import LONGEST_PREFIX, Settings
 
 #: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.
 HELP: Final = {
@@ -72,8 +73,7 @@ _PATHS: Final = {
     "failurePolicy": "where the webhook or a template itself fails: `Ignore` lets through, `Fail` refuses",
 }
 
-#: That of the loader, in the words of ECMA 262.
-_PREFIX = r"^(?=.{1,180}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$"
+_PREFIX = rf"^(?=.{{1,{LONGEST_PREFIX}}}$){DNS_SUBDOMAIN}$"
 
 
 def settings_schema() -> Schema:

@@ -5,14 +5,11 @@ Rules: Kubernetes docs, "Labels and Selectors" (syntax and character set) and "A
 
 from __future__ import annotations
 
-import re
-
+from injector.kubernetes_names import is_label_key, is_label_value
 from injector.pods.constraints.pod_view import PodView, Violation, Violations, invalid, mapping, shown_value
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
-_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 def find(parts: PodView) -> Violations:
@@ -31,7 +28,7 @@ def find(parts: PodView) -> Violations:
                 continue
             if not isinstance(value, str):
                 yield invalid(f"metadata.{field}[{key}] is {shown_value(value)}, which is no string; put it in quotes")
-            elif field == "labels" and value and not _NAME.match(value):
+            elif field == "labels" and not is_label_value(value):
                 yield invalid(
                     f"metadata.labels[{key}]: {shown_value(value)} is no label value; 63 letters, digits, -_. at most"
                 )
@@ -49,7 +46,7 @@ def _is_key(key: str, *, lower: bool) -> bool:
     prefix, slash, name = key.rpartition("/")
     if lower:  # annotation keys are compared in lower case
         prefix = prefix.lower()
-    return bool(_NAME.match(name)) and (not slash or (len(prefix) <= 253 and bool(_PREFIX.match(prefix))))
+    return is_label_key(f"{prefix}{slash}{name}")
 
 
 def _size(value: object) -> int:

@@ -5,13 +5,12 @@ Rules: Kubernetes docs, "Object Names and IDs", RFC 1123 label names; container 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from injector.kubernetes_names import is_dns_label
 from injector.pods.constraints.pod_view import PodView, Violations, invalid, shown_value
 
 #: RFC 1123: lower case letters, digits and dashes, 63 at most, no dash at either end.
-DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 
 
 def find(parts: PodView) -> Violations:
@@ -51,6 +50,6 @@ def _volume_names(parts: PodView) -> Violations:
 
 
 def _bad_name(name: Any) -> str | None:
-    if isinstance(name, str) and DNS_LABEL.match(name):
+    if is_dns_label(name):
         return None
     return f"{shown_value(name)} is no name (63 lower case letters, digits or dashes at most)"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from injector.pods.fields import CONTAINER
-from injector.pods.patch import applies, changes, same, to_json_patch
+from injector.pods.patch import changes, patch_applies, same, to_json_patch
 from tests.unit.pods.pod_cases import app_pod, json_objects, pods
 
 
@@ -24,7 +24,7 @@ def as_sent(value: Any) -> Any:
 def test_applying_the_diff_gives_the_other(before, after):
     patch = to_json_patch(changes(before, after))
     assert same(jsonpatch.apply_patch(as_sent(before), patch), after)
-    assert applies(patch, before, after)
+    assert patch_applies(patch, before, after)
 
 
 @given(pods, pods)
@@ -32,7 +32,7 @@ def test_applying_the_diff_of_two_pods_gives_the_other(before, after):
     unchanged = copy.deepcopy((before, after))
     patch = to_json_patch(changes(before, after))
     assert same(jsonpatch.apply_patch(as_sent(before), patch), after)
-    assert applies(patch, before, after)
+    assert patch_applies(patch, before, after)
     assert same([before, after], list(unchanged))
     assert {operation["op"] for operation in patch} <= {"add", "replace", "remove"}
 
@@ -90,4 +90,4 @@ def test_true_is_not_one():
 )
 def test_a_patch_that_does_not_apply_or_gives_something_else_is_found(patch):
     after = app_pod(hostNetwork=True)
-    assert not applies(patch, app_pod(), after)
+    assert not patch_applies(patch, app_pod(), after)
