@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator
-import re
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any, NoReturn
 
-from jinja2 import StrictUndefined, Undefined, nodes
+from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
 from jinja2.environment import TemplateModule
 from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import LoopContext, Macro
@@ -20,9 +19,10 @@ from jinja2.utils import missing
 from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
 from injector.spelling import nearest, shortened
-from injector.templates import python_words
+from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
+from injector.templates.library_messages import undefined_message
 from injector.templates.render_fault import FaultError, LimitError
 from injector.templates.sandbox_operations import INTERNAL, kind_of, operand, weigh
 from injector.templates.source_positions import PlacedLexer
@@ -39,7 +39,7 @@ def never_works(name: str, call: nodes.Call) -> str:
     except FaultError as error:
         return str(error)
     except TypeError as error:
-        return f"{name}(): {python_words.explain_python(error)}"
+        return f"{name}(): {explain_python(error)}"
     return ""
 
 
@@ -49,11 +49,18 @@ _LOOP = frozenset(
         "nextitem", "cycle", "changed",
     )
 )  # fmt: skip
-_NOT_EXPORTED = re.compile(r"the template '([^']*)' \(imported on .* does not export the requested name")
 _LARGEST = 2**64
 _RANGE = 10_000
 #: What `deny` may answer with.
 _CODES = range(400, 600)
+
+
+class MissingValueError(UndefinedError):
+    """Something was used that is not there; `name` is what nothing is called, "" where it is something else."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
@@ -61,6 +68,10 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
 
     What would be within it is missing too, so `object.spec.securityContext.runAsUser | default(0)` needs no guards.
     """
+
+    def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, *_: Any) -> None:
+        named = "" if hint or obj is missing else str(name)[:60]
+        super().__init__(hint, obj, name, partial(MissingValueError, named))  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -71,11 +82,11 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
     def _undefined_message(self) -> str:
         name, owner = self._undefined_name, self._undefined_obj
         if self._undefined_hint:
-            if "sequence was empty" in self._undefined_hint:
+            kind, values = undefined_message(self._undefined_hint)
+            if kind == "empty-list":
                 return "the list is empty, so there is nothing to take from it; use `| default(...)`"
             # Jinja's words about an import name a line, which is an offset here
-            found = _NOT_EXPORTED.match(self._undefined_hint)
-            return f"{found[1]} defines no {name} on this way through it" if found else self._undefined_hint
+            return f"{values[0]} defines no {name} on this way through it" if values else self._undefined_hint
         if owner is missing:
             return f"{name} has no value here; it is set on another way through the template"
         near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None

@@ -22,10 +22,10 @@ VALUES = {
     **dict.fromkeys(("no", "off"), "write false"),
 }
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
-#: Filters that are not available, with what is said about them; `{name}` stands for the filter's name.
+#: Filters that are not available, with what is said about them.
 HABITS = {
-    **dict.fromkeys(("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json"), f"{_OURS} {{name}}"),
-    **dict.fromkeys(("indent", "nindent"), f"{_OURS} {{name}}; a macro's text is written where it is indented"),
+    **{name: f"{_OURS} {name}" for name in ("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json")},
+    **{name: f"{_OURS} {name}; a macro's text is written where it is indented" for name in ("indent", "nindent")},
     **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
     **dict.fromkeys(
         ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
@@ -102,12 +102,12 @@ def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:
     return None if found is None else (_said(f"{{% end{block} %}}"), found.start())
 
 
-def opening(message: str, text: str, before: int) -> tuple[str, int] | None:
+def opening(tag: str, inner: str, text: str, before: int) -> tuple[str, int] | None:
     """What to say of the nearest `{{ if ... }}` in front of an `{% endif %}` that closes nothing, and its offset.
 
-    None where there is none, or where the parser's message is about another tag.
+    None where there is none, for another `tag`, and where a block is open there (`inner`).
     """
-    if "unknown tag 'end" not in message or "needs to be closed" in message:
+    if not tag.startswith("end") or inner:
         return None
     found = max(_OPENING.finditer(text, 0, before), key=lambda one: one.start(), default=None)
     return None if found is None else (_said(_WORDS[found[1]]), found.start())

@@ -18,7 +18,7 @@ from injector.templates.parameter_schema import make_parameter
 from injector.templates.render_fault import LimitError
 from injector.templates.source_positions import normal, place_at
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
-from injector.templates.yaml_words import explain_yaml
+from injector.templates.yaml_errors import explain_yaml
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KEYS = (
@@ -42,11 +42,9 @@ class Manifest:
             self._node = compose(self._text)
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
-            words = explain_yaml(error, self._text)
-            place = Place(MANIFEST) if words.offset is None else place_at(MANIFEST, self._text, words.offset)
-            line = place_at(MANIFEST, self._text, words.other or 0).line
+            message, offset = explain_yaml(error, self._text, lambda at: str(place_at(MANIFEST, self._text, at).line))
+            place = Place(MANIFEST) if offset is None else place_at(MANIFEST, self._text, offset)
             rule = "limit" if isinstance(error, TooMuchError) else "yaml"
-            message = words.message.replace("{line}", str(line))
             raise TemplateError(name, message, place, rule=rule, origin=origin) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")

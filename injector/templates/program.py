@@ -15,7 +15,7 @@ from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.pods.identity_cache import IdentityCache
 from injector.spelling import cut, hint
-from injector.templates import foreign_habits, jinja_words, syntax
+from injector.templates import expression_errors, foreign_habits, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
 from injector.templates.memo import Memo
@@ -117,8 +117,8 @@ class Program:
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
     def dash_before(self, file: str, offset: int | None) -> str:
-        """What to add to a mistake of YAML there, see `jinja_words.dash_before`."""
-        return "" if offset is None else jinja_words.dash_before(self._sources.get(file, ""), offset)
+        """What to add to a mistake of YAML there, see `expression_errors.dash_before`."""
+        return "" if offset is None else expression_errors.dash_before(self._sources.get(file, ""), offset)
 
     def expression(self, file: str, offset: int | None) -> str:
         """The text of the expression that begins at an offset of a file."""
@@ -183,12 +183,14 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             file = error.name or source
-            message, offset = jinja_words.explain_jinja(error.message or "", self._sources[file], error.lineno - 1)
+            message, offset = expression_errors.explain_jinja(
+                error.message or "", self._sources[file], error.lineno - 1
+            )
             self._refuse(message, file, offset + 1)
         except syntax.ForbiddenError as error:
             self._refuse(str(error), source, error.code, error.rule, word=error.word)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
-            deepest = jinja_words.deepest(self._sources[source])
+            deepest = expression_errors.deepest(self._sources[source])
             self._refuse("expressions or blocks are nested too deep", source, deepest + 1, "limit")
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:

@@ -15,14 +15,16 @@ from injector.diagnostics import Place
 from injector.errors import InjectionError, TemplateError
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
-from injector.templates import python_words
+from injector.templates.environment import MissingValueError
+from injector.templates.expression_errors import explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
+from injector.templates.library_messages import undefined_message
 from injector.templates.program import Root, in_comment
 from injector.templates.quoting import UnquotedError
 from injector.templates.render_fault import TOO_LARGE, FaultError, LimitError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
-from injector.templates.yaml_words import explain_yaml
+from injector.templates.yaml_errors import explain_yaml
 
 
 class RenderError(InjectionError):
@@ -98,8 +100,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         if isinstance(error, LimitError | RecursionError | MemoryError):
             rule = "limit"
         elif isinstance(error, UndefinedError):
-            named = _NAMED.search(message)
-            word, rule = named[1] if named else "", "name"
+            word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
             message = _not_yet(program.expression(found[0], found[1]), word) or message
         elif isinstance(error, UnquotedError):
             message = error.told(found[0] or root.source)
@@ -129,22 +130,19 @@ def _not_yet(expression: str, word: str) -> str:
     return f"{why}; let a container have it from a variable with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
 
 
-_NAMED = re.compile(r"named '([^']+)'")
-
-
 def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
     """What libyaml means, with the author's file and offset."""
     program = job.template.program
     try:
         tagged = program.tagged(job.root, job.variables)
     except Exception:  # the first error is the one to tell
-        return explain_yaml(error, "").message.replace("{line}", "above"), None
-    words = explain_yaml(error, tagged.text)
-    message = words.message
-    if words.other is not None:
-        file, offset = tagged.source(words.other) or (job.root.source, None)
-        message = message.replace("{line}", str(program.place(file, offset).line))
-    at = None if words.offset is None else tagged.source(words.offset)
+        return explain_yaml(error, "", lambda _: "above")[0], None
+
+    def line_of(offset: int) -> str:
+        return str(program.place(*(tagged.source(offset) or (job.root.source, None))).line)
+
+    message, offset = explain_yaml(error, tagged.text, line_of)
+    at = None if offset is None else tagged.source(offset)
     return message + (program.dash_before(*at) if at else ""), at
 
 
@@ -153,13 +151,14 @@ def _words(error: Exception) -> str:
         return "macros or includes call each other without end"
     if isinstance(error, MemoryError):
         return TOO_LARGE
-    if isinstance(error, UndefinedError) and str(error).startswith("the inline if-expression"):
+    # the missing else of Jinja's own is of a class of its own
+    if isinstance(error, UndefinedError) and undefined_message(str(error)).kind == "no-else":
         return "nothing is written here: the `if` within {{ }} is false and has no else; write {{ a if b else c }}"
     if isinstance(error, FaultError | UndefinedError):
         return str(error)
     if isinstance(error, ZeroDivisionError):
         return "a division by zero"
-    return python_words.explain_python(error)
+    return explain_python(error)
 
 
 def _author(job: _Render, where: Callable[[Tagged], int]) -> tuple[str, int] | None:

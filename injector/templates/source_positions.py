@@ -15,9 +15,9 @@ from jinja2 import TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
 from injector.diagnostics import Place
+from injector.templates.library_messages import jinja_message
 
 _LINE_END = re.compile(r"\r\n|\r")
-_CHARACTER = re.compile(r"unexpected char (.*) at ([0-9]+)\Z", re.DOTALL)
 _END = re.compile(r"[}%]\}")
 
 
@@ -55,8 +55,8 @@ class PlacedLexer(Lexer):
             except StopIteration:
                 return
             except TemplateSyntaxError as error:
-                message, offset = _found(error.message or "", text, start, end)
-                raise TemplateSyntaxError(message, offset + 1, name, filename) from None
+                offset = _gave_up(error.message or "", text, start, end)
+                raise TemplateSyntaxError(error.message or "", offset + 1, name, filename) from None
             # what lies between two tokens are blanks that Jinja stripped
             start = text.find(piece, end)
             end = start + len(piece)
@@ -69,17 +69,12 @@ def _too_large(number: str) -> bool:
     return len(number) > 400 or (("e" in number and "x" not in number) and not math.isfinite(float(number)))
 
 
-def _found(message: str, text: str, start: int, end: int) -> tuple[str, int]:
-    """What is wrong and where, of the lexer's words; `start` and `end` are those of the token before."""
-    found = _CHARACTER.match(message)
-    if found:
-        offset = int(found[2])
-        if text[offset] in "\"'":
-            return "the string that begins here does not end", offset
-        return f"unexpected {found[1]}", offset
-    if message.startswith("Missing end"):
-        return message, start
-    return message, end + len(text[end:]) - len(text[end:].lstrip())
+def _gave_up(words: str, text: str, start: int, end: int) -> int:
+    """Where the lexer gave up, of its words; `start` and `end` are those of the token before."""
+    kind, values = jinja_message(words)
+    if kind == "wrong-character":
+        return int(values[0])
+    return start if kind in ("open-comment", "open-raw") else end + len(text[end:]) - len(text[end:].lstrip())
 
 
 def first_offset(node: nodes.Node) -> int:

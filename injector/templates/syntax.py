@@ -199,7 +199,7 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
         if name not in known:
-            habit = HABITS.get(name, "").replace("{name}", name)
+            habit = HABITS.get(name, "")
             rest = f"; {habit}" if habit else hint(name, [k for k in known if k.isidentifier()])
             raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno, rule="name", word=name)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):

@@ -22,7 +22,7 @@ from injector.settings import PathTemplates, Settings
 from injector.templates.kubernetes_yaml import YAMLError, load_manifest
 from injector.templates.source_positions import place_at
 from injector.templates.template import Template
-from injector.templates.yaml_words import yaml_mistake
+from injector.templates.yaml_errors import yaml_mistake
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from injector.diagnostics import Diagnostic, Place, Severity
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
 from injector.templates.source_positions import normal, place_at
-from injector.templates.yaml_words import yaml_mistake
+from injector.templates.yaml_errors import yaml_mistake
 from injector.templates.yaml_writer import dump
 
 #: What all problems of this command are called.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from injector.authoring.cases.suite import Suite
+from injector.diagnostics import spoken_path
 
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
@@ -200,7 +201,9 @@ def test_a_mistake_has_its_place_and_its_words(
 ) -> None:
     found = suite(tests__cases_yaml=text)
     assert [(str(p.place), p.advice) for p in found.problems] == [(place, message)]
-    assert str(found.problems[0]) == f"logger/{place}: error: {found.problems[0].message} [case]"
+    problem = found.problems[0]
+    where = f"{spoken_path(problem.path)}: " if problem.path else ""
+    assert str(problem) == f"logger/{place}: error: {where}{problem.message} [case]"
     assert all(case.case.name == "a" for case in found.cases)
 
 

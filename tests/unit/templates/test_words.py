@@ -26,6 +26,7 @@ EXPRESSIONS = {
     "5 | first": "a list is needed here, and this is a number",
     "5 | join": "a list is needed here, and this is a number",
     "native()": "a boolean cannot be called",
+    "1 if not native": "nothing is written here: the `if` within {{ }} is false and has no else",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the words of Jinja's parser mean to a person, and where that person has to look."""
+"""What errors of Jinja's parser, and of Python in an expression, mean to a person, and where to look."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from injector.spelling import hint, nearest
 from injector.templates import foreign_habits
+from injector.templates.library_messages import TOKENS, jinja_message, python_message
 
 #: The tags that templates may use.
 TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")
@@ -22,14 +23,6 @@ _FOREIGN = {
     "do": "{{ name(...) }}",
     **{name: f'{{{{ {name}("...") }}}}' for name in ("warn", "fail", "deny")},
 }
-_TOKENS = {
-    "end of print statement": "}}",
-    "end of statement block": "%}",
-    "begin of statement block": "{%",
-    "begin of print statement": "{{",
-    "end of template": "the end of the file",
-    "template data / text": "text",
-}
 #: What cannot stand in an expression, by its first character, with what people mean by it.
 _CHARACTERS = {
     "?": "write `a if x else b`",
@@ -40,10 +33,6 @@ _CHARACTERS = {
     **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings stand in plain \" or '"),
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
-_CHARACTER = re.compile(r"unexpected '([?&!$`}\u201c\u201d\u2018\u2019])'\Z")
-_BRACKET = re.compile(r"unexpected '[\])}]', expected '([\])}])'\Z")
-_EXPECTED = re.compile(r"expected token '(.*?)', got '(.*)'\Z", re.DOTALL)
-
 
 _DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
 #: How many lines above a mistake of YAML a dash may have made it.
@@ -64,48 +53,49 @@ def dash_before(text: str, offset: int) -> str:
     return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it"
 
 
-def explain_jinja(message: str, text: str, offset: int) -> tuple[str, int]:
-    """What is wrong with a file and where, of the parser's message and the offset where it gave up."""
+def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:
+    """What is wrong with a file and where, of the parser's words and the offset where it gave up."""
     line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
-    if message.startswith("Unexpected end of template"):
+    kind, values = jinja_message(words)
+    if kind == "open-block":
         return _unclosed(text, offset)
     go = foreign_habits.instead(line)
     if go is not None:
         return go, offset
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
-    if message.startswith(("the string that begins here", "unexpected end of template")) and begin >= 0:
+    open_string = kind == "wrong-character" and text[offset] in "\"'"
+    if (open_string or kind == "early-end") and begin >= 0:
         closing = "}}" if text[begin + 1] == "{" else "%}"
         if closing not in text[offset:].partition("\n")[0]:
             return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
-    if message.startswith("Missing end of comment"):
-        return "the comment that begins here does not end; #} is missing", offset
-    if message.startswith("Missing end of raw"):
-        return "{% raw %} begins here and does not end; {% endraw %} is missing", offset
-    if message.startswith("Encountered unknown tag"):
-        return foreign_habits.opening(message, text, offset) or (_unknown_tag(message, text), offset)
-    if message.startswith("Unexpected end of"):
-        return "the file ends within this tag", offset
-    found = _EXPECTED.search(message.rstrip("."))
-    if found:
-        return _expected(found[1], found[2], text, offset)
-    if message.startswith(("Expected an expression", "unexpected 'end of")):
-        return "a value is missing here", offset
-    found = _BRACKET.match(message)
-    if found:
-        return f"{found[1]} is missing before this", offset
-    if message == "expected name or number":
-        return "a name is missing behind the dot", offset
-    found = _CHARACTER.match(message)
-    if found:
-        if found[1] == "}":
-            return (
-                f"{message}; {'a tag ends with %}' if text.startswith('{%', begin) else 'a hole ends with }}'}",
-                offset,
-            )
-        return f"{message}; {_CHARACTERS[found[1]]}", offset
-    for token, shown in _TOKENS.items():
-        message = message.replace(f"'{token}'", shown)
-    return message[:200], offset
+    if open_string:
+        return "the string that begins here does not end", offset
+    if kind == "unknown-tag":
+        return foreign_habits.opening(values[0], values[1], text, offset) or (
+            _unknown_tag(values[0], values[1]),
+            offset,
+        )
+    if kind == "wrong-token":
+        return _expected(values[0], values[1], text, offset)
+    if kind == "wrong-bracket":
+        return f"{values[0]} is missing before this", offset
+    if kind in ("wrong-character", "unexpected"):
+        found = text[offset] if kind == "wrong-character" else values[0]
+        if found == "}":
+            end = "a tag ends with %}" if text.startswith("{%", begin) else "a hole ends with }}"
+            return f"unexpected '}}'; {end}", offset
+        advice = _CHARACTERS.get(found)
+        return f"unexpected '{found}'" + (f"; {advice}" if advice else ""), offset
+    return _PLAIN.get(kind) or words[:200], offset
+
+
+#: What is said of a kind of mistake wherever it is.
+_PLAIN = {
+    "open-comment": "the comment that begins here does not end; #} is missing",
+    "open-raw": "{% raw %} begins here and does not end; {% endraw %} is missing",
+    "no-expression": "a value is missing here",
+    "no-name": "a name is missing behind the dot",
+}
 
 
 def deepest(text: str) -> int:
@@ -121,8 +111,8 @@ def deepest(text: str) -> int:
 
 def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
-    closing = _TOKENS.get(wanted, "a name" if wanted == "name" else f"`{wanted}`")
-    shown = _TOKENS.get(got, f"`{got}`")
+    closing = TOKENS.get(wanted, "a name" if wanted == "name" else f"`{wanted}`")
+    shown = TOKENS.get(got, f"`{got}`")
     if wanted == "name" and got == "|":
         return "|| is not available; write `or`", offset
     if closing in ("}}", "%}") and (got == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
@@ -141,12 +131,11 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
     return f"{closing} is expected here, not {shown}", offset
 
 
-def _unknown_tag(message: str, text: str) -> str:
-    name = message.split("'")[1]
-    inner = re.search(r"needs to be closed is '(\w+)'", message)
+def _unknown_tag(name: str, inner: str) -> str:
+    """What is wrong with a tag; `inner` is the block that is open there, "" for none."""
     if name.startswith("end") and name != "end":
         if inner:
-            return f"{{% {name} %}} does not close the block that is open here, {{% {inner[1]} %}}"
+            return f"{{% {name} %}} does not close the block that is open here, {{% {inner} %}}"
         return f"{{% {name} %}} closes nothing; no such block is open here"
     if name in ("else", "elif"):
         return f"{{% {name} %}} stands outside of an {{% if %}}"
@@ -173,3 +162,47 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
     if go is not None:
         return go
     return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at
+
+
+_KINDS = {
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "a boolean",
+    "list": "a list",
+    "tuple": "a list",
+    "range": "a list",
+    "dict": "a mapping",
+    "NoneType": "null",
+    "MissingValue": "something that is not there",
+    "replaced": "replace",  # a filter of another name in Python
+}
+#: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
+_SENTENCES = {
+    "uneven-items": "the items are not as many values each as there are names for them; over a mapping loop with "
+    "`x.items()`",
+    "one-value": "there are several names here, and only one value: {0}",
+    "no-order": "{0} and {1} have no order",
+    "no-whole-number": "a whole number is needed here, and this is {0}",
+    "no-iteration": "a list is needed here, and this is {0}",
+    "no-length": "{0} has no length",
+    "no-items": "{0} has no items",
+    "missing-argument": "{0}(): the argument {1} is missing",
+    "too-many-arguments": "{0}: these are too many arguments",
+    "unknown-argument": "{0}: no argument {1}",
+    "missing-in-call": "the argument {0} is missing",
+    "too-many-in-call": "these are too many arguments",
+    "unknown-in-call": "no argument {0}",
+    "no-hash": "{0} cannot be a key or one of a set",
+    "no-container": "{0} has no items among which to look",
+    "no-number": "a number is needed here, and this is {0}",
+    "no-string": "a string is needed here, and this is {0}",
+}
+
+
+def explain_python(error: Exception) -> str:
+    """What is wrong with an expression in which Python raised an error."""
+    kind, values = python_message(error)
+    if kind:
+        return _SENTENCES[kind].format(*(_KINDS.get(value, value.lstrip("_")) for value in values if value))
+    return str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"

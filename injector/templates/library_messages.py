@@ -1,0 +1,136 @@
+"""The words of other libraries, which say nothing else: what kind of mistake they mean, and the values in them.
+
+Nowhere else does the injector read a library's words. Each pattern has a test that has the library say it, so that a
+release which says it otherwise is noticed (tests/unit/templates/test_library_messages.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import yaml
+
+
+class LibraryMessage(NamedTuple):
+    """What a library says: its kind ("" for words that are not known) and the values in it, "" for one that is not."""
+
+    kind: str
+    values: tuple[str, ...] = ()
+
+
+_Patterns = Iterable[tuple[str, re.Pattern[str]]]
+
+
+def _compiled(patterns: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((kind, re.compile(pattern, re.DOTALL)) for kind, pattern in patterns.items())
+
+
+def _read(patterns: _Patterns, words: str) -> LibraryMessage:
+    for kind, pattern in patterns:
+        if found := pattern.fullmatch(words):
+            return LibraryMessage(kind, tuple(value or "" for value in found.groups()))
+    return LibraryMessage("")
+
+
+#: What libyaml's scanner and parser say; behind a line end what they were at.
+_YAML = _compiled(
+    {
+        "no-colon": r"could not find expected ':'\n.*",
+        "open-quote": r"found unexpected (?:end of stream|document indicator)\n.*",
+        "open-bracket": r"did not find expected ',' or '(.)'\n.*",
+        "no-key": r"did not find expected key\n.*block mapping.*",
+        "no-dash": r"did not find expected '-' indicator\n.*",
+        "no-mapping": r"mapping values are not allowed in this context\n.*",
+        "no-token": r"found character that cannot start any token\n.*",
+        "no-document": r"did not find expected <document start>\n.*",
+        "second-document": r"but found another document\n.*",
+        "no-anchor": r"did not find expected alphabetic or numeric character\n.*",
+        "unknown-alias": r"found undefined alias.*",
+        "tab": r"found a tab character.*",
+        "no-value": r"did not find expected node content.*",
+        "no-list": r"block sequence entries are not allowed.*",
+        "unknown-escape": r"found unknown escape character.*",
+        "no-question": r"mapping keys are not allowed.*",
+    }
+)
+
+#: What Jinja's lexer and parser say.
+_JINJA = _compiled(
+    {
+        "open-block": r"Unexpected end of template.*",
+        "early-end": r"unexpected end of template.*",
+        "open-comment": r"Missing end of comment.*",
+        "open-raw": r"Missing end of raw.*",
+        "unknown-tag": r"Encountered unknown tag '(\w+)'\.(?:.*needs to be closed is '(\w+)')?.*",
+        "wrong-token": r".*expected token '(.*?)', got '(.*)'\.?",
+        "no-expression": r"Expected an expression.*|unexpected 'end of.*",
+        "wrong-bracket": r"unexpected '[\])}]', expected '([\])}])'",
+        "no-name": r"expected name or number",
+        "wrong-character": r"unexpected char (?:'.*'|\".*\") at ([0-9]+)",
+        "unexpected": r"unexpected '(.*)'",
+    }
+)
+
+#: What Jinja calls the ends of holes and tags, as authors write them.
+TOKENS = {
+    "end of print statement": "}}",
+    "end of statement block": "%}",
+    "begin of statement block": "{%",
+    "begin of print statement": "{{",
+    "end of template": "the end of the file",
+    "template data / text": "text",
+}
+
+#: What Jinja says of something that is not there.
+_UNDEFINED = _compiled(
+    {
+        "no-else": r"the inline if-expression.*",
+        "empty-list": r".*sequence was empty.*",
+        "not-exported": r"the template '([^']*)' \(imported on .* does not export the requested name.*",
+    }
+)
+
+#: What Python says of the values in an expression; the values are names of types, functions and arguments.
+_PYTHON = _compiled(
+    {
+        "uneven-items": r"(?:not enough|too many) values to unpack.*",
+        "one-value": r"cannot unpack non-iterable (\w+) object",
+        "no-order": r"'[<>]=?' not supported between instances of '(\w+)' and '(\w+)'",
+        "no-whole-number": r"'(\w+)' object cannot be interpreted as an integer",
+        "no-iteration": r"'(\w+)' object is not iterable",
+        "no-length": r"object of type '(\w+)' has no len\(\)",
+        "no-items": r"'(\w+)' object is not subscriptable",
+        "missing-argument": r"(\w+)\(\) missing \d+ required positional arguments?: '(\w+)'.*",
+        "too-many-arguments": r"(?:macro )?'?(\w+)'?(?:\(\))? takes (?!no keyword).*arguments?.*",
+        "unknown-argument": r"(?:macro )?'?(\w+)'?(?:\(\))? (?:takes no|got an unexpected) keyword argument '(\w+)'",
+        "missing-in-call": r"missing a required argument: '(\w+)'",
+        "too-many-in-call": r"too many positional arguments",
+        "unknown-in-call": r"got an unexpected keyword argument '(\w+)'",
+        "no-hash": r"unhashable type: '(\w+)'",
+        "no-container": r"argument of type '(\w+)' is not iterable",
+        "no-number": r"type (\w+) doesn't define __\w+__ method|bad operand type for .*: '(\w+)'",
+        "no-string": r".*must be str\b.* not '?(\w+)'?",
+    }
+)
+
+
+def yaml_message(error: yaml.YAMLError) -> LibraryMessage:
+    """What libyaml means."""
+    return _read(_YAML, f"{getattr(error, 'problem', None) or error}\n{getattr(error, 'context', None) or ''}")
+
+
+def jinja_message(words: str) -> LibraryMessage:
+    """What Jinja's lexer or parser means."""
+    return _read(_JINJA, words)
+
+
+def undefined_message(words: str) -> LibraryMessage:
+    """What Jinja means of something that is not there."""
+    return _read(_UNDEFINED, words)
+
+
+def python_message(error: Exception) -> LibraryMessage:
+    """What Python means."""
+    return _read(_PYTHON, str(error))

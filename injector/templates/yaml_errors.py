@@ -1,0 +1,146 @@
+"""What libyaml's errors mean to a person, and where that person has to look.
+
+libyaml says what it did not find, at the place where it gave up: often a line or more behind the mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from injector.templates import foreign_habits
+from injector.templates.kubernetes_yaml import index
+from injector.templates.library_messages import yaml_message
+
+_HELM = re.compile(r"\{\{")
+
+
+#: The line of an offset, for people.
+LineOf = Callable[[int], str]
+
+
+def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
+    """What is wrong with a YAML text, in one sentence, and the offset of it; `first` is the number of its first line.
+
+    What looks like the template of a Helm chart is told to be one: it can hardly be YAML.
+    """
+    for found in _HELM.finditer(text):
+        line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+        if foreign_habits.instead(line) is not None:
+            message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
+            return message, found.start()
+    return explain_yaml(error, text, lambda offset: str(first + text.count("\n", 0, offset)))
+
+
+def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str, int | None]:
+    """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return _unreadable(error, text)
+    kind, values = yaml_message(error)
+    at = _offset(text, getattr(error, "problem_mark", None))
+    start = _offset(text, getattr(error, "context_mark", None))
+    if at is None:
+        return _one_line(str(getattr(error, "problem", None) or error)), start
+    opening = line_of(start or 0)
+    if kind in _AT_THE_START and start is not None:
+        return _AT_THE_START[kind], start
+    if kind == "open-bracket":
+        if text[at : at + 1] == ":":  # a key began before
+            at = text.rfind("\n", 0, at) + 1 + _last_word(text[text.rfind("\n", 0, at) + 1 : at])
+        return f"a comma or the {values[0]} of the bracket that opens on line {opening} is missing here", at
+    if kind == "no-key":
+        return _no_key(text, at, start, opening)
+    if kind == "no-dash":
+        message = (
+            f"this line is among the items of the list that begins on line {opening}; indent it further if it belongs "
+            "to an item, less if the list has ended"
+        )
+        return message, at
+    if kind == "no-mapping":
+        return _no_mapping(text, at)
+    if kind == "no-token":
+        return _no_token(text[at : at + 1]), at
+    if kind == "no-anchor":
+        return "a value that begins with * or & needs quotes", start if start is not None else at
+    return _WORDS.get(kind) or _one_line(str(getattr(error, "problem", None) or error)), at
+
+
+_AT_THE_START = {
+    "no-colon": "this line is neither `key: value` nor `- item`; is a colon and a blank missing?",
+    "open-quote": "the quote that begins here does not end",
+}
+_WORDS = {
+    "tab": "a tab; YAML is indented with blanks only",
+    "no-document": "this line does not belong to what stands above it; look at its indentation",
+    "second-document": "--- begins a second document, and there can be only one",
+    "unknown-alias": "* begins an alias, and there is no such anchor; a text that begins with * needs quotes",
+    "no-value": "a value is missing here",
+    "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
+    "unknown-escape": "a backslash in double quotes begins an escape; for a plain backslash use single quotes",
+    "no-question": "a ? cannot begin a value; put the text in quotes",
+}
+
+
+def _last_word(line: str) -> int:
+    """Where the last word of a line begins: the key, of which libyaml tells the colon."""
+    found = re.search(r"[^\s,{\[]*\s*\Z", line)
+    return found.start() if found else len(line)
+
+
+def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, int]:
+    line = text.rfind("\n", 0, at) + 1
+    if text[line:at].strip(" -"):
+        return "the value has ended before this; put all of it in quotes, or what follows on a new line", at
+    if start is None:
+        return "this line's indentation fits no line above it", at
+    column = start - text.rfind("\n", 0, start)
+    if text.startswith("- ", at) and at - line + 1 == column:
+        message = (
+            f"a list's item stands among the keys of the mapping that begins on line {opening}; indent it like the "
+            "items before it"
+        )
+        return message, at
+    if text[at] in "]}":
+        return f"{text[at]} closes nothing here", at
+    message = (
+        f"wrong indentation: this line begins in column {at - line + 1}, the keys of the mapping that begins on line "
+        f"{opening} in column {column}"
+    )
+    return message, at
+
+
+def _no_mapping(text: str, at: int) -> tuple[str, int]:
+    line = text.rfind("\n", 0, at) + 1
+    before = text[line:at]
+    if re.search(r":[ \t]", before):
+        return "a value that holds `: ` needs quotes", at
+    key = line + len(before) - len(before.lstrip(" -"))
+    above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
+    if ":" not in above:
+        return "the line above is a text that goes on here; is a colon missing at its end?", key
+    return "this key is indented further than the line above it, which has a value of its own already", key
+
+
+def _no_token(character: str) -> str:
+    if character == "\t":
+        return "a tab; YAML is indented with blanks only"
+    return f"a value cannot begin with {character}; put it in quotes"
+
+
+def _unreadable(error: Any, text: str) -> tuple[str, int]:
+    position = error.position if isinstance(error.position, int) else 0
+    offset = len(text.encode("utf-8", "surrogatepass")[:position].decode("utf-8", "ignore"))
+    found = text[offset : offset + 1]
+    name = f"U+{ord(found):04X}" if found else "a character"
+    return f"{name} cannot stand in YAML; it is a control character or none at all", offset
+
+
+def _offset(text: str, mark: Any) -> int | None:
+    return None if mark is None else index(text, mark)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200]
