@@ -103,12 +103,8 @@ def _failure(name: str, files: dict[str, str]) -> str:
         found = [*suite.problems]
         for checked in suite.cases:
             found += inject_case(bench, checked, Ways(Programs()))[0].problems
-    told: list[str] = []
-    for problem in found[:3]:
-        message = problem.message.removeprefix("decision: expected injected, found failed: ")
-        if not any(message in other for other in told):  # the same, at its place in the template
-            told.append(message)
-    return "; ".join(told)
+    causes = [problem for problem in found if problem.code != "decision"] or found  # which says that it failed
+    return "; ".join(problem.headline for problem in causes[:3])
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:

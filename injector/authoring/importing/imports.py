@@ -120,7 +120,7 @@ def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
 
 def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Problems, each once, file by file and line by line."""
-    once = list(dict.fromkeys(problems))
+    once = list({(p.place, p.severity, *p.fields.values()): p for p in reversed([*problems])}.values())[::-1]
     files = list(dict.fromkeys(problem.place.file for problem in once))
     return tuple(sorted(once, key=lambda p: (files.index(p.place.file), p.place.line, p.place.column)))
 

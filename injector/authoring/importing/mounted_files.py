@@ -59,7 +59,9 @@ def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagn
         why = _refused(files, taken)
         if why:
             message = f"ConfigMap {files.name} stays one that every namespace has to have: {why}"
-            problems.append(config.source.problem((*config.steps, "volumes"), message, severity="warning", key=True))
+            steps = (*config.steps, "volumes")
+            problem = config.source.problem(steps, message, severity="warning", key=True, about=files.name)
+            problems.append(problem)
             continue
         taken = files.name
         delivered.files = dict(files.data)

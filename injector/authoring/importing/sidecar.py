@@ -24,7 +24,7 @@ from injector.authoring.importing.config_fields import (
 from injector.authoring.importing.find import Config
 from injector.authoring.importing.pod_checks import check_names, without_duplicates
 from injector.authoring.importing.teller import Teller
-from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versions
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
@@ -160,15 +160,16 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
 def _is_of_a_pod(key: str, value: Any) -> bool:
     """Whether a field is one of a pod's spec."""
     errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
-    return not any(error.path == ("spec", key) and error.field for error in errors)
+    return not any(error.path == ("spec", key) and error.code == UNKNOWN_FIELD for error in errors)
 
 
 def _checked(fields: Object, told: Teller) -> Object:
     """The fields without what Kubernetes drops; a value of a wrong type is told as an error."""
     kept = copy.deepcopy(fields)
     for error, steps in _errors(fields):
-        if not error.field:
-            told.tell(steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else "")
+        if error.code != UNKNOWN_FIELD:
+            about = str(error.fields["about"])
+            told.tell(steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else "", about=about)
             continue
         told.warn(steps, f"{error.message}; Kubernetes drops it, so it is left out")
         owner: Any = kept
@@ -182,15 +183,15 @@ def _checked(fields: Object, told: Teller) -> Object:
     return kept
 
 
-def _is_unquoted(error: SchemaError, fields: Object, steps: Steps) -> bool:
+def _is_unquoted(error: Diagnostic, fields: Object, steps: Steps) -> bool:
     """Whether a text is wanted where YAML, left without quotes, reads a number or a boolean."""
     value: Any = fields
     for step in steps:
         value = value[step]
-    return isinstance(value, (bool, int, float)) and error.message.endswith("has to be a string")
+    return isinstance(value, (bool, int, float)) and error.fields["types"] == ("string",)
 
 
-def _errors(fields: Object) -> Iterator[tuple[SchemaError, Steps]]:
+def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Steps]]:
     """What Kubernetes' schema has against the fields, with the place in the config."""
     newest = max(versions())
     apart = (*EVERYWHERE, *METADATA, "name", "inherits")

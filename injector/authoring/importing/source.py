@@ -67,9 +67,11 @@ class ImportSource:
         help: str = "",  # noqa: A002
         severity: Severity = "error",
         key: bool = False,
+        about: str = "",
     ) -> Diagnostic:
-        """What is wrong at a place."""
-        return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key))
+        """What is wrong at a place. `about` tells it from what else may be wrong with that field."""
+        fields = {"field": steps[-1] if steps else "", "about": about}
+        return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
 
     def within(self, steps: Steps, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""

@@ -24,12 +24,14 @@ class Teller:
         help: str = "",  # noqa: A002
         severity: Severity = "error",
         key: bool = False,
+        about: str = "",
     ) -> None:
         """Say what is wrong at a place of the config."""
         self.refused = self.refused or severity == "error"
         at = (*self._config.steps, *steps)
-        self._problems.append(self._config.source.problem(at, message, help=help, severity=severity, key=key))
+        problem = self._config.source.problem(at, message, help=help, severity=severity, key=key, about=about)
+        self._problems.append(problem)
 
-    def warn(self, steps: Steps, message: str, *, help: str = "") -> None:  # noqa: A002
+    def warn(self, steps: Steps, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
         """Say what will be other than it was written; at the key of a field."""
-        self.tell(steps, message, help=help, severity="warning", key=True)
+        self.tell(steps, message, help=help, severity="warning", key=True, about=about)

@@ -172,6 +172,6 @@ def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disab
             yield found.of(subject.path)
 
 
-def _order(problem: Diagnostic) -> tuple[str, int, int, str, str]:
+def _order(problem: Diagnostic) -> tuple[str, int, int, str]:
     place = problem.place
-    return place.file, place.line, place.column, problem.code, problem.message
+    return place.file, place.line, place.column, problem.code

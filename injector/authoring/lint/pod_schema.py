@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from referencing import Resource
 from referencing.jsonschema import SchemaRegistry
 
 from injector.authoring.lint.subject import Steps
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object
 from injector.spelling import hint, shortened
@@ -33,13 +33,8 @@ class SchemasMissingError(InjectorError):
     """The schemas of Kubernetes are not installed, or not those of the version asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaError:
-    """What the API server would not take, or would drop: where in the pod, and why. `field` is one too many."""
-
-    path: Steps
-    message: str
-    field: str = ""
+#: The code of a field that Kubernetes has not, and drops.
+UNKNOWN_FIELD = "unknown-field"
 
 
 @cache
@@ -66,8 +61,10 @@ def check_version(version: tuple[int, int]) -> None:
         )
 
 
-def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[SchemaError, ...]:
-    """What a version of Kubernetes has against a pod, by its schema alone. Raises SchemasMissingError.
+def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
+    """What the API server would not take of a pod, or would drop, by its schema alone. Raises SchemasMissingError.
+
+    Of each `fields` are `about`, the field or the keyword of the schema, and `types`, those that the schema takes.
 
     A pod is looked at once; its annotations are strings that say nothing to the schema, and count as the same.
     """
@@ -76,10 +73,10 @@ def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[SchemaError, .
 
 
 @lru_cache(maxsize=512)
-def _checked(pod: bytes, version: tuple[int, int]) -> tuple[SchemaError, ...]:
+def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
     found = _validator(version).iter_errors(msgspec.json.decode(pod))
     errors = [error for outer in found for error in _words(outer)]
-    return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.message)))
+    return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.fields["about"])))
 
 
 @cache
@@ -90,7 +87,7 @@ def _validator(version: tuple[int, int]) -> Draft202012Validator:
     return Draft202012Validator({"$ref": f"{definitions['$id']}#/$defs/{_POD}"}, registry=registry)
 
 
-def _words(error: ValidationError) -> list[SchemaError]:
+def _words(error: ValidationError) -> list[Diagnostic]:
     """An error in the words of a pod's author: one for each field that is too many or missing."""
     path = tuple(error.absolute_path)
     schema = error.schema if isinstance(error.schema, Mapping) else {}
@@ -99,27 +96,33 @@ def _words(error: ValidationError) -> list[SchemaError]:
     if error.validator == "additionalProperties" and limit is False:
         known = schema.get("properties") or {}
         return [
-            SchemaError((*path, name), f"there is no field {name} here{hint(name, known)}", name)
+            _error((*path, name), f"there is no field {name} here{hint(name, known)}", name, code=UNKNOWN_FIELD)
             for name in instance
             if name not in known
         ]
     where = _shown(path)
     if error.validator == "required":
-        return [SchemaError(path, f"{where} needs {name}") for name in limit if name not in instance]
+        return [_error(path, f"{where} needs {name}", name) for name in limit if name not in instance]
     value = shortened(instance)
     if error.validator == "enum":
-        return [SchemaError(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}")]
-    wanted = _wanted(schema)
-    return [SchemaError(path, f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}")]
+        return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
+    types = _types(schema)
+    wanted = " or ".join(_KINDS[kind] for kind in types)
+    message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
+    return [_error(path, message, str(error.validator), types)]
 
 
-def _wanted(schema: Mapping[str, Any]) -> str:
-    """What a schema takes, in words."""
+def _error(path: Steps, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema") -> Diagnostic:
+    return Diagnostic(code, "error", message, path=path, fields={"about": about, "types": types})
+
+
+def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The types that a schema takes."""
     types: list[str] = []
     for part in [schema, *schema.get("oneOf", ())]:
         kind = part.get("type", ())
         types += [kind] if isinstance(kind, str) else kind
-    return " or ".join(dict.fromkeys(_KINDS[kind] for kind in types if kind in _KINDS))
+    return tuple(dict.fromkeys(kind for kind in types if kind in _KINDS))
 
 
 def _shown(path: Steps) -> str:

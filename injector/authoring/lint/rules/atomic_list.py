@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _unknown(subject: Subject, rendering: Rendering) -> set[str | int]:
     """The fields of a pod that Kubernetes does not have; none where nobody knows them."""
     try:
-        return {error.field for error in schema_errors(rendering.after, subject.kubernetes) if error.field}
+        return {e.path[-1] for e in schema_errors(rendering.after, subject.kubernetes) if e.code == UNKNOWN_FIELD}
     except SchemasMissingError:
         return set()
 

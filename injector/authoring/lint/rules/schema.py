@@ -36,9 +36,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.overlay_origin import overlay_path
-from injector.authoring.lint.pod_schema import SchemaError, schema_errors, versions
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.diagnostics import Place
+from injector.diagnostics import Diagnostic, Place
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
@@ -51,23 +51,24 @@ def check(subject: Subject) -> Iterator[Finding]:
         if rendering.invented:
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
-            if (error.path, error.message) not in told:  # finding the author's place takes a render of its own
-                told.add((error.path, error.message))
-                yield Finding(
-                    error.message, _place(rendering, error), f"seen for {rendering.title}{_newer(error, rendering)}"
-                )
+            about = error.fields["about"]
+            if (error.path, about) not in told:  # finding the author's place takes a render of its own
+                told.add((error.path, about))
+                seen = f"seen for {rendering.title}{_newer(error, rendering)}"
+                yield Finding(error.message, _place(rendering, error), seen, about=about)
 
 
-def _place(rendering: Rendering, error: SchemaError) -> Place:
+def _place(rendering: Rendering, error: Diagnostic) -> Place:
     path = overlay_path(rendering, error.path)
     if path is None:
         return rendering.overlay.place(("spec",), key=True) if rendering.overlay.value else Place(OVERLAY)
-    return rendering.overlay.place(path, key=bool(error.field) or not path)
+    return rendering.overlay.place(path, key=error.code == UNKNOWN_FIELD or not path)
 
 
-def _newer(error: SchemaError, rendering: Rendering) -> str:
+def _newer(error: Diagnostic, rendering: Rendering) -> str:
     """That a later Kubernetes has the field, if it has."""
     newest = max(versions())
-    if not error.field or error in schema_errors(rendering.after, newest):
+    later = [(other.path, other.code) for other in schema_errors(rendering.after, newest)]
+    if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
     return f"; Kubernetes {newest[0]}.{newest[1]} has it"
