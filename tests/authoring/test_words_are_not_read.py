@@ -1,0 +1,188 @@
+"""Nothing reads a message: with `x` in the place of every one the same comes out, but for the words."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from injector.authoring.importing.imports import import_configs
+from injector.cli.checks.check_report import look
+from injector.cli.checks.check_result import Section
+from injector.diagnostics import Diagnostic
+from tests.authoring.importing.test_import_command import REFUSED
+from tests.baseline.check import check
+from tests.baseline.entrances import command
+from tests.unit.cli.manifests import POD
+from tests.unit.cli.test_check_parts import broken, fine, forbidden, lost, wrong_settings
+
+#: Parts of the baseline: reasons, effects, exit codes, places, rules, as they were recorded with all words.
+PARTS = ["broken/templates", "broken/rules", "broken/cases", "broken/settings"]
+#: Keys of JSON that hold words for people.
+_WORDS = ("message", "help", "text", "toDo", "warnings", "notes", "facts", "detail", "why")
+
+
+class Switch:
+    """Makes every Diagnostic say `x` while it is on, and keeps those that are made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = True
+        self.made: list[Diagnostic] = []
+        init = Diagnostic.__init__
+
+        def silent(this: Diagnostic, code: str, severity: Any, message: str, help: str = "", *rest: Any, **more: Any):  # noqa: A002
+            init(this, code, severity, "x" if self.on else message, "x" if self.on and help else help, *rest, **more)
+            self.made.append(this)
+
+        monkeypatch.setattr(Diagnostic, "__init__", silent)
+
+    def both(self, ask: Callable[[], Any]) -> tuple[Any, Any]:
+        """What is answered with the words, and without."""
+        self.on = False
+        spoken = ask()
+        self.on = True
+        return spoken, ask()
+
+
+@pytest.fixture
+def switch(monkeypatch: pytest.MonkeyPatch) -> Switch:
+    return Switch(monkeypatch)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_templates_cases_settings_and_manifests(part: str, switch: Switch) -> None:
+    check(part)
+    sentences = {text for made in switch.made for text in texts(list(made.fields.values())) if is_sentence(text)}
+    assert not sentences
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The strings in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from texts([*value, *value.values()])
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from texts(item)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a string is more than a value: four words of letters alone in a row."""
+    words = [word.strip(",;:.").isalpha() for word in text.split()]
+    return any(all(words[start : start + 4]) for start in range(len(words) - 3))
+
+
+def test_imports(switch: Switch) -> None:
+    def found(text: str) -> list[Any]:
+        problems = import_configs([("standard input", text.encode())]).problems
+        return [(p.code, p.severity, p.place, p.path, p.fields) for p in problems]
+
+    for text, _ in REFUSED:
+        spoken, silent = switch.both(lambda text=text: found(text))
+        assert silent == spoken, text
+    assert switch.made
+
+
+@pytest.mark.parametrize(
+    ("label", "templates"),
+    [("injection=required", "nginx"), ("injection=enable", "nginx"), ("injection=enabled", "gone")],
+)
+def test_explanations(label: str, templates: str, switch: Switch) -> None:
+    given = ("explain", "-", "--output", "json", "--namespace-label", label, "--templates", templates)
+    spoken, silent = switch.both(lambda: command(*given, data=POD.encode()))
+    assert (silent.exit, bool(silent.out)) == (spoken.exit, bool(spoken.out))
+    if spoken.out:
+        assert wordless(json.loads(silent.out)) == wordless(json.loads(spoken.out))
+
+
+def wordless(value: Any) -> Any:
+    """A value of JSON without what it says to people."""
+    if isinstance(value, dict):
+        return {key: len(item) > 0 if key in _WORDS else wordless(item) for key, item in value.items()}
+    return [wordless(item) for item in value] if isinstance(value, list) else value
+
+
+def test_checks(switch: Switch) -> None:
+    sections = [Section("one", (fine, forbidden, wrong_settings, broken)), Section("two", (forbidden, lost, fine))]
+
+    def found() -> list[Any]:
+        return [[(v.code, v.severity, dict(v.fields)) for v in verdicts] for _, verdicts in look(None, sections)]  # type: ignore[arg-type]
+
+    spoken, silent = switch.both(found)
+    assert silent == spoken
+    assert switch.made
+
+
+#: What holds words, by its name: the parts of a Diagnostic and of a result, and an error as text.
+_HOLDERS = {"message", "help", "headline", "sentence", "advice", "warnings"}
+_ERRORS = {"error", "failure", "mistake", "refusal", "problem", "finding"}
+_METHODS = {"partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix"}
+_METHODS |= {"find", "index", "replace", "match", "search", "fullmatch", "sub", "findall", "finditer"}
+#: Modules for words of others: of the API server, and of libraries that give nothing else.
+_OTHERS = {"cluster/api_error.py", "templates/jinja_words.py", "templates/python_words.py", "templates/yaml_words.py"}
+#: The layout of a diagnostic's own help.
+_LAYOUT = {"diagnostics.py"}
+#: To be emptied: each reads the words of an injection that has no diagnostic yet.
+_LEFT = {
+    "authoring/lint/object_renderings.py",
+    "authoring/lint/rendering.py",
+    "authoring/lint/rules/renders.py",
+    "cli/admission.py",
+    "cli/explanation.py",
+    "cli/manifest_injector.py",
+    "cli/path_explanation.py",
+    "policies/secret_values.py",
+    "templates/manifest.py",
+    "templates/render_errors.py",
+    "webhook/snapshot_sources.py",
+}
+#: A case says which words its author wants to see in a message: `injector test` looks for them.
+_ASKED_FOR = {"authoring/cases/run.py"}
+
+
+def reads(tree: ast.AST) -> Iterator[int]:
+    """The lines on which words are looked into."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            if any(map(is_words, node.comparators)):
+                yield node.lineno
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+            blanks = node.func.attr == "split" and not node.args  # words on one line, whatever they are
+            yield from [node.lineno] if not blanks and any(map(is_words, [node.func.value, *node.args])) else []
+
+
+def is_words(node: ast.AST) -> bool:
+    """Whether an expression is a message, or an error as text."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
+        return isinstance(node.args[0], ast.Name) and node.args[0].id in _ERRORS
+    return isinstance(node, ast.Attribute) and node.attr in _HOLDERS
+
+
+def test_no_module_looks_into_words() -> None:
+    root = Path(__file__).parents[2] / "injector"
+    found = {}
+    for file in sorted(root.rglob("*.py")):
+        lines = list(reads(ast.parse(file.read_text())))
+        if lines and str(file.relative_to(root)) not in _OTHERS | _LAYOUT | _ASKED_FOR | _LEFT:
+            found[str(file.relative_to(root))] = lines
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'message.partition(": ")[2] if not error.message.partition(": ")[0] else 0',
+        '"x" in str(error)',
+        "re.match(_PATTERN, injection.message)",
+        "_PATTERN.finditer(one.help)",
+        "warning not in result.message",
+        'str(error).startswith("a")',
+    ],
+)
+def test_what_looks_into_words(code: str) -> None:
+    assert list(reads(ast.parse(code)))
