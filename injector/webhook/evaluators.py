@@ -37,11 +37,19 @@ Subject = TypeVar("Subject")
 DOUBTFUL = frozenset({Reason.NOT_REQUESTED, Reason.NAMESPACE_DISABLED})
 
 
-@dataclass(slots=True)
+class Failure(NamedTuple):
+    """What keeps the core from a verdict, and the decision where one was made before."""
+
+    error: InjectionError
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewTask:
     """One review on its way, with the one snapshot it goes by.
 
-    `started` is `time.perf_counter()` of when its request was whole, `deadline` is of the event loop's clock.
+    `started` is `time.perf_counter()` of when its request was whole, `deadline` is of the event loop's clock. `failure`
+    says that there is no snapshot to go by.
     """
 
     review: Review
@@ -49,6 +57,7 @@ class ReviewTask:
     snapshot: Snapshot
     started: float
     deadline: float
+    failure: Failure | None = None
 
     @property
     def namespace(self) -> str:
@@ -64,13 +73,6 @@ class ReviewTask:
         """The failure that the namespace's labels are not known."""
         what = f"the labels of namespace {self.namespace} could not be read ({why})"
         return Failure(InjectionError(Reason.NOT_READY, what))
-
-
-class Failure(NamedTuple):
-    """What keeps the core from a verdict, and the decision where one was made before."""
-
-    error: InjectionError
-    decision: Decision | None = None
 
 
 class Evaluator(ABC, Generic[Subject]):

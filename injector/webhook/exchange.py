@@ -90,6 +90,10 @@ class ServerState:
     closing: bool = False
     waiting_bytes: int = 0
     date: bytes = b""
+    discard_digits: int = 0  #: a Content-Length of fewer digits is not too large
+
+    def __post_init__(self) -> None:
+        self.discard_digits = len(str(self.limits.max_body_bytes * DISCARD_FACTOR))
 
 
 class Exchange(HTTPMessageDelegate):
@@ -152,7 +156,7 @@ class Exchange(HTTPMessageDelegate):
             if given.partition(";")[0].strip().lower() != "application/json":
                 self._error = (415, "a review is sent as Content-Type: application/json")
         length = headers.get("Content-Length")
-        if length is not None and length.isdecimal():
+        if length is not None and len(length) >= self._state.discard_digits and length.isdecimal():
             limit = self._state.limits.max_body_bytes
             if len(length) > _SIZE_DIGITS or int(length) > limit * DISCARD_FACTOR:
                 # More than it is worth to read: answer now, Tornado closes the connection.

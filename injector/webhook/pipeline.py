@@ -99,9 +99,7 @@ class Pipeline(Generic[Subject]):
         review = read_review(body)
         if not self._evaluator.concerns(review.request):
             return self._pass_through(review, started)
-        deadline = asyncio.get_running_loop().time() + seconds
-        task = ReviewTask(review, body, self._snapshots.current, started, deadline)
-        return self._answer(task) if self._snapshots.ready else self._answer_when_ready(task, seconds)
+        return self._handle(review, body, started, seconds)
 
     def _pass_through(self, review: Review, started: float) -> bytes:
         note = Note(Reason.NOT_A_POD_CREATION, Effect.SKIP)
@@ -109,67 +107,75 @@ class Pipeline(Generic[Subject]):
         self._recorder.record(review, line, self._recorder.cells(note), started, False)
         return answer_head(review) + self._unconcerned
 
-    async def _answer_when_ready(self, task: ReviewTask, seconds: float) -> bytes:
+    def _handle(
+        self, review: Review, body: bytes, started: float, seconds: float, waited: bool = False
+    ) -> bytes | Awaitable[bytes]:
+        """Answer at once where nothing has to be waited for. A replica of a pod seen before needs only the cache."""
+        ready = self._snapshots.ready
+        if not ready and not waited:
+            return self._handle_when_ready(review, body, started, seconds)
+        request, snapshot, cache = review.request, self._snapshots.current, self._cache
+        namespace, key, answer = self._namespaces.get(request.namespace or ""), None, None
+        if cache is not None and namespace is not None:
+            key = cache.key(snapshot, namespace, bytes(request.object))
+            answer = cache.get(key, started)
+            if answer is not None and self._exist(answer.files, review):
+                return self._give(review, answer, started, True)
+        deadline = asyncio.get_running_loop().time() + seconds - (time.perf_counter() - started)
+        task = ReviewTask(review, body, snapshot, started, deadline, None if ready else _not_ready())
+        if answer is not None and namespace is not None:
+            return self._give_known(task, namespace, answer)
+        return self._evaluate(task, namespace, key)
+
+    async def _handle_when_ready(self, review: Review, body: bytes, started: float, seconds: float) -> bytes:
         """Wait for the first snapshot; where none comes, the table of reasons decides."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds * _SNAPSHOT_SHARE):
                 await self._snapshots.first_build()
-        task.snapshot = self._snapshots.current
-        answer = self._answer(task)
+        answer = self._handle(review, body, started, seconds, waited=True)
         return answer if isinstance(answer, bytes) else await answer
 
-    def _answer(self, task: ReviewTask) -> bytes | Awaitable[bytes]:
-        """Answer at once where nothing has to be waited for."""
+    def _evaluate(
+        self, task: ReviewTask, namespace: Namespace | None, key: CacheKey | None
+    ) -> bytes | Awaitable[bytes]:
+        """Answer with the evaluator's verdict, which may need the API server's word on the namespace first."""
         evaluator, name = self._evaluator, task.namespace
-        namespace, key = self._namespaces.get(name), None
-        if self._cache is not None and namespace is not None:
-            key = self._cache.key(task.snapshot, namespace, task.object)
-            answer = self._cache.get(key, task.started)
-            if answer is not None:
-                return self._give_known(task, namespace, answer)
         subject = evaluator.decode(task)
         namespace = evaluator.own_namespace(task, subject) or namespace
         if namespace is None:
-            return self._answer_after_asking(task, subject, None)
-        injection = evaluator.evaluate(task, subject, namespace, self._not_ready())
+            return self._evaluate_after_asking(task, subject, None)
+        injection = evaluator.evaluate(task, subject, namespace, task.failure)
         if evaluator.doubts(injection) and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
-                return self._answer_after_asking(task, subject, namespace)
+                return self._evaluate_after_asking(task, subject, namespace)
             assumed, _ = evaluator.unconfirmed(task, namespace, "")
             if assumed is not namespace:
-                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, self._not_ready())
+                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, task.failure)
         return self._conclude(task, subject, namespace, injection, key)
 
-    async def _answer_after_asking(self, task: ReviewTask, subject: Subject, stored: Namespace | None) -> bytes:
+    async def _evaluate_after_asking(self, task: ReviewTask, subject: Subject, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server."""
-        failure = self._not_ready()
+        unknown = None
         try:
             namespace = await self._namespaces.ask(task.namespace, task.deadline)
         except OSError as error:
             namespace, unknown = self._evaluator.unconfirmed(task, stored, str(error) or "no answer in time")
-            failure = failure or unknown
-        injection = self._evaluator.evaluate(task, subject, namespace, failure)
+        injection = self._evaluator.evaluate(task, subject, namespace, task.failure or unknown)
         answer = self._conclude(task, subject, namespace, injection)
         return answer if isinstance(answer, bytes) else await answer
 
-    def _not_ready(self) -> Failure | None:
-        if self._snapshots.ready:
-            return None
-        return Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))
-
     # -- ConfigMaps --
 
-    def _give_known(self, task: ReviewTask, namespace: Namespace, answer: Answer) -> bytes | Awaitable[bytes]:
-        """Answer as another pod was answered."""
-        if self._exist(answer.files, task):
-            return self._give(task, answer, cached=True)
+    def _give_known(self, task: ReviewTask, namespace: Namespace, answer: Answer) -> Awaitable[bytes]:
+        """Answer as another pod was answered, when the ConfigMaps are there again."""
 
         def fail(error: InjectionError) -> bytes:
             subject = self._evaluator.decode(task)
             injection = self._evaluator.evaluate(task, subject, namespace, Failure(error))
             return self._finish(task, subject, namespace, injection)
 
-        return self._answer_after_creating(task, answer.files, lambda: self._give(task, answer, cached=True), fail)
+        give = partial(self._give, task.review, answer, task.started, True)
+        return self._answer_after_creating(task, answer.files, give, fail)
 
     def _conclude(
         self,
@@ -180,7 +186,7 @@ class Pipeline(Generic[Subject]):
         key: CacheKey | None = None,
     ) -> bytes | Awaitable[bytes]:
         """Answer with this verdict."""
-        if self._exist(injection.files, task):
+        if self._exist(injection.files, task.review):
             return self._finish(task, subject, namespace, injection, key)
 
         def fail(error: InjectionError) -> bytes:
@@ -190,8 +196,8 @@ class Pipeline(Generic[Subject]):
         finish = partial(self._finish, task, subject, namespace, injection, key)
         return self._answer_after_creating(task, injection.files, finish, fail)
 
-    def _exist(self, files: tuple[GeneratedConfigMap, ...], task: ReviewTask) -> bool:
-        return not files or bool(task.review.request.dry_run) or self._config_maps.known(files)
+    def _exist(self, files: tuple[GeneratedConfigMap, ...], review: Review) -> bool:
+        return not files or bool(review.request.dry_run) or self._config_maps.known(files)
 
     async def _answer_after_creating(
         self,
@@ -236,12 +242,15 @@ class Pipeline(Generic[Subject]):
         if self._cache is not None and injection.reason not in _PASSING | DOUBTFUL:
             key = key or self._cache.key(task.snapshot, namespace, task.object)
             self._cache.keep(task.snapshot, key, answer, response.patch)
-        return self._give(task, answer, cached=False)
+        return self._give(task.review, answer, task.started, False)
 
-    def _give(self, task: ReviewTask, answer: Answer, *, cached: bool) -> bytes:
+    def _give(self, review: Review, answer: Answer, started: float, cached: bool) -> bytes:
         """Record the review and answer it."""
-        review = task.review
         if answer.event is not None and self._report is not None and not review.request.dry_run:
             self._report(answer.event)
-        self._recorder.record(review, answer.line, answer.cells, task.started, cached)
+        self._recorder.record(review, answer.line, answer.cells, started, cached)
         return answer_head(review) + answer.tail
+
+
+def _not_ready() -> Failure:
+    return Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))
