@@ -58,8 +58,18 @@ MISTAKES = [
         "paths: {/-: {templates: [a]}}",
         'paths./-: its webhook entry would be called ""; choose a path with another: that has 1 to 60 characters',
     ),
+    (
+        f"paths: {{/{'a' * 61}: {{templates: [a]}}}}",
+        f'paths./{"a" * 61}: its webhook entry would be called "{"a" * 61}"; choose a path with another: that has 1 to'
+        " 60 characters",
+    ),
     ("5", "a mapping is needed, and this is a number (5)"),
 ]
+
+
+def test_the_name_of_an_entry_has_sixty_characters_at_most() -> None:
+    path = f"/{'a' * 60}"
+    assert list(parse_settings({"paths": {path: {"templates": ["a"]}}}).paths) == [path]
 
 
 @pytest.mark.parametrize(("text", "words"), MISTAKES)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from injector.errors import InjectionError
-from injector.pods.context import Object
-from injector.pods.delivery import by_annotation
+from injector.pods.context import Object, Workload
+from injector.pods.delivery import by_annotation, config_map
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -28,6 +29,14 @@ def turned(spec: Object) -> Object:
         "sidecar.injector/proxy.b.conf": "b",
     }
     return result["spec"]
+
+
+@pytest.mark.parametrize("name", ["a" * 99 + ".b", "a" * 98 + "-.b", "-.-", "web"])
+def test_the_name_of_the_config_map_is_one_that_kubernetes_takes(name: str) -> None:
+    made = config_map("proxy", FILES, "shop", Workload("Deployment", name), Settings()).name
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", made), made
+    assert "-proxy-" in made and len(made) <= 253
+    assert not re.search(r"[-.]-proxy", made), "cut, and then no dot or dash is left at the end"
 
 
 def test_a_volume_holds_all_files_or_those_it_names() -> None:
