@@ -95,10 +95,40 @@ class TemplateError(InjectorError):
 
     others: tuple[TemplateError, ...] = ()
 
+    def __init__(
+        self, template: str, message: str, place: Place | None = None, *, rule: str = "value", origin: str = ""
+    ) -> None:
+        self.template = template
+        where = replace(place or Place(), origin=origin or template)
+        self.diagnostic = Diagnostic(rule, "error", message, place=where)
+        super().__init__(str(self.diagnostic))
+
+    @classmethod
+    def of(cls, template: str, *diagnostics: Diagnostic) -> TemplateError:
+        """The error of one or more mistakes of a template."""
+        first, *others = (cls(template, d.message, d.place, rule=d.code, origin=d.place.origin) for d in diagnostics)
+        first.others = tuple(others)
+        return first
+
     @property
-    def diagnostic(self) -> Diagnostic:
-        """What is wrong, and where."""
-        return Diagnostic(self.rule, "error", self.message, place=replace(self.place or Place(), origin=self.origin))
+    def message(self) -> str:
+        """What is wrong."""
+        return self.diagnostic.message
+
+    @property
+    def rule(self) -> str:
+        """What kind of mistake it is."""
+        return self.diagnostic.code
+
+    @property
+    def origin(self) -> str:
+        """The folder or ConfigMap."""
+        return self.diagnostic.place.origin
+
+    @property
+    def place(self) -> Place | None:
+        """Where in the template it is, where that is known."""
+        return replace(self.diagnostic.place, origin="") if self.diagnostic.place.file else None
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -109,14 +139,3 @@ class TemplateError(InjectorError):
     def all(self) -> tuple[TemplateError, ...]:
         """This and the others."""
         return (self, *self.others)
-
-    def __init__(
-        self, template: str, message: str, place: Place | None = None, *, rule: str = "value", origin: str = ""
-    ) -> None:
-        self.template = template
-        self.message = message
-        self.place = place
-        self.rule = rule
-        self.origin = origin or template
-        where = f"{self.origin}/{place}" if place else self.origin
-        super().__init__(f"{where}: error: {message} [{rule}]")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from injector.diagnostics import Place
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, TemplateError
 from injector.loading.limits import address_space, limited, set_limit
 from injector.reasons import Reason
@@ -40,23 +40,10 @@ class _Start(msgspec.Struct):
 
 
 class TrialResult(msgspec.Struct):
-    """What the child found: an empty message is a pass."""
+    """What the child found wrong with a template: nothing is a pass."""
 
     name: str
-    message: str = ""
-    rule: str = "limit"
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    text: str = ""
-    others: list[TrialResult] = []  #: what else is wrong with the same template
-
-    def error(self, origin: str) -> TemplateError:
-        """The verdict as an error; `origin` is where the template came from, for people."""
-        place = Place(self.file, self.line, self.column, self.text) if self.file else None
-        error = TemplateError(self.name, self.message, place, rule=self.rule, origin=origin)
-        error.others = tuple(other.error(origin) for other in self.others)
-        return error
+    problems: list[Diagnostic] = []
 
 
 def try_templates(
@@ -73,8 +60,9 @@ def try_templates(
         verdicts, died = _child(left)
         for verdict in verdicts:
             left.pop(verdict.name, None)
-            if verdict.message:
-                failed[verdict.name] = verdict.error(origins.get(verdict.name, ""))
+            if verdict.problems:
+                origin = origins.get(verdict.name) or verdict.name
+                failed[verdict.name] = TemplateError.of(verdict.name, *(one.of(origin) for one in verdict.problems))
         if died is None:
             for name in left:
                 failed[name] = TemplateError(
@@ -135,7 +123,7 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
     try:
         template = load_template(name, sources)
     except TemplateError as error:
-        return _verdict(name, error)
+        return TrialResult(name, list(error.diagnostics))
     failures: list[RenderError] = []
     rendered = 0
     for context in sample_contexts(template):
@@ -157,16 +145,12 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
     return TrialResult(name) if rendered or not failures else _refused(name, failures[0])
 
 
-def _verdict(name: str, error: TemplateError) -> TrialResult:
-    place = error.place or Place("")
-    others = [_verdict(name, other) for other in error.others]
-    return TrialResult(name, error.message, error.rule, place.file, place.line, place.column, place.text, others)
-
-
 def _refused(name: str, error: RenderError) -> TrialResult:
-    place = error.place
-    message = f"{error.message} (tried with a sample pod)"
-    return TrialResult(name, message, error.rule, place.file, place.line, place.column, place.text)
+    return TrialResult(name, [_problem(error.rule, f"{error.message} (tried with a sample pod)", error.place)])
+
+
+def _problem(code: str, message: str, place: Place | None = None) -> Diagnostic:
+    return Diagnostic(code, "error", message, place=place or Place())
 
 
 def trial_main() -> None:
@@ -182,15 +166,14 @@ def trial_main() -> None:
             with limited(name, seconds=_TEMPLATE_SECONDS):
                 verdict = try_one(name, sources)
         except TemplateError as error:
-            verdict = _verdict(name, error)
+            verdict = TrialResult(name, list(error.diagnostics))
         except LimitError as error:
-            verdict = TrialResult(name, str(error))
+            verdict = TrialResult(name, [_problem("limit", str(error))])
         except RecursionError:
-            verdict = TrialResult(name, "the template is nested too deeply")
+            verdict = TrialResult(name, [_problem("limit", "the template is nested too deeply")])
         except Exception as error:  # this template's fault or ours: the others are tried all the same
-            verdict = TrialResult(
-                name, cut(f"the injector itself failed with it: {type(error).__name__}: {error}"), "value"
-            )
+            message = cut(f"the injector itself failed with it: {type(error).__name__}: {error}")
+            verdict = TrialResult(name, [_problem("value", message)])
         _say(verdict)
 
 
@@ -201,7 +184,7 @@ def _cpu_limit(seconds: int) -> None:
 
 
 def _say(line: msgspec.Struct) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.encode(line, enc_hook=dict) + b"\n")
     sys.stdout.buffer.flush()
 
 

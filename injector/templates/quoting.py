@@ -16,7 +16,7 @@ character, a control character, or any of `;#%$\\` is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -36,13 +36,19 @@ class Quoted(str):
 
 
 class UnquotedError(FaultError):
-    """A value that a text file cannot hold as it is."""
+    """A value that a text file cannot hold as it is. `advice` is what to do, `filters` are those that write it."""
 
-    def told(self, source: str) -> str:
-        """The message, with the filters that fit a file of this name: all where that does not tell."""
+    def __init__(self, message: str, advice: str, then: str, filters: Iterable[str]) -> None:
+        super().__init__(message)
+        self.advice = advice
+        self.then = then
+        self.filters = tuple(filters)
+
+    def sentence(self, source: str) -> str:
+        """What is wrong and what to do, with the filters that fit a file of this name: all where that does not tell."""
         fitting = [name for ending, name in _FITTING if re.search(ending, source)] or list(QUOTING)
-        json = ", or use `| json_quote`" if "json_quote" in fitting else ""
-        return str(self).replace("{filters}", ", ".join(f"| {name}" for name in fitting)).replace("{json}", json)
+        shown = ", ".join(f"| {name}" for name in fitting if name in self.filters)
+        return f"{self}; {self.advice}{self.then}{shown}" if shown else f"{self}; {self.advice}"
 
 
 def check_harmless(value: Any) -> str:
@@ -53,7 +59,7 @@ def check_harmless(value: Any) -> str:
     if kind is str:
         if _HARMLESS.match(value):
             return value  # type: ignore[no-any-return]
-        raise UnquotedError(f"{shortened(value)} could change the file's syntax here; quote it: {{filters}}")
+        raise UnquotedError(f"{shortened(value)} could change the file's syntax here", "quote it", ": ", QUOTING)
     if kind is bool:
         word = "true" if value else "false"
         raise FaultError(
@@ -61,7 +67,7 @@ def check_harmless(value: Any) -> str:
         )
     if value is None:
         raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
-    raise UnquotedError("a list or mapping in a text; loop over it with {% for %}{json}")
+    raise UnquotedError("a list or mapping in a text", "loop over it with {% for %}", ", or use ", ["json_quote"])
 
 
 def nginx_quote(value: Any) -> Quoted:

@@ -103,7 +103,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
             word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
             message = _not_yet(program.expression(found[0], found[1]), word) or message
         elif isinstance(error, UnquotedError):
-            message = error.told(found[0] or root.source)
+            message = error.sentence(found[0] or root.source)
     file, offset = found or (job.root.source, None)
     place = program.place(file or job.root.source, offset, word)
     undefined = isinstance(error, UndefinedError)

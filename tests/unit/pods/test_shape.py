@@ -70,8 +70,8 @@ def test_what_can_be_is_not(overlay: dict[str, Any]) -> None:
 
 def test_such_a_template_is_refused_at_its_trial_and_never_crashes_an_injection() -> None:
     files = {"template.yaml": "description: A test.\n", "overlay.yaml.j2": "spec: {containers: 5}\n"}
-    verdict = try_one("wrong", files)
-    assert verdict.message.startswith("spec.containers is a number; it has to be a list")
+    [problem] = try_one("wrong", files).problems
+    assert problem.message.startswith("spec.containers is a number; it has to be a list")
     with pytest.raises(InjectionError) as caught:
         render_overlay(load_template("wrong", files), context())
     assert caught.value.reason is Reason.TEMPLATE_FAILED

@@ -247,7 +247,7 @@ def test_a_missing_one_is_asked_of_those_who_may_set_it(setters: list[str], word
 def test_settings_that_set_what_they_may_not_are_told() -> None:
     sources = {"sample": {"template.yaml": "parameters: {v: {type: string, from: [pod]}}", "overlay.yaml.j2": "{}"}}
     built = build_snapshot(SETTINGS, sources, Cluster())
-    assert built.warnings[-1] == "settings: parameters.sample.v is ignored: only the pod may set it"
+    assert built.warnings[-1].located == "settings: parameters.sample.v: it is ignored: only the pod may set it"
 
 
 @pytest.mark.parametrize(

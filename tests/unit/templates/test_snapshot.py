@@ -155,9 +155,9 @@ def test_a_trial_that_takes_too_much_memory_or_time_names_its_template() -> None
 
 
 def test_trying_in_this_process() -> None:
-    assert try_one("good", sources()).message == ""
-    verdict = try_one("bad", sources("a: {{ object.nothing }}"))
-    assert (verdict.file, verdict.line) == ("overlay.yaml.j2", 1)
+    assert try_one("good", sources()).problems == []
+    [problem] = try_one("bad", sources("a: {{ object.nothing }}")).problems
+    assert (problem.place.file, problem.place.line) == ("overlay.yaml.j2", 1)
 
 
 def test_a_snapshot_is_tried_once() -> None:
