@@ -25,7 +25,7 @@ from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
-from injector.webhook.record import FailureEvent, Note, Recorder, failure_event, note_of
+from injector.webhook.record import FailureEvent, Note, Recorder, failure_event, note_of, object_name
 from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
 from injector.webhook.review import Review, ReviewRequest, read_object, read_request, to_request
 
@@ -131,13 +131,13 @@ class Evaluator(ABC, Generic[Subject]):
     def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Subject, namespace: Namespace) -> bytes:
         """The part of the review's log line that is the same for every review with this answer."""
 
-    def _log_error(self, task: ReviewTask, namespace: Namespace, error: Exception) -> InjectionError:
+    def _log_error(self, task: ReviewTask, namespace: Namespace, error: Exception, **about: str) -> InjectionError:
         self._logger.error(
             "injection-failed",
             error=type(error).__name__,
             where=where_it_failed(error),
             namespace=namespace.name,
-            resource=task.review.request.resource.resource[:64],
+            **about,
             generation=task.snapshot.generation,
         )
         return InjectionError(Reason.INTERNAL_ERROR, f"{type(error).__name__}; the injector's log says where")
@@ -181,12 +181,12 @@ class MutateEvaluator(Evaluator[Object]):
             if not decision.inject:
                 return skipped_injection(pod, decision, snapshot)
         except Exception as raised:
-            error = self._log_error(task, namespace, raised)
+            error = self._log_error(task, namespace, raised, pod=object_name(pod))
         decision = decision or Decision(error.reason, is_required(namespace, snapshot.settings), ())
         try:
             return failed_injection(pod, decision, snapshot, error)
         except Exception as raised:  # no pod that an API server sends: it cannot even be marked
-            self._log_error(task, namespace, raised)
+            self._log_error(task, namespace, raised, pod=object_name(pod))
         found = failed_injection({}, decision, snapshot, error)
         effect = Effect.SKIP if found.allowed else Effect.REFUSE
         return msgspec.structs.replace(found, object=pod, patch=(), effect=effect)
@@ -274,7 +274,8 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         try:
             return admit(subject, namespace, at, snapshot)
         except Exception as error:
-            return refused(subject, at, snapshot, self._log_error(task, namespace, error))
+            resource = subject.request.resource[:64]
+            return refused(subject, at, snapshot, self._log_error(task, namespace, error, resource=resource))
 
     def doubts(self, injection: Injection) -> bool:
         """Never: no namespace's label has a say."""

@@ -104,3 +104,16 @@ def test_a_path_waits_for_the_first_snapshot_too() -> None:
     assert asyncio.run(go(failed=False))["auditAnnotations"]["reason"] == "denied"
     refused = asyncio.run(go(failed=True))
     assert (refused["allowed"], refused["auditAnnotations"]["reason"]) == (False, "not-ready")
+
+
+@pytest.mark.parametrize(("policy", "allowed"), [("Fail", False), ("Ignore", True)])
+def test_a_core_that_raises_is_answered_by_the_failure_policy(
+    policy: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("hunter2")
+
+    monkeypatch.setattr("injector.webhook.evaluators.admit", broken)
+    response = asked(World(stored={"shop": Namespace("shop")}), policy=policy)
+    assert (response["allowed"], response["auditAnnotations"]["reason"]) == (allowed, "internal-error")
+    assert "hunter2" not in json.dumps(response)

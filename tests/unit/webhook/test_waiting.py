@@ -311,6 +311,7 @@ def test_a_core_that_raises_is_an_internal_error_by_the_table(labels: dict[str, 
             assert annotations(response)["sidecar.injector/status"] == "failed"
         line = next(x for x in webhook.lines() if x["event"] == "injection-failed")
         assert line["error"] == "KeyError"
+        assert (line["namespace"], line["pod"]) == ("shop", "web-6d4cf56db6-*")
         assert any("broken" in frame for frame in line["where"])
         assert b"hunter2" not in webhook.log.getvalue()
         assert "hunter2" not in json.dumps(response)
