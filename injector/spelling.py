@@ -1,4 +1,4 @@
-"""The nearest spelling of a name, for errors and warnings."""
+"""How names and values are spelled in messages: the nearest name, a short value, the kind of a value."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import json
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+#: What a value has to be, by the name of its type in JSON Schema.
+WANTED = {
+    "string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "object": "a mapping", "array": "a list",
+}  # fmt: skip
+#: What a value is, by the name of its type in Python.
+KINDS = {
+    "str": "a string", "int": "a number", "float": "a number", "bool": "a boolean", "list": "a list",
+    "tuple": "a list", "range": "a list", "dict": "a mapping", "NoneType": "null",
+}  # fmt: skip
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -63,12 +74,23 @@ def shortened(value: object, length: int = 40) -> str:
     return f'"{text}"' if isinstance(value, str) else text
 
 
+def shown_value(value: object, length: int = 40) -> str:
+    """The same of a value in a pod; what is in a list or a mapping may be secret, and only its kind is shown."""
+    return kind_of(value) if isinstance(value, dict | list) else shortened(value, length)
+
+
+def kind_of(value: object) -> str:
+    """What a value is: `a string`, `a list`."""
+    name = "str" if isinstance(value, str) else type(value).__name__
+    return KINDS.get(name, f"a {name}")
+
+
 def _spelled(value: object) -> str:
-    """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; as Python does where they have no word for it."""
+    """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; what it is where they have no word for it."""
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
+    except (TypeError, ValueError, RecursionError):  # a number of thousands of digits has no spelling
+        return kind_of(value)
 
 
 def _plain(name: str) -> str:

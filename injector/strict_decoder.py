@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.spelling import nearest, shortened, suggestion
+from injector.spelling import KINDS, nearest, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -35,7 +35,6 @@ _KINDS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.StructType: ("a mapping", (dict,)),
     inspect.VarTupleType: ("a list", (list,)),
 }
-_FOUND = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a mapping"}
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
@@ -150,8 +149,8 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
             fields["nearest"] = nearest(value, allowed)
             near = suggestion(value, allowed, "it has to be one of")
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
-    found = "nothing" if value is None else _FOUND.get(type(value), "none of the values that YAML has")
-    shown = "" if value is None or type(value) not in _FOUND or isinstance(value, dict | list) else shortened(value)
+    found = "nothing" if value is None else KINDS.get(type(value).__name__, "none of the values that YAML has")
+    shown = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
     advice = "put it in quotes" if "a string" in named and isinstance(value, bool | int | float) else ""
     return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)

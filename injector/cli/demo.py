@@ -18,6 +18,7 @@ from injector.cli.manifest_writer import dump_yaml
 from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.spelling import cut
 
 #: Characters of a line that are shown; a receipt is longer.
 _WIDTH = 110
@@ -82,7 +83,7 @@ def _show(console: Console, before: Object, answer: DemoAnswer) -> None:
 def _difference(before: Object, after: Object) -> list[str]:
     old, new = dump_yaml(before).splitlines(), dump_yaml(after).splitlines()
     lines = list(difflib.unified_diff(old, new, "pod as it was sent", "pod with its patch", "", "", 2, ""))
-    return [line if len(line) <= _WIDTH else line[: _WIDTH - 3] + "..." for line in lines]
+    return [cut(line, _WIDTH) for line in lines]
 
 
 def _show_passage(console: Console, passage: Passage) -> None:

@@ -25,6 +25,7 @@ from injector.pods.workloads import pod_template, workload_of_object
 from injector.policies.simulate import named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.spelling import cut
 from injector.templates.choice import misspelt_annotations
 from injector.templates.snapshot import Snapshot
 
@@ -212,7 +213,7 @@ def _list(title: str, items: list[str]) -> None:
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return cut(text, 60)
 
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:

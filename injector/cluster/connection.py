@@ -21,6 +21,7 @@ from yaml import YAMLError
 
 from injector import __version__
 from injector.errors import InjectorError
+from injector.spelling import cut
 
 #: Where a pod finds the token of its service account (Kubernetes: "Accessing the API from within a Pod").
 _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -88,4 +89,4 @@ def _kubeconfig(given: str | None) -> str | None:
 
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    return cut(text, 200)

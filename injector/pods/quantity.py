@@ -10,6 +10,8 @@ import re
 from decimal import ROUND_UP, Decimal
 from functools import lru_cache
 
+from injector.spelling import shown_value
+
 _FORM = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
     r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]{1,4}))?\Z"
@@ -34,7 +36,7 @@ def parse_quantity(value: object) -> Decimal:
         text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str_of_int(value)
         if len(text) <= _LONGEST:
             return _parse(text)
-    raise ValueError(f"{_short(value)} is no quantity, such as 250m, 2 or 128Mi")
+    raise ValueError(f"{shown_value(value)} is no quantity, such as 250m, 2 or 128Mi")
 
 
 def str_of_int(value: int) -> str:
@@ -61,7 +63,7 @@ def format_quantity(value: Decimal) -> str:
 def _parse(text: str) -> Decimal:
     found = _FORM.match(text)
     if found is None:
-        raise ValueError(f"{_short(text)} is no quantity, such as 250m, 2 or 128Mi")
+        raise ValueError(f"{shown_value(text)} is no quantity, such as 250m, 2 or 128Mi")
     number, suffix, exponent = Decimal(found["number"]), found["suffix"], found["exponent"]
     if suffix in _BINARY:
         number *= 1 << _BINARY[suffix]
@@ -74,10 +76,3 @@ def _parse(text: str) -> Decimal:
     if number.adjusted() < -9:
         return _NANO.copy_sign(number)
     return number if number == number.to_integral_value() else number.quantize(_NANO, rounding=ROUND_UP)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return "a number this large"
-    text = repr(value) if isinstance(value, str | bool | float) or value is None else f"a {type(value).__name__}"
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -18,13 +18,13 @@ from jinja2.utils import missing
 
 from injector.errors import DENIED_CODE, InjectionError
 from injector.reasons import Reason
-from injector.spelling import nearest, shortened
+from injector.spelling import kind_of, nearest, shortened
 from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
 from injector.templates.library_messages import undefined_message
 from injector.templates.render_fault import FaultError, LimitError
-from injector.templates.sandbox_operations import INTERNAL, kind_of, operand, weigh
+from injector.templates.sandbox_operations import INTERNAL, operand, weigh
 from injector.templates.source_positions import PlacedLexer
 from injector.templates.structure import scalar_text
 

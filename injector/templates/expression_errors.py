@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from injector.spelling import hint, nearest
+from injector.spelling import KINDS, hint, nearest
 from injector.templates import foreign_habits
 from injector.templates.library_messages import TOKENS, jinja_message, python_message
 
@@ -165,15 +165,7 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
 
 
 _KINDS = {
-    "str": "a string",
-    "int": "a number",
-    "float": "a number",
-    "bool": "a boolean",
-    "list": "a list",
-    "tuple": "a list",
-    "range": "a list",
-    "dict": "a mapping",
-    "NoneType": "null",
+    **KINDS,
     "MissingValue": "something that is not there",
     "replaced": "replace",  # a filter of another name in Python
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Undefined
 
+from injector.spelling import kind_of
 from injector.templates.holes import Text, check_length, current, plain_text, plain_value
 from injector.templates.render_fault import FaultError
 from injector.templates.structure import scalar_text
@@ -23,17 +24,6 @@ STRING_METHODS = frozenset(
 DICT_METHODS = frozenset(["items", "keys", "values", "get"])
 LIST_METHODS = frozenset(["count", "index"])
 METHODS = STRING_METHODS | DICT_METHODS | LIST_METHODS
-
-
-_KINDS: dict[type, str] = {
-    bool: "a boolean", int: "a number", float: "a number", list: "a list", tuple: "a list", range: "a list",
-    dict: "a mapping", type(None): "null",
-}  # fmt: skip
-
-
-def kind_of(value: Any) -> str:
-    """What a value is, in an author's words."""
-    return "a string" if isinstance(value, str) else _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
 def operand(value: Any) -> Any:

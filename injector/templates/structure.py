@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from injector.pods.overlay import Replace
+from injector.spelling import kind_of
 from injector.templates.kubernetes_yaml import Builder, Node, compose
 from injector.templates.quoting import Quoted
 from injector.templates.render_fault import FaultError, LimitError
@@ -43,9 +44,8 @@ def scalar_text(value: Any) -> str:
         raise FaultError(
             "a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}"
         )
-    name = "a mapping" if isinstance(value, dict) else "a list"
     raise FaultError(
-        f"{name} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
+        f"{kind_of(value)} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.authoring.cases.document import Absent, Steps
 from injector.pods.fields import ANY, POD, Field
-from injector.spelling import nearest, shortened
+from injector.spelling import cut, nearest, shortened
 
 #: Characters of a value that a difference shows.
 _SHOWN = 160
@@ -150,7 +150,7 @@ def shown_text(value: Any, other: Any = None) -> str:
     """A value on one line; with its type where only that tells it from the other."""
     if isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
-        return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+        return cut(text, _SHOWN)
     text = json.dumps(value) if value is None or isinstance(value, bool) else shortened(value, _SHOWN)
     if isinstance(value, str) and other is not None and not isinstance(other, str | dict | list):
         return f"{text} (a string)"

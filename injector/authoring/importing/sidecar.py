@@ -28,12 +28,11 @@ from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, ver
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
-from injector.spelling import hint, nearest, shortened
+from injector.spelling import KINDS, hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd2]")
 _QUOTES = "put it in quotes: without them YAML reads numbers, and y, n, yes, no, on and off as true and false"
-_KINDS = {list: "a list", dict: "a mapping", str: "a string", bool: "true or false"}
 _WANTED: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
@@ -132,7 +131,8 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
     if wanted is not None:
         if type(value) is wanted:
             return True
-        told.tell((key,), f"{key} is {shortened(value)}; it has to be {_KINDS[wanted]}")
+        kind = "true or false" if wanted is bool else KINDS[wanted.__name__]
+        told.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     if key in ORDER:
         told.warn((key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app")

@@ -19,14 +19,10 @@ from injector.authoring.lint.subject import Steps
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object
-from injector.spelling import hint, shortened
+from injector.spelling import WANTED, hint, shortened
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"
-_KINDS = {
-    "string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "object": "a mapping", "array": "a list",
-}  # fmt: skip
 
 
 class SchemasMissingError(InjectorError):
@@ -107,7 +103,7 @@ def _words(error: ValidationError) -> list[Diagnostic]:
     if error.validator == "enum":
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
-    wanted = " or ".join(_KINDS[kind] for kind in types)
+    wanted = " or ".join(WANTED[kind] for kind in types)
     message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
     return [_error(path, message, str(error.validator), types)]
 
@@ -122,7 +118,7 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     for part in [schema, *schema.get("oneOf", ())]:
         kind = part.get("type", ())
         types += [kind] if isinstance(kind, str) else kind
-    return tuple(dict.fromkeys(kind for kind in types if kind in _KINDS))
+    return tuple(dict.fromkeys(kind for kind in types if kind in WANTED))
 
 
 def _shown(path: Steps) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Object
+from injector.spelling import cut
 
 #: What the API server fills in: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/.
 _DEFAULTS: dict[str, Any] = {
@@ -57,9 +58,9 @@ def _lists(field: str, now: list[str], should: list[str]) -> Iterator[str]:
     lacking = [one for one in should if one not in now]
     more = [one for one in now if one not in should]
     if lacking:
-        yield f"{field} lacks {_cut('; '.join(lacking))}"
+        yield f"{field} lacks {cut('; '.join(lacking), _LONGEST)}"
     if more:
-        yield f"{field} has {_cut('; '.join(more))}, which should not be there"
+        yield f"{field} has {cut('; '.join(more), _LONGEST)}, which should not be there"
 
 
 def _requirements(selector: Object) -> list[str]:
@@ -83,8 +84,4 @@ def _rule(rule: Object) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _cut(json.dumps(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return value if isinstance(value, str) else cut(json.dumps(value), _LONGEST)

@@ -220,7 +220,7 @@ REFUSED = [
     ),
     (
         "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
-        "'9mb' is no quantity, such as",
+        '"9mb" is no quantity, such as',
     ),
     ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
     ("containers: &a\n- *a\n", "standard input:1:"),

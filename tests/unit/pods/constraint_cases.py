@@ -285,7 +285,7 @@ VALIDATION = [
     # resources
     Case("resources", None, sidecar={"resources": SOME}),
     Case("above-limit", BAD, "request 2 is above its limit 1500m", sidecar=resources({"cpu": 2}, {"cpu": "1500m"})),
-    Case("no-quantity", BAD, "'1 Gi' is no quantity", sidecar=resources({"memory": "1 Gi"})),
+    Case("no-quantity", BAD, '"1 Gi" is no quantity', sidecar=resources({"memory": "1 Gi"})),
     Case("negative", BAD, "cannot be negative", sidecar=resources({"cpu": "-1"})),
     Case("unknown-resource", BAD, 'no resource "mem"', sidecar=resources({"mem": "1Gi"})),
     Case("device", None, sidecar=resources({"a.b/c": "1"}, {"a.b/c": 1})),
@@ -408,7 +408,7 @@ VALUES = [
     Case("config-map-unnamed", BAD, "spec.volumes[v].configMap.name is missing", spec=volume(configMap={"name": ""})),
     Case("secret-unnamed", BAD, "secretName is missing", spec=volume(secret={})),
     Case("claim-unnamed", BAD, "claimName is missing", spec=volume(persistentVolumeClaim={})),
-    Case("size-limit", BAD, "sizeLimit: 'x' is no quantity", spec=volume(emptyDir={"sizeLimit": "x"})),
+    Case("size-limit", BAD, 'sizeLimit: "x" is no quantity', spec=volume(emptyDir={"sizeLimit": "x"})),
     Case("size-limit-negative", BAD, "sizeLimit is", spec=volume(emptyDir={"sizeLimit": "-1"})),
     Case("mode", BAD, "defaultMode is 1000", spec=volume(configMap={"name": "a", "defaultMode": 1000})),
     Case(
