@@ -11,7 +11,7 @@ from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
-from injector.cli.counts import counted
+from injector.cli.report import counted
 from injector.diagnostics import Diagnostic
 
 

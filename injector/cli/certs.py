@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from injector.cli.ca_bundle import check_calls, with_ca_bundle
-from injector.cli.documents import read_manifests, write_manifests
+from injector.cli.documents import Document, read_manifests, write_manifests
+from injector.cli.manifest_objects import edit, objects_in
 from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import Signing, with_signer
 from injector.cli.output_files import write_file
 from injector.cli.throwaway_certificates import ThrowawayCertificates, make_certificates
 from injector.cluster.x509 import service_names
-from injector.errors import SettingsError
+from injector.errors import DocumentError, SettingsError
 from injector.kubernetes_names import is_dns_label
+from injector.pods.context import Object
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.
 #: DNS names, with a wildcard too, and IP addresses.
@@ -148,3 +151,46 @@ def _secret(made: ThrowawayCertificates, name: str, namespace: str) -> str:
             "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
         }
     )
+
+
+_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def check_calls(documents: Sequence[Document], service: str, namespace: str) -> None:
+    """Raise DocumentError, naming the Services that are called, when no entry calls this one."""
+    called = [_service(entry) for obj in objects_in(documents) for entry in _entries(obj)]
+    if (namespace, service) not in called:
+        others = sorted({f"{name} in {there}" for there, name in called if name})
+        found = f"they call {', '.join(others)}" if others else "there is no webhook entry that calls any"
+        source = documents[0].source if documents else "the manifest"
+        raise DocumentError(f"{source}: no webhook entry calls the Service {service} in namespace {namespace}; {found}")
+
+
+def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, authorities: bytes) -> list[Document]:
+    """The documents with these authorities (PEM) in each webhook entry that calls the Service; all else as it was."""
+    bundle = base64.b64encode(authorities).decode()
+
+    def filled(entry: Any) -> Any:
+        if not isinstance(entry, dict) or _service(entry) != (namespace, service):
+            return entry
+        return {**entry, "clientConfig": {**entry["clientConfig"], "caBundle": bundle}}
+
+    def change(obj: Object, _: Document) -> list[Object] | None:
+        entries = _entries(obj)
+        if not any(_service(entry) == (namespace, service) for entry in entries):
+            return None
+        return [{**obj, "webhooks": [filled(entry) for entry in obj["webhooks"]]}]
+
+    return edit(documents, change)
+
+
+def _entries(obj: Object) -> list[Object]:
+    entries = obj.get("webhooks") if obj.get("kind") in _KINDS else None
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _service(entry: Object) -> tuple[object, object]:
+    """Namespace and name of the Service that an entry calls; nothing where it calls a URL."""
+    client = entry.get("clientConfig")
+    found = client.get("service") if isinstance(client, dict) else None
+    return (found.get("namespace"), found.get("name")) if isinstance(found, dict) else (None, None)

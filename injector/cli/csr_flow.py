@@ -14,9 +14,9 @@ import click
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
+from injector.cli.live_setup import whoami
 from injector.cli.options import Signing
 from injector.cli.output_files import write_file
-from injector.cli.switches import whoami
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (
     PATH,

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from injector.cli.demo_processes import ProgramError
 from injector.cli.demo_traffic import Passage, find_envoy, pass_through
-from injector.cli.demo_webhook import NAMESPACE, DemoAnswer, Webhook, pod_of_deployment, webhook
+from injector.cli.demo_webhook import NAMESPACE, DemoAnswer, ProgramError, Webhook, pod_of_deployment, webhook
 from injector.cli.manifest_writer import dump_yaml
 from injector.pods.context import Object
 from injector.reasons import Reason

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from injector.cli.demo_processes import LOCAL, ProgramError, free_ports, running
-from injector.cli.demo_webhook import NAMESPACE
+from injector.cli.demo_webhook import LOCAL, NAMESPACE, ProgramError, free_ports, running
 from injector.cli.injection_sources import gather
 from injector.cli.options import SourceOptions
 from injector.inject import inject

@@ -19,8 +19,8 @@ from injector.authoring.lint.engine import LintOptions, find_templates
 from injector.authoring.lint.engine import lint as lint_templates
 from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
 from injector.authoring.lint.rule import Rule, explanation, kinds, rules
-from injector.cli.counts import Progress, counted
 from injector.cli.options import VERSION_OPTION
+from injector.cli.report import Progress, counted
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Cluster
 from injector.spelling import hint

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from injector.authoring.scaffold import STARTER, scaffold
+from injector.authoring.scaffold import POLICY, STARTER, Target, scaffold, target
 from injector.authoring.scaffold.renaming import write_goldens
-from injector.authoring.scaffold.targets import POLICY, Target, target
 from injector.cli.injection_sources import template_folder
 from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError

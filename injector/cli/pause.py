@@ -19,7 +19,7 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     while the injector is down. Pods that run stay as they are. `injector resume` takes it back.
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
-    from injector.cli.switches import apply, configuration_name, configurations, whoami
+    from injector.cli.live_setup import apply, configuration_name, configurations, whoami
     from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.installation import is_of_a_path
     from injector.cluster.pause import is_paused, pausing, words_of_pause

@@ -1,8 +1,9 @@
-"""What a command did to each object, told on standard error: as sentences, or as JSON for a program."""
+"""What a command did, told on standard error: sentences on each object, or JSON for a program; and how far it is."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Literal
@@ -104,3 +105,38 @@ def _show(line: Line) -> None:
 def line_for(obj: Object, namespace: str, outcome: Outcome, place: str) -> Line:
     """A line about an object, without reasons."""
     return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+
+
+#: Columns of a terminal that a line of progress may take.
+_COLUMNS = 78
+
+
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """`1 case`, or with a verb `2 cases failed`."""
+    return f"{number} {noun if number == 1 else f'{noun}s'}{f' {verb}' if verb else ''}"
+
+
+class Progress:
+    """Tells a person how far it is, on one line of a terminal; nobody else, and nobody of a single part."""
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+        self._done = self._failed = 0
+        self._shown = parts > 1 and sys.stderr.isatty()
+        self._show("")
+
+    def __call__(self, part: str, *, failed: bool = False) -> None:
+        """One more part is done; `part` is what people call it."""
+        self._done += 1
+        self._failed += failed
+        failures = f", {self._failed} failed" if self._failed else ""
+        self._show(f"{failures} {part}")
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self._shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def _show(self, rest: str) -> None:
+        if self._shown:
+            click.echo(f"\r\x1b[K{f'{self._done}/{self._parts}{rest}'[:_COLUMNS]}", err=True, nl=False)

@@ -14,7 +14,7 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
 
     Pods that were created meanwhile have no sidecar: `injector list -A --missing` names them, and how to restart them.
     """
-    from injector.cli.switches import apply, configuration_name, configurations
+    from injector.cli.live_setup import apply, configuration_name, configurations
     from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.pause import is_paused, resuming
 

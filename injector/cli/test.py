@@ -10,11 +10,10 @@ import click
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.results import results_as_json, results_as_junit
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import TemplateRun, TestPlan, find_suites, run_suites
-from injector.authoring.cases.select import Choice, chosen_by
+from injector.authoring.cases.runner import Choice, TemplateRun, TestPlan, chosen_by, find_suites, run_suites
 from injector.authoring.diagnostic_formats import diagnostics_github, one_line
 from injector.cli.case_report import show_runs, summary
-from injector.cli.counts import Progress
+from injector.cli.report import Progress
 from injector.errors import DocumentError
 
 

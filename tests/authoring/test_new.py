@@ -19,7 +19,7 @@ from injector.authoring.scaffold import STARTER, scaffold
 from injector.authoring.scaffold.renaming import renamed
 from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
-from injector.cli.demo_processes import free_ports
+from injector.cli.demo_webhook import free_ports
 from injector.loading.template_folders import read_folder
 from injector.spelling import legal_name
 from injector.templates.load import load_template

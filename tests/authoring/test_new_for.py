@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.scaffold.targets import target
+from injector.authoring.scaffold import target
 from injector.loading.template_folders import read_folder
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest

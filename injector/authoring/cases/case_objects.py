@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from injector.authoring.cases.case import Case, GivenNamespace
-from injector.authoring.cases.case_files import read_within
+from injector.authoring.cases.document import read_within
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.resource_kinds import Resource, lies_in, resource_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.case_files import read_within, write_within
+from injector.authoring.cases.document import read_within, write_within
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines

@@ -1,4 +1,9 @@
-"""What of an input is a sidecar config: a plain file, a ConfigMap's key, an item of a List, each of a stream."""
+"""What of an input is a sidecar config: a plain file, a ConfigMap's key, an item of a List, each of a stream.
+
+Two forms of configs are in use. One has containers and volumes and no more; which pods get it is an annotation's yes.
+The other has a name, by which pods ask for it, and in `env` and `volumeMounts` what all containers get. Forks of both
+know more fields of a pod, so each is taken wherever it is met.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Final
 
 from injector.authoring.cases.document import Steps
-from injector.authoring.importing.config_fields import CONFIG_FIELDS
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Diagnostic, Place, Severity
 from injector.pods.constraints.pod_view import mapping
 from injector.spelling import shortened
 
@@ -160,3 +164,58 @@ def _left_aside(source: ImportSource, steps: Steps, texts: Iterable[str], found:
     for key in texts:
         message = f"the key {key} is no sidecar config; it is left aside"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
+
+
+#: Lists of the pod's spec; they are merged into the pod's own by name.
+LISTS: Final = ("initContainers", "containers", "volumes", "hostAliases", "imagePullSecrets")
+#: What each container of the pod gets, those of the config among them, where it has none of that name.
+EVERYWHERE: Final = ("env", "volumeMounts")
+#: Yes or nothing: false is what a pod has anyway.
+SWITCHES: Final = ("hostNetwork", "hostPID")
+#: What is not for the pod's spec.
+METADATA: Final = ("labels", "annotations")
+OTHERS: Final = ("name", "inherits", "serviceAccountName")
+
+#: Every field that a config is known by.
+CONFIG_FIELDS: Final = frozenset((*LISTS, *EVERYWHERE, *SWITCHES, *OTHERS))
+#: Names that people write for a field, and that no config ever had.
+MISTAKEN: Final = {
+    "environment": "env",
+    "environmentVariables": "env",
+    "image": "containers",  # a container alone
+    "mounts": "volumeMounts",
+    "sidecar": "containers",
+    "sidecars": "containers",
+}
+#: Fields that place containers in the other's order; here the templates' order does that.
+ORDER: Final = frozenset(("prependContainers",))
+
+
+class Teller:
+    """Collects what there is to say about a config, at its places."""
+
+    def __init__(self, config: Config, problems: list[Diagnostic]) -> None:
+        self._config = config
+        self._problems = problems
+        self.refused = False  #: whether something was an error
+        self.inherits = config.folder is not None  #: whether what it inherits from is read
+
+    def tell(
+        self,
+        steps: Steps,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+        key: bool = False,
+        about: str = "",
+    ) -> None:
+        """Say what is wrong at a place of the config."""
+        self.refused = self.refused or severity == "error"
+        at = (*self._config.steps, *steps)
+        problem = self._config.source.problem(at, message, help=help, severity=severity, key=key, about=about)
+        self._problems.append(problem)
+
+    def warn(self, steps: Steps, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
+        """Say what will be other than it was written; at the key of a field."""
+        self.tell(steps, message, help=help, severity="warning", key=True, about=about)

@@ -12,9 +12,14 @@ from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways, inject_case
 from injector.authoring.cases.suite import TESTS, read_suite
-from injector.authoring.importing.mounted_files import Delivered, source_of
 from injector.authoring.importing.sidecar import Sidecar
-from injector.authoring.importing.sidecar_overlay import overlay_text, sidecar_containers, value_text
+from injector.authoring.importing.sidecar_overlay import (
+    Delivered,
+    overlay_text,
+    sidecar_containers,
+    source_of,
+    value_text,
+)
 from injector.authoring.reference import BEGIN, END, code, with_section
 from injector.authoring.sample import SAMPLE
 from injector.diagnostics import Diagnostic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.authoring.cases.document import Steps
-from injector.authoring.importing.teller import Teller
+from injector.authoring.importing.find import Teller
 from injector.kubernetes_names import is_dns_label
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object

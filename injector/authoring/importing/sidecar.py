@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.authoring.cases.document import Steps
-from injector.authoring.importing.config_fields import (
+from injector.authoring.importing.find import (
     CONFIG_FIELDS,
     EVERYWHERE,
     LISTS,
@@ -20,10 +20,10 @@ from injector.authoring.importing.config_fields import (
     MISTAKEN,
     ORDER,
     SWITCHES,
+    Config,
+    Teller,
 )
-from injector.authoring.importing.find import Config
 from injector.authoring.importing.pod_checks import check_names, without_duplicates
-from injector.authoring.importing.teller import Teller
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic

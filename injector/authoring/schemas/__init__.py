@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from injector.authoring.schemas.case_schema import case_schema
 from injector.authoring.schemas.settings_schema import settings_schema
-from injector.authoring.schemas.template_schema import template_schema
+from injector.authoring.schemas.template_schema import case_schema, template_schema
 
 #: The schemas by what they are for.
 SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.cases.case_files import LARGEST
+from injector.authoring.cases.document import LARGEST
 from injector.authoring.cases.suite import Suite
 from tests.authoring.cases.conftest import Done, Write
 

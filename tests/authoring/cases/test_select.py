@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.authoring.cases.select import chosen_by
+from injector.authoring.cases.runner import chosen_by
 
 NAME = "templates/envoy/tests/basic.yaml: a Deployment gets it, redirected"
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from injector.authoring.diagnostic_formats import diagnostics_text
-from injector.authoring.importing.config_fields import CONFIG_FIELDS, METADATA
+from injector.authoring.importing.find import CONFIG_FIELDS, METADATA
 from injector.authoring.importing.imports import import_configs
 from injector.settings import parse_settings
 from tests.authoring.commands import ROOT, injector

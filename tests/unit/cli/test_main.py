@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from injector.cli import demo_traffic
-from injector.cli.demo_processes import LOCAL, ProgramError, free_ports, running
+from injector.cli.demo_webhook import LOCAL, ProgramError, free_ports, running
 from injector.cli.main import COMMANDS, main
 from injector.cli.throwaway_certificates import make_certificates
 from tests.command import ROOT
