@@ -1,4 +1,4 @@
-"""A running cluster as `injector explain` sees it: its injector's settings and templates, its webhooks, ages, switches."""
+"""A running cluster as commands see it: its injector's settings, templates and switches, its webhooks, and ages."""
 
 from __future__ import annotations
 
