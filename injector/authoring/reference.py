@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from injector.authoring.template_summary import as_a_path, brought_by, covered_words, filled_by, only_judges
+from injector.diagnostics import Diagnostic
 from injector.settings import Settings
 from injector.templates.formats import FORMATS
 from injector.templates.parameters import only
@@ -105,7 +106,11 @@ _DELIVERY = {
 
 
 class SectionError(ValueError):
-    """A README has the marks of the section not at all, not both, or in the wrong order; the text says which."""
+    """A README has the marks of the section not at all, not both, or in the wrong order; `diagnostic` says which."""
+
+    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002
+        super().__init__(message)
+        self.diagnostic = Diagnostic("readme-parameters", "error", message, help)
 
 
 def reference(template: Template, settings: Settings | None = None) -> str:
@@ -127,7 +132,7 @@ def with_section(readme: str, template: Template, settings: Settings | None = No
     """A README with the section between its marks made anew; all else stays. Raises SectionError without the marks."""
     begin, end = readme.find(BEGIN), readme.find(END)
     if begin < 0 or end < begin:
-        raise SectionError(f"has no section to keep; put these two lines where it should be:\n{BEGIN}\n{END}")
+        raise SectionError("has no section to keep", f"put these two lines where it should be:\n{BEGIN}\n{END}")
     if readme.count(BEGIN) > 1 or readme.count(END) > 1:
         raise SectionError(f"has more than one section: {BEGIN} and {END} may be there once")
     return f"{readme[:begin]}{BEGIN}\n\n{section(template, settings)}\n{readme[end:]}"

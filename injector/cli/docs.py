@@ -85,7 +85,7 @@ def _made(file: Path, readme: str, template: Template, settings: Settings) -> st
     try:
         return with_section(readme, template, settings)
     except SectionError as error:
-        raise DocumentError(f"{file}: {error}") from None
+        raise DocumentError(f"{file}: {error}", error.diagnostic) from None
 
 
 def _read(file: Path) -> str:

@@ -15,7 +15,7 @@ from injector.authoring.diagnostic_formats import (
     diagnostics_text,
     json_text,
 )
-from injector.authoring.lint.engine import LintOptions, find_templates
+from injector.authoring.lint.engine import LintOptions, templates_among
 from injector.authoring.lint.engine import lint as lint_templates
 from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
 from injector.authoring.lint.rule import Rule, explanation, kinds, rules
@@ -71,7 +71,7 @@ def lint(
         raise click.UsageError("--only and --disable name the same rules, so that none is left to look for")
     if _NEEDS_SCHEMAS in options.rules:
         options = replace(options, kubernetes=_with_schema(options.kubernetes))
-    templates, problems = find_templates(paths or (".",))
+    templates, problems = templates_among(paths or (".",))
     progress = Progress(len(templates))
     try:
         for linted in lint_templates(templates, options, lambda linted: progress(linted.path)):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from injector.authoring.lint.engine import LintOptions, find_templates
+from injector.authoring.lint.engine import LintOptions, templates_among
 from injector.authoring.lint.engine import lint as lint_templates
 from injector.cli.main import cli
 from injector.pods.context import Cluster
@@ -54,7 +54,7 @@ def test_the_cases_of_all_recipes_pass(folder: Path) -> None:
 
 
 def test_the_linter_minds_only_what_recipes_leave_out(folder: Path) -> None:
-    templates, problems = find_templates((str(folder),))
+    templates, problems = templates_among((str(folder),))
     for linted in lint_templates(templates, LintOptions(frozenset(), frozenset(), Cluster().version), lambda _: None):
         problems += linted.problems
     assert not [str(problem) for problem in problems if problem.code not in LEFT_OUT]

@@ -50,7 +50,7 @@ class Linted:
     problems: tuple[Diagnostic, ...]
 
 
-def find_templates(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
+def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
     """The folders of templates that paths stand for, each once and in order, and what is wrong with the paths.
 
     A path is a template, a file of one, or a folder of templates.

@@ -80,7 +80,8 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     try:
         wanted = with_section(text, subject.template)
     except SectionError as error:
-        yield Finding(str(error), subject.search(_FILE, BEGIN if BEGIN in text else END))
+        place = subject.search(_FILE, BEGIN if BEGIN in text else END)
+        yield Finding(error.diagnostic.message, place, error.diagnostic.help)
         return
     written, made = text.split("\n"), wanted.split("\n")
     number = next((n for n, pair in enumerate(zip_longest(written, made)) if pair[0] != pair[1]), None)
