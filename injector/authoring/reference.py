@@ -9,7 +9,7 @@ from typing import Any
 from injector.authoring.template_summary import as_a_path, brought_by, covered_words, filled_by, only_judges
 from injector.diagnostics import Diagnostic
 from injector.settings import Settings
-from injector.templates.formats import FORMATS
+from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import only
 from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
 

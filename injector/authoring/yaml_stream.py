@@ -11,7 +11,7 @@ import yaml
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import DEPTH, load_manifest
-from injector.templates.source_positions import place_at
+from injector.templates.source_map import place_at
 from injector.templates.yaml_errors import yaml_mistake
 
 _BOM = "\ufeff"

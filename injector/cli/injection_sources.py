@@ -15,12 +15,12 @@ from injector.cli.options import SourceOptions
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.limits import load_within_limits
 from injector.loading.template_folders import (
-    find_templates,
     gallery_path,
     has_manifest,
     no_manifest,
     read_folder,
     template_folders,
+    templates_in,
 )
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
@@ -111,7 +111,7 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
     known: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
-        known |= find_templates(parent)
+        known |= templates_in(parent)
     if template in known:
         return known[template]
     if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no

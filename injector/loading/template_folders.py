@@ -10,7 +10,7 @@ from injector.diagnostics import Place
 from injector.errors import SettingsError, TemplateError
 from injector.spelling import nearest
 from injector.templates.load import LARGEST
-from injector.templates.source_positions import normal, place_at
+from injector.templates.source_map import normal, place_at
 from injector.templates.template import FILE, MANIFEST, OVERLAY
 
 #: How many levels below a folder `templates_of` looks for templates.
@@ -40,7 +40,7 @@ def find_gallery(path: Path) -> dict[str, Path]:
         raise _unusable(path, "", f"the folder cannot be read: {error.strerror}") from None
 
 
-def find_templates(folder: Path) -> dict[str, Path]:
+def templates_in(folder: Path) -> dict[str, Path]:
     """By name, the folder itself where it is a template, otherwise the templates in it. Raises TemplateError."""
     return {folder.resolve().name: folder} if has_manifest(folder) else find_gallery(folder)
 
@@ -52,7 +52,7 @@ def template_folders(folders: Iterable[Path]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for folder in folders:
-        inner = find_templates(folder)
+        inner = templates_in(folder)
         if not inner:
             raise SettingsError(f"{folder}: {no_templates(folder)}")
         found |= inner

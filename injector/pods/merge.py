@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from injector.caches import IdentityCache, OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import POD, Field
-from injector.pods.identity_cache import IdentityCache, OverlayCaches
 from injector.pods.merge_differences import Differences, cut_value
 from injector.pods.merge_keys import (
     element_name,

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.context import Object
-from injector.pods.identity_cache import OverlayCaches
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 

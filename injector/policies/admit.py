@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from injector.apply import Overrides, containers_of, tcp_ports, with_origins
+from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
 from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
-from injector.pods.identity_cache import OverlayCaches
 from injector.pods.merge import merge
 from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
 from injector.pods.sidecars import Placement

@@ -25,7 +25,7 @@ from injector.templates.holes import Text, check_length, concat, current, typed,
 from injector.templates.library_messages import undefined_message
 from injector.templates.render_fault import FaultError, LimitError
 from injector.templates.sandbox_operations import INTERNAL, operand, weigh
-from injector.templates.source_positions import PlacedLexer
+from injector.templates.source_map import PlacedLexer
 from injector.templates.structure import scalar_text
 
 

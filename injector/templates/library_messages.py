@@ -92,6 +92,16 @@ _UNDEFINED = _compiled(
     }
 )
 
+#: What RE2 says of a pattern that others would take.
+_RE2 = _compiled(
+    {
+        "no-look-around": r"invalid perl operator.*",
+        "no-escape": r"invalid escape sequence.*",
+        "too-often": r"invalid repetition size.*",
+        "too-large": r"pattern too large - compile failed.*",
+    }
+)
+
 #: What Python says of the values in an expression; the values are names of types, functions and arguments.
 _PYTHON = _compiled(
     {
@@ -129,6 +139,11 @@ def jinja_message(words: str) -> LibraryMessage:
 def undefined_message(words: str) -> LibraryMessage:
     """What Jinja means of something that is not there."""
     return _read(_UNDEFINED, words)
+
+
+def re2_message(words: str) -> LibraryMessage:
+    """What RE2 means."""
+    return _read(_RE2, words)
 
 
 def python_message(error: Exception) -> LibraryMessage:

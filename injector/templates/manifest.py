@@ -16,7 +16,7 @@ from injector.spelling import cut, hint, shortened
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.render_fault import LimitError
-from injector.templates.source_positions import normal, place_at
+from injector.templates.source_map import normal, place_at
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 

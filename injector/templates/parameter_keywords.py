@@ -1,10 +1,12 @@
-"""JSON Schema as parameters take it: our formats, and regular expressions read by RE2."""
+"""JSON Schema as parameters take it: our formats, each with its words, and regular expressions read by RE2."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +15,70 @@ from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
+from injector.kubernetes_names import is_dns_label
 from injector.spelling import hint, shortened
-from injector.templates.formats import FORMATS
+from injector.templates.library_messages import re2_message
+
+#: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
+_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)
+#: Go's time.ParseDuration, which Envoy's and Kubernetes' durations are subsets of.
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\Z", re.ASCII)
+#: The reference grammar of the OCI distribution specification: domain, path, tag, digest.
+_DOMAIN = (
+    r"(?:[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])"
+)
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:{_DOMAIN}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?"
+    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: `allows(value)` for a value of the schema's type, and what it takes, to follow "must be"."""
+
+    words: str
+    allows: Callable[[object], bool]
+
+
+def _text(pattern: re.Pattern[str], longest: int = 1024) -> Callable[[object], bool]:
+    def allows(value: object) -> bool:
+        return isinstance(value, str) and len(value) <= longest and pattern.match(value) is not None
+
+    return allows
+
+
+def _quantity(value: object) -> bool:
+    # a number is a quantity too: `cpu: 2`
+    return (isinstance(value, int | float) and not isinstance(value, bool)) or _text(_QUANTITY, 64)(value)
+
+
+def _port(value: object) -> bool:
+    if isinstance(value, str):
+        value = int(value) if re.fullmatch(r"[0-9]{1,5}", value) else 0
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65535
+
+
+def _cidr(value: object) -> bool:
+    if not isinstance(value, str) or "/" not in value or "%" in value or len(value) > 64:  # a zone may be any text
+        return False
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return False
+    return value.rpartition("/")[2].isdecimal()
+
+
+FORMATS: dict[str, Format] = {
+    "quantity": Format("a Kubernetes quantity such as 100m, 0.5 or 64Mi", _quantity),
+    "duration": Format("a duration such as 500ms, 10s or 1h30m", _text(_DURATION, 64)),
+    "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),
+    "port": Format("a port from 1 to 65535", _port),
+    "dns-label": Format("a DNS label: up to 63 of a-z, 0-9 and -, neither first nor last a -", is_dns_label),
+    "image": Format("an image reference such as envoyproxy/envoy:v1.36.0", _text(_IMAGE, 512)),
+}
 
 #: Characters that a text may have where a pattern is tried.
 LONGEST = 2048
@@ -25,12 +89,12 @@ _LONGEST_PATTERN = 4096
 _SHOWN = 80
 _TOO_OFTEN = "a repetition of more than 1000, or of the larger number first"
 _FAR_TOO_OFTEN = re.compile(r"(?<!\\)\{[0-9]*,?[0-9]{5}")
-#: What RE2 says of what others have and it has not, in the words of those who write patterns.
+#: What others have and RE2 has not, in the words of those who write patterns.
 _WORDS = {
-    "invalid perl operator": "there is no look-ahead and no look-behind; use `allOf` and `not`",
-    "invalid escape sequence": "an escape that there is not, or a reference to a group",
-    "invalid repetition size": _TOO_OFTEN,
-    "pattern too large - compile failed": "it is too large",
+    "no-look-around": "there is no look-ahead and no look-behind; use `allOf` and `not`",
+    "no-escape": "an escape that there is not, or a reference to a group",
+    "too-often": _TOO_OFTEN,
+    "too-large": "it is too large",
 }
 
 _OPTIONS = re2.Options()
@@ -53,7 +117,7 @@ def compiled(pattern: str) -> Any:
         raise ValueError("is not available: half of a surrogate pair", "limit") from None
     except re2.error as error:
         said = error.args[0].decode(errors="replace")
-        words = _WORDS.get(said.partition(":")[0])
+        words = _WORDS.get(re2_message(said).kind)
         if words is None:
             raise ValueError(f"is no regular expression: {said[:_SHOWN]}") from None
         raise ValueError(f"is not available: {words}", "limit") from None

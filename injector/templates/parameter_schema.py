@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.spelling import hint, nearest, shortened
-from injector.templates.formats import FORMATS
 from injector.templates.parameter_keywords import (
     CHECKER,
+    FORMATS,
     LONGEST,
     check_keywords,
     compiled,

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from injector.caches import IdentityCache
 from injector.errors import InjectionError
-from injector.pods.identity_cache import IdentityCache
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.spelling import hint, nearest, shortened

@@ -11,16 +11,14 @@ from jinja2 import BaseLoader, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
+from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
-from injector.pods.identity_cache import IdentityCache
 from injector.spelling import cut, hint
 from injector.templates import expression_errors, foreign_habits, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
-from injector.templates.memo import Memo
-from injector.templates.source_map import Tagged, Tags
-from injector.templates.source_positions import begin_with_first, expression_at, normal, place_at, word_at
+from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")

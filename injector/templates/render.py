@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from injector.caches import IdentityCache
 from injector.errors import InjectionError
 from injector.pods.context import Cluster, Namespace, Object, Workload
-from injector.pods.identity_cache import IdentityCache
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.spelling import kind_of

@@ -8,10 +8,10 @@ from hashlib import sha256
 
 import msgspec
 
+from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster, Namespace
-from injector.pods.identity_cache import IdentityCache, OverlayCaches
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.spelling import nearest, shortened, suggestion

@@ -22,7 +22,7 @@ from injector.templates.render_fault import FaultError, LimitError
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
-#: Marks a placeholder that stands for nothing but a place, see `tagging`.
+#: Marks a placeholder that stands for nothing but a place, see `source_map`.
 TAG = "\ufdd2"
 _TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
 #: How many values a template's document may have, aliases written out.
@@ -50,7 +50,7 @@ def scalar_text(value: Any) -> str:
 
 
 def untagged(text: str) -> str:
-    """A text without the tags of `tagging`."""
+    """A text without the tags of `source_map`."""
     return _TAGGED.sub("", text)
 
 

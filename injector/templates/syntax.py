@@ -22,7 +22,7 @@ from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.foreign_habits import HABITS, REFUSED
 from injector.templates.sandbox_operations import METHODS
-from injector.templates.source_positions import first_offset
+from injector.templates.source_map import first_offset
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))

@@ -13,9 +13,9 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from injector.caches import IdentityCache
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
-from injector.pods.identity_cache import IdentityCache
 from injector.telemetry import Cell, Metrics
 from injector.templates.snapshot import Snapshot
 from injector.webhook.record import FailureEvent

@@ -15,7 +15,7 @@ from stat import S_ISREG
 import yaml
 
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.template_folders import files_of, find_templates, fingerprints, read_folder
+from injector.loading.template_folders import files_of, fingerprints, read_folder, templates_in
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 
@@ -90,7 +90,7 @@ class Disk:
         return file.read_text(encoding="utf-8")
 
     def _template_folders(self) -> dict[str, Path]:
-        return {name: path for folder in self._folders for name, path in find_templates(folder).items()}
+        return {name: path for folder in self._folders for name, path in templates_in(folder).items()}
 
     def _look(self) -> object:
         seen: list[object] = []

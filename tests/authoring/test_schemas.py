@@ -25,11 +25,10 @@ from injector.authoring.schemas.settings_schema import HELP
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
-from injector.templates.formats import FORMATS
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as KEYS
-from injector.templates.parameter_keywords import KEYWORDS
+from injector.templates.parameter_keywords import FORMATS, KEYWORDS
 from injector.templates.snapshot import build_snapshot
 from tests.unit.test_docs import code, page, table
 

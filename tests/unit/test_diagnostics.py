@@ -7,7 +7,7 @@ import pytest
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import TemplateError
 from injector.templates.load import load_template
-from injector.templates.source_positions import place_at
+from injector.templates.source_map import place_at
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,9 @@ from injector.templates import environment, holes, load, parameter_schema, struc
 from injector.templates import kubernetes_yaml as kubernetes_yaml
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.formats import FORMATS
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
-from injector.templates.parameter_keywords import KEYWORDS
+from injector.templates.parameter_keywords import FORMATS, KEYWORDS
 from injector.templates.quoting import QUOTING
 from injector.templates.render import Context, render_files, render_overlay
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS

@@ -16,7 +16,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.diagnostics import Place
 from injector.templates.holes import Text
 from injector.templates.program import Program
-from injector.templates.source_positions import first_offset, normal, place_at
+from injector.templates.source_map import first_offset, normal, place_at
 from injector.templates.template import Template
 
 #: What a mark is called in the compiled template. Authors cannot write a name with a colon.

@@ -20,7 +20,7 @@ from injector.policies.request import ObjectRequest
 from injector.policies.simulate import asked_of, named_resources
 from injector.settings import PathTemplates, Settings
 from injector.templates.kubernetes_yaml import YAMLError, load_manifest
-from injector.templates.source_positions import place_at
+from injector.templates.source_map import place_at
 from injector.templates.template import Template
 from injector.templates.yaml_errors import yaml_mistake
 

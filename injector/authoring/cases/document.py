@@ -14,7 +14,7 @@ import yaml
 from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Place
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
-from injector.templates.source_positions import place_at
+from injector.templates.source_map import place_at
 from injector.templates.yaml_errors import yaml_mistake
 
 #: Keys and list indices that lead to a value.

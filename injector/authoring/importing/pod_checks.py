@@ -13,7 +13,7 @@ from injector.pods.fields import OBJECT
 from injector.pods.merge_keys import step_of
 from injector.pods.quantity import parse_quantity
 from injector.spelling import nearest, shortened
-from injector.templates.formats import FORMATS
+from injector.templates.parameter_keywords import FORMATS
 
 
 def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) -> list[Any]:

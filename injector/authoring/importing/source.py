@@ -18,7 +18,7 @@ from injector.authoring.yaml_stream import YamlPiece, split_yaml
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
-from injector.templates.source_positions import normal, place_at
+from injector.templates.source_map import normal, place_at
 from injector.templates.yaml_errors import yaml_mistake
 from injector.templates.yaml_writer import dump
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.constraints import (
     container_fields,
@@ -25,7 +26,6 @@ from injector.pods.constraints import (
 )
 from injector.pods.constraints.pod_view import PodView, Violation
 from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.identity_cache import OverlayCaches
 
 __all__ = ["check"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from injector.caches import IdentityCache
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.identity_cache import IdentityCache
 from injector.reasons import Reason
 
 _NOTHING: Object = {}

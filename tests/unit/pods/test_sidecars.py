@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from injector.caches import OverlayCaches
 from injector.errors import InjectionError
-from injector.pods.identity_cache import OverlayCaches
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace
 from injector.pods.sidecars import Placement, place

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import jinja2
 import jinja2.lexer
 import pytest
+import re2
 import yaml
 
 from injector.templates import library_messages as messages
@@ -76,6 +77,23 @@ def test_a_tag_that_no_block_is_open_for_has_none() -> None:
 def test_jinja_has_these_names_for_its_tokens(token: str) -> None:
     types = ("variable_begin", "variable_end", "block_begin", "block_end", "data", "eof")
     assert token in [jinja2.lexer.describe_token_expr(kind) for kind in types]
+
+
+RE2 = {
+    "no-look-around": "(?=a)",
+    "no-escape": r"(a)\1",
+    "too-often": "a{1001}",
+    "too-large": r"(\pL{100}){10}" * 100,
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _ in messages._RE2])
+def test_re2(kind: str) -> None:
+    options = re2.Options()
+    options.log_errors = False
+    with pytest.raises(re2.error) as caught:
+        re2.compile(RE2[kind], options)
+    assert messages.re2_message(caught.value.args[0].decode()).kind == kind, caught.value
 
 
 UNDEFINED = {

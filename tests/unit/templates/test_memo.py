@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.templates.memo import Memo
+from injector.caches import Memo
 
 
 def test_the_oldest_leave_first_and_none_is_too_large() -> None:

@@ -15,7 +15,7 @@ from injector.errors import InjectionError, TemplateError
 from injector.pods.context import Cluster
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.formats import FORMATS
+from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot
 from injector.templates.template import Template

@@ -1,0 +1,93 @@
+"""Memories of results: bounded by their number, or by their bytes. Whoever makes one owns it; no module does."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Memo(Generic[T]):
+    """Results by key, at most `limit` bytes of them by the caller's own measure; the oldest leave first.
+
+    First in, first out: a hit is one look into a dict and takes no lock.
+    """
+
+    __slots__ = ("_items", "_limit", "_lock", "_used")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: dict[bytes | str, tuple[T, int]] = {}
+        self._used = 0
+        self._lock = Lock()
+
+    def get(self, key: bytes | str) -> T | None:
+        """The result under a key, or None."""
+        found = self._items.get(key)
+        return None if found is None else found[0]
+
+    def put(self, key: bytes | str, value: T, size: int) -> None:
+        """Remember a result of `size` bytes; one that is larger than a quarter of the memory is not kept."""
+        size += len(key)
+        if size > self._limit // 4:
+            return
+        with self._lock:
+            if key in self._items:
+                return
+            self._items[key] = (value, size)
+            self._used += size
+            while self._used > self._limit:
+                self._used -= self._items.pop(next(iter(self._items)))[1]
+
+    @property
+    def used(self) -> int:
+        """Bytes in use, by the callers' measure."""
+        return self._used
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class IdentityCache(Generic[T]):
+    """What was made of an object, by the object itself.
+
+    Rendered overlays are shared between pods and nobody changes an object, so what is made of an overlay's container
+    for one pod is right for the next.
+
+    At most `limit` results; the oldest leave first. It holds on to its objects, so none's identity is used again.
+    """
+
+    __slots__ = ("_items", "_limit")
+
+    def __init__(self, limit: int = 64) -> None:
+        self._items: dict[int, tuple[Any, T]] = {}
+        self._limit = limit
+
+    def get(self, source: Any) -> T | None:
+        """What was made of this very object, or None."""
+        found = self._items.get(id(source))
+        return None if found is None else found[1]
+
+    def put(self, source: Any, result: T) -> T:
+        """Remember the result, and give it back."""
+        if len(self._items) >= self._limit:
+            self._items.pop(next(iter(self._items)), None)
+        self._items[id(source)] = (source, result)
+        return result
+
+
+class OverlayCaches:
+    """What merges and constraints know of the parts of overlays."""
+
+    __slots__ = ("native_sidecars", "new_containers", "sound_containers", "tagged")
+
+    def __init__(self) -> None:
+        #: Native sidecars, and new containers, by the overlay's container that they are made of.
+        self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
+        self.new_containers: IdentityCache[dict[str, Any]] = IdentityCache()
+        #: Whether an overlay holds a `Replace`.
+        self.tagged: IdentityCache[bool] = IdentityCache()
+        #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's
+        #: spec that count for a container. Only a few, because those that a template patches are the app's, and large.
+        self.sound_containers: IdentityCache[tuple[Any, ...]] = IdentityCache(16)
