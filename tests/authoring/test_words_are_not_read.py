@@ -124,7 +124,7 @@ _ERRORS = {"error", "failure", "mistake", "refusal", "problem", "finding"}
 _METHODS = {"partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix"}
 _METHODS |= {"find", "index", "replace", "match", "search", "fullmatch", "sub", "findall", "finditer"}
 #: Modules for words of others: of the API server, and of libraries that give nothing else.
-_OTHERS = {"cluster/api_error.py", "templates/jinja_words.py", "templates/python_words.py", "templates/yaml_words.py"}
+_OTHERS = {"cluster/api_error.py", "templates/library_messages.py"}
 #: The layout of a diagnostic's own help.
 _LAYOUT = {"diagnostics.py"}
 #: To be emptied: each reads the words of an injection that has no diagnostic yet.
@@ -136,13 +136,9 @@ _LEFT = {
     "cli/explanation.py",
     "cli/manifest_injector.py",
     "cli/path_explanation.py",
-    "policies/secret_values.py",
-    "templates/manifest.py",
-    "templates/render_errors.py",
-    "webhook/snapshot_sources.py",
 }
-#: A case says which words its author wants to see in a message: `injector test` looks for them.
-_ASKED_FOR = {"authoring/cases/run.py"}
+#: Looks for what people gave: the words that a case's author wants to see, the values of a Secret, which nobody may.
+_ASKED_FOR = {"authoring/cases/run.py", "policies/secret_values.py"}
 
 
 def reads(tree: ast.AST) -> Iterator[int]:
