@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 
 import jinja2
@@ -134,7 +135,7 @@ PYTHON: dict[str, list[tuple[Callable[[], object], tuple[str, ...]]]] = {
     "no-whole-number": [(lambda: range("a"), ("str",))],  # type: ignore[call-overload]
     "no-iteration": [(lambda: list(5), ("int",))],  # type: ignore[call-overload]
     "no-length": [(lambda: len(5), ("int",))],  # type: ignore[arg-type]
-    "no-items": [(lambda: 5[0], ("int",))],  # type: ignore[index]
+    "no-items": [(lambda: operator.getitem(5, 0), ("int",))],  # type: ignore[call-overload]
     "missing-argument": [((lambda: _unpack()), ("_unpack", "value"))],  # type: ignore[call-arg]
     "too-many-arguments": [
         (lambda: _unpack(1, 2), ("_unpack",)),  # type: ignore[call-arg]
