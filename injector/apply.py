@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from injector.diagnostics import Diagnostic, Key
 from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.pods.context import Namespace, Object, Workload
@@ -64,7 +65,7 @@ class AppliedPod(msgspec.Struct, frozen=True):
     pod: Object
     applied: tuple[Applied, ...]
     source: str
-    warnings: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...]
 
     @property
     def own(self) -> frozenset[str]:
@@ -189,7 +190,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
         base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
     )
     applied: list[Applied] = []
-    warnings: list[str] = list(choice.warnings)
+    warnings = list(choice.warnings)
     placement = Placement(task.native)
     annotations = string_map(base, "annotations")
     state = base
@@ -205,7 +206,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
         merged = merge(state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         state, placement = merged.pod, merged.placement
         applied.append(one)
-        warnings += [*parameters.warnings, *said, *merged.differences]
+        warnings += [*parameters.warnings, *given_by(template, said), *merged.differences]
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
@@ -218,8 +219,17 @@ def _check_app(made: AppliedPod) -> None:
     if made.own.issuperset(names):
         raise InjectionError(
             Reason.CONFLICT,
-            f"container {names[0]} has the name of the sidecar, and the pod has no other container; rename it",
+            "this container has the name of the sidecar, and the pod has no other container",
+            help="rename it",
+            path=("spec", "containers", Key(names[0])),
+            fields={"taken_name": names[0]},
         )
+
+
+def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:
+    """What a template warns of, by its `warn()`."""
+    fields = {"template": template.name}
+    return (Diagnostic("template-warning", "warning", text, fields=fields) for text in warnings)
 
 
 def with_origins(error: RenderError, parameters: Resolved) -> RenderError:

@@ -23,6 +23,9 @@ class Key(str):
     __slots__ = ()
 
 
+#: Characters that Kubernetes advises for a warning.
+WARNING_LENGTH = 120
+
 #: The way into an object: fields, and elements by their merge key (`Key`) or their index.
 Path = tuple[str | int, ...]
 
@@ -108,6 +111,13 @@ class Diagnostic:
     def advice(self) -> str:
         """What is wrong and what to do, on one line."""
         return f"{self.message}; {self.help}" if self.help else self.message
+
+    @property
+    def warning_line(self) -> str:
+        """The sentence as a warning: where it is longer than Kubernetes advises, its path loses its beginning."""
+        text = self.sentence
+        over = len(text) - WARNING_LENGTH
+        return f"…{text[min(over + 1, len(spoken_path(self.path))) :]}" if self.path and over > 0 else text
 
     def __str__(self) -> str:
         """One line, `ORIGIN/FILE:LINE:COLUMN: error: message [code]`; what is at no place begins with `error`."""

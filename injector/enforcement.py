@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.pods.conformance import Deviation, protected_differences, skeleton
+from injector.pods.conformance import protected_differences, skeleton
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
@@ -41,12 +42,14 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
     elif receipt is not None:
         seen = _all_seen(pod, afresh, receipt, task)
         candidates.insert(0, (seen, reapply(pod, seen, receipt, task)))
-    differences: tuple[Deviation, ...] = ()
+    differences: tuple[Diagnostic, ...] = ()
     for made, final in candidates:
         differences = _differences(final, made, task)
         if not differences:
             return made, final
-    raise InjectionError(Reason.NOT_OVERRIDABLE, f"{differences[0].sentence}; {_advice(differences[0], afresh, task)}")
+    first = differences[0]
+    help_ = _advice(first, afresh, task)
+    raise InjectionError(Reason.NOT_OVERRIDABLE, first.message, help=help_, path=first.path, fields=first.fields)
 
 
 def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
@@ -57,7 +60,8 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
     made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, made, task)
     if missing:
-        raise InjectionError(Reason.NOT_INJECTED, f"the pod lacks what its namespace requires: {missing[0].sentence}")
+        message = f"the pod lacks what its namespace requires: {missing[0].message}"
+        raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
     return made
 
 
@@ -69,9 +73,9 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext)
     return made
 
 
-def _advice(difference: Deviation, made: AppliedPod, task: InjectionContext) -> str:
+def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) -> str:
     """What to do about a difference. `overridable` is for the sidecars' own fields, and opens nothing else."""
-    steps = [*steps_to(difference.pointer), "", "", ""]
+    steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
     if contained and name in made.app:
         label = task.settings.namespace_label
@@ -84,7 +88,7 @@ def _advice(difference: Deviation, made: AppliedPod, task: InjectionContext) -> 
     return "take it out of the pod"
 
 
-def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Deviation, ...]:
+def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
     app = made.app
     expected, placement = skeleton(actual, app), Placement(task.native)

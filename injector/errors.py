@@ -6,11 +6,11 @@ An `InjectionError` says that a readable pod could not be given its sidecar: ans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Diagnostic, Path, Place
 
 if TYPE_CHECKING:
     from injector.reasons import Reason
@@ -62,11 +62,23 @@ DENIED_CODE = 403
 class InjectionError(InjectorError):
     """A pod cannot be injected. `reason` says which line of the table of reasons decides what happens now.
 
-    `code` is the HTTP status (400 to 599) that the API server passes on where the pod is refused.
+    `diagnostic` says what is wrong: its code is the reason's label, its path leads into the pod, its place is in a
+    template. `code` is the HTTP status (400 to 599) that the API server passes on where the pod is refused.
     """
 
-    def __init__(self, reason: Reason, message: str, *, code: int = DENIED_CODE) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002  the field's own name
+        path: Path = (),
+        place: Place | None = None,
+        fields: Mapping[str, Any] | None = None,
+        code: int = DENIED_CODE,
+    ) -> None:
+        self.diagnostic = Diagnostic(reason.label, "error", message, help, path, place or Place(), fields=fields or {})
+        super().__init__(self.diagnostic.located)
         self.reason = reason
         self.code = code
 

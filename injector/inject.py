@@ -111,7 +111,6 @@ def guard(
         decision=decision,
         reason=reason,
         effect=Effect.SKIP,
-        message=reason.sentence,
         object=pod,
         generation=snapshot.generation,
         applied=made.applied,
@@ -183,22 +182,15 @@ def _done(
         )
         snapshot = task.snapshot
         constraints.check(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
-    names = ", ".join(a.template.name for a in made.applied)
     return Injection(
         decision=decision,
         reason=reason,
         effect=effect,
-        message=f"{reason.sentence} ({names})",
         object=after,
         generation=task.snapshot.generation,
         patch=patch_between(pod, after),
         files=tuple(f for a in made.applied for f in a.files if uses_config_map(after, f.name)),
-        warnings=_once(decision.warnings, made.warnings),
+        warnings=tuple(dict.fromkeys((*decision.warnings, *made.warnings))),
         applied=made.applied,
         templates_source=made.source,
     )
-
-
-def _once(*groups: Sequence[str]) -> tuple[str, ...]:
-    """All sentences in order, each once."""
-    return tuple(dict.fromkeys(sentence for group in groups for sentence in group))

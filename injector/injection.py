@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from injector.diagnostics import Diagnostic
 from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
@@ -40,19 +41,21 @@ class Applied(msgspec.Struct, frozen=True):
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """The result for a pod, or at a path of the settings for an object of any kind.
 
-    `effect` says what becomes of it; `message` is the sentence for people. `object` is the object as it should be,
-    `patch` the JSON Patch (RFC 6902) that leads there from the one given. `files` must exist before it does.
+    `effect` says what becomes of it. `object` is the object as it should be, `patch` the JSON Patch (RFC 6902) that
+    leads there from the one given. `files` must exist before it does. `failures` are what went wrong, of which the
+    first gave the reason; where they do not keep the object out, `consequence` says what follows in two or three words.
     """
 
     decision: Decision
     reason: Reason
     effect: Effect
-    message: str
     object: Object
     generation: str
     patch: tuple[dict[str, Any], ...] = ()
     files: tuple[GeneratedConfigMap, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    failures: tuple[Diagnostic, ...] = ()
+    consequence: str = ""
     applied: tuple[Applied, ...] = ()
     templates_source: str = ""
     code: int = DENIED_CODE
@@ -62,6 +65,31 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     def allowed(self) -> bool:
         """Whether the object is admitted."""
         return self.effect is not Effect.REFUSE
+
+    @property
+    def diagnostic(self) -> Diagnostic | None:
+        """What went wrong, where something did."""
+        return self.failures[0] if self.failures else None
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong; else what the reason says, with the templates that were applied."""
+        if self.failures:
+            return self.failures[0].located
+        names = ", ".join(applied.template.name for applied in self.applied)
+        return f"{self.reason.sentence} ({names})" if names else self.reason.sentence
+
+    @property
+    def message(self) -> str:
+        """The sentence for people, behind the name of the reason where something went wrong."""
+        return f"{self.reason}: {self.sentence}" if self.failures else self.sentence
+
+    @property
+    def warning_lines(self) -> tuple[str, ...]:
+        """What people are warned of, a line each: first the failures that do not keep the object out."""
+        failures = self.failures if self.consequence else ()
+        lines = [f"{self.consequence}: {failure.code}: {failure.located}" for failure in failures]
+        return tuple(dict.fromkeys([*lines, *(warning.warning_line for warning in self.warnings)]))
 
     @property
     def templates(self) -> tuple[tuple[str, str], ...]:
@@ -75,22 +103,20 @@ def failed_injection(pod: Object, decision: Decision, snapshot: Snapshot, error:
     A pod that carries an injection already keeps its mark: it does not run without its sidecar.
     """
     effect = error.reason.effect(required=decision.required)
-    message = f"{error.reason}: {error}"
-    after, warnings = pod, decision.warnings
-    if effect is not Effect.REFUSE:
-        warnings = (*warnings, f"no sidecar: {message}")
+    after = pod
     if effect is Effect.MARK and read_receipt(pod, snapshot.settings) is None:
-        settings = snapshot.settings
+        settings, message = snapshot.settings, f"{error.reason}: {error}"
         after = with_annotations(pod, {settings.status_key: "failed", settings.reason_key: message[:_REASON_LENGTH]})
     return Injection(
         decision=decision,
         reason=error.reason,
         effect=effect,
-        message=message,
         object=after,
         generation=snapshot.generation,
         patch=patch_between(pod, after),
-        warnings=warnings,
+        warnings=decision.warnings,
+        failures=(error.diagnostic,),
+        consequence="" if effect is Effect.REFUSE else "no sidecar",
         code=error.code,
         mistake=error.as_template_error() if isinstance(error, RenderError) else None,
     )
@@ -102,7 +128,6 @@ def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> In
         decision=decision,
         reason=decision.reason,
         effect=Effect.SKIP,
-        message=decision.reason.sentence,
         object=pod,
         generation=snapshot.generation,
         warnings=decision.warnings,

@@ -1,15 +1,14 @@
-"""Where the overlay says what an injection refuses: from the words of a refusal back to the author's line."""
+"""Where the overlay says what an injection refuses: from the path of a refusal back to the author's line."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from injector.apply import InjectionContext, containers_of, render_context
-from injector.diagnostics import Place
+from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Workload
@@ -27,13 +26,6 @@ from injector.templates.trace import Trace, trace
 
 #: Refusals that a template brings about.
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
-#: A field of a pod as refusals spell it: spec.containers[web].env[PORT].value, metadata.labels[app]
-_PATH = re.compile(r"\b(?:spec|metadata)(?:\.\w+|\[[^\]]+\])+")
-_STEP = re.compile(r"\.(\w+)|\[([^\]]+)\]")
-#: What a merge says of a list with an item that it cannot tell from the others.
-_NAMELESS = "an element of the overlay has no "
-#: A part that is called by its name alone.
-_PART = re.compile(r'\b(container|volume) "?([\w.-]+)"?')
 
 
 def blamed_place(
@@ -56,7 +48,7 @@ def blamed_place(
         traced = _overlay(template, pod, task)
     except InjectionError:
         return None
-    path = path_named(traced.value, injection.message)
+    path = path_in(traced.value, injection.failures[0])
     return traced.place(path) if path else None
 
 
@@ -72,26 +64,25 @@ def _overlay(template: Template, pod: Object, task: InjectionContext) -> Trace:
     return trace(template, context, OVERLAY)
 
 
-def path_named(overlay: Any, message: str) -> tuple[str | int, ...]:
-    """How far a field that a message names leads within an overlay: beyond `spec` and the list, or else nowhere."""
-    for found in _PATH.finditer(message):
-        root = found[0].partition(".")[0]
-        steps = [field or element for field, element in _STEP.findall(found[0])]
-        lists = CONTAINER_LISTS if root == "spec" and steps[0] in CONTAINER_LISTS else (steps[0],)
-        path = max((_descend(overlay, [root, list_, *steps[1:]]) for list_ in lists), key=len)
-        if _NAMELESS in message:
-            path = _nameless(overlay, path)
-        if len(path) > 2:
-            return path
-    for kind, name in _PART.findall(message):
-        for list_ in CONTAINER_LISTS if kind == "container" else ("volumes",):
-            path = _descend(overlay, ["spec", list_, name])
-            if len(path) > 2:
-                return path
+def path_in(overlay: Any, refusal: Diagnostic) -> Path:
+    """How far the path of a refusal leads within an overlay: beyond `spec` and the list, or else nowhere.
+
+    A container may stand in another list there than in the pod. Of two containers at odds one may be the pod's own.
+    """
+    for path in (refusal.path, refusal.fields.get("other_path", ())):
+        if len(path) < 2:
+            continue
+        root, field, *rest = path
+        lists = CONTAINER_LISTS if field in CONTAINER_LISTS else (field,)
+        found = max((_descend(overlay, (root, list_, *rest)) for list_ in lists), key=len)
+        if "missing_keys" in refusal.fields:
+            found = _nameless(overlay, found)
+        if len(found) > 2:
+            return found
     return ()
 
 
-def _nameless(overlay: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _nameless(overlay: Any, path: Path) -> Path:
     """The first item without what it is merged by, of the list that a path leads to; else the path."""
     value = overlay
     for step in path:
@@ -103,7 +94,7 @@ def _nameless(overlay: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...
     return path
 
 
-def _descend(value: Any, steps: list[str]) -> tuple[str | int, ...]:
+def _descend(value: Any, steps: Path) -> Path:
     path: list[str | int] = []
     field = POD
     for step in steps:
@@ -111,13 +102,13 @@ def _descend(value: Any, steps: list[str]) -> tuple[str | int, ...]:
         if isinstance(value, list):
             names = [step_of(plain(item), field) for item in value]
             wanted = step if step in names else EVERY_CONTAINER
-            index = names.index(wanted) if wanted in names else int(step) if step.isdigit() else len(names)
+            index = names.index(wanted) if wanted in names else step if isinstance(step, int) else len(names)
             if index >= len(names):
                 break
             value, field = value[index], field.element
             path.append(index)
         elif isinstance(value, dict) and step in value:
-            value, field = value[step], field.fields[step]
+            value, field = value[step], field.fields[str(step)]
             path.append(step)
         else:
             break

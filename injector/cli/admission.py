@@ -181,11 +181,11 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         outcome = "amended"
     elif result.reason is Reason.NOTHING_TO_ADD:
         outcome = "unchanged"
-    message = result.message.removeprefix(f"{result.reason}: ")
+    message = result.sentence
     if not result.allowed and result.code != DENIED_CODE:
         message += f", HTTP {result.code}"
-    warnings = [w for a in answers for w in a.result.warnings if a is not telling or outcome != "skipped"]
-    if outcome == "skipped" and result.warnings:
+    warnings = [w for a in answers for w in a.result.warning_lines if a is not telling or outcome != "skipped"]
+    if outcome == "skipped" and result.failures:
         message = f"let through as it is: {message}"
     warnings += user_hints(admission)
     amended = outcome == "amended"

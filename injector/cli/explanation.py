@@ -93,7 +93,7 @@ class Explanation:
                 }
                 for a in result.applied
             ],
-            "warnings": list(result.warnings),
+            "warnings": list(result.warning_lines),
             "adds": self.adds(),
             "configMaps": [file.name for file in result.files],
             "generation": result.generation,
@@ -158,7 +158,7 @@ def _show_injection(result: Injection) -> None:
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
     _show_result("Result", result)
-    _list("Warnings", [warning for warning in result.warnings if warning != f"no sidecar: {result.message}"])
+    _list("Warnings", [warning.warning_line for warning in result.warnings])
 
 
 def _show_paths(explanation: Explanation) -> None:
@@ -179,17 +179,20 @@ def _show_paths(explanation: Explanation) -> None:
     _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
     if telling.entry is not None and not telling.entry.called:
         click.echo("  if it were asked there, which it is not: see the webhook")
-    warnings = [w for trail in explanation.paths if trail.result is not None for w in trail.result.warnings]
-    _list("Warnings at the paths", [w for w in dict.fromkeys(warnings) if not w.endswith(telling.result.message)])
+    warnings: list[str] = []
+    for result in (trail.result for trail in explanation.paths if trail.result is not None):
+        own = result is telling.result  # which says why it failed already
+        warnings += [w.warning_line for w in result.warnings] if own else result.warning_lines
+    _list("Warnings at the paths", list(dict.fromkeys(warnings)))
 
 
 def _show_result(what: str, result: Injection) -> None:
-    message = result.message.removeprefix(f"{result.reason}: ")
+    message = result.sentence
     if not result.allowed and result.code != DENIED_CODE:
         message += f", HTTP {result.code}"
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
-        message = message.replace("the pod got", "a pod made now gets", 1)
+        message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
     click.echo(f"\n{what}: {click.style(str(result.reason), fg=colour, bold=True)}: {message}")
 
 
@@ -253,7 +256,7 @@ def explanation_of(
             notes = [*user_hints(admission), *notes]
     if pod is None:
         where = namespace if admission is None else admission.namespace
-        told = {warning for trail in trails if trail.result for warning in trail.result.warnings}
+        told = {warning for trail in trails if trail.result for warning in trail.result.warning_lines}
         kept = tuple(note for note in notes if note not in told)
         return Explanation(object_name_of(obj), origin, where, None, settings, kept, trails)
 
@@ -274,6 +277,7 @@ def explanation_of(
         notes = [*user_hints(of_pod), *notes]
         applied += [a.template for trail in of_pods if trail.result is not None for a in trail.result.applied]
     for what in ("annotation", "label"):
-        notes += misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
-    kept = tuple(note for note in notes if note not in result.warnings)
+        found = misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
+        notes += [one.sentence for one in found]
+    kept = tuple(note for note in notes if note not in result.warning_lines)
     return Explanation(object_name_of(obj), origin, namespace, result, settings, kept, trails)

@@ -81,10 +81,7 @@ class Injector:
             reason="" if done else str(result.reason),
             message=_message(result),
             templates=tuple(name for name, _ in result.templates),
-            warnings=(
-                *(w for w in result.warnings if w != f"no sidecar: {result.message}"),
-                *misplaced(obj, self._sources.settings),
-            ),
+            warnings=(*(w.warning_line for w in result.warnings), *misplaced(obj, self._sources.settings)),
         )
         self.report.lines.append(line)
         fine = line.outcome in ("injected", "unchanged")
@@ -154,7 +151,7 @@ def _message(result: Injection) -> str:
     """What there is to say besides the outcome."""
     if result.reason is Reason.ALREADY_INJECTED:
         return "has its sidecar already; to inject it anew, uninject it first"
-    message = "" if result.reason is Reason.INJECTED else result.message.removeprefix(f"{result.reason}: ")
+    message = "" if result.reason is Reason.INJECTED else result.sentence
     return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
 
 

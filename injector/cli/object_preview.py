@@ -68,11 +68,11 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
         ]
 
     if wanted.diff:
-        return Preview(difference(documents, edit(documents, change), template.name), result.warnings)
+        return Preview(difference(documents, edit(documents, change), template.name), result.warning_lines)
     if wanted.json:
         text = json.dumps(_data(result, asked), indent=2, ensure_ascii=False, default=str) + "\n"
-        return Preview(text, result.warnings)
-    return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warnings)
+        return Preview(text, result.warning_lines)
+    return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warning_lines)
 
 
 def read_previewed_object(template: Template, file: str | None) -> list[Document]:
@@ -170,6 +170,6 @@ def _data(result: Injection, asked: ObjectRequest) -> dict[str, Any]:
         "operation": asked.request.operation,
         "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
         "overlay": plain(applied.overlay),
-        "warnings": list(result.warnings),
+        "warnings": list(result.warning_lines),
         "object": result.object,
     }

@@ -94,7 +94,7 @@ class PathTrail:
                 "effect": str(result.effect),
                 "message": result.message,
                 **({} if result.allowed else {"code": result.code}),
-                "warnings": list(result.warnings),
+                "warnings": list(result.warning_lines),
                 "changes": [{"op": change["op"], "path": change["path"]} for change in result.patch],
             }
         return found
@@ -114,7 +114,7 @@ class PathTrail:
         if self.result is None:
             yield "  so: not asked any more, as it is refused before"
             return
-        yield f"  so: {self.result.reason}: {self.result.message.removeprefix(f'{self.result.reason}: ')}"
+        yield f"  so: {self.result.reason}: {self.result.sentence}"
         for change in self.result.patch:
             yield f"  {change['op']} {change['path']}"
 

@@ -79,7 +79,7 @@ def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None =
     namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
     result = _injected(obj, namespaces, sources, template.name)
     [applied] = result.applied
-    warnings = (*result.warnings, *_unmounted(result.applied))
+    warnings = (*result.warning_lines, *_unmounted(result.applied))
     return Preview(_text(wanted, result, applied, sources, documents, objects, namespaces), warnings)
 
 
@@ -174,7 +174,7 @@ def _data(result: Injection, applied: Applied, files: dict[str, str]) -> dict[st
         "overlay": plain(applied.overlay),
         "configMaps": [generated.name for generated in applied.files],
         "files": files,
-        "warnings": [*result.warnings, *_unmounted(result.applied)],
+        "warnings": [*result.warning_lines, *_unmounted(result.applied)],
         "pod": result.object,
     }
 

@@ -7,25 +7,17 @@ the pod's author win, and a receipt can be forged.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, mismatches
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.merge_differences import cut_value, difference_sentence, is_below, may_be_secret
+from injector.pods.merge_differences import cut_value, difference_at, is_below, may_be_secret
 from injector.pods.merge_keys import escape, step_of, steps_of
 
 #: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
 _PLACING = frozenset({"restartPolicy"})
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """One thing that the pod lacks, changes or adds: its keyed pointer, and a sentence that says so."""
-
-    pointer: str
-    sentence: str
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:
@@ -50,7 +42,7 @@ def protected_differences(
     *,
     app: Collection[str],
     replaced: Collection[str] = (),
-) -> tuple[Deviation, ...]:
+) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
     `actual` is the pod as it is to run; `expected` the overlays merged into `skeleton(actual, app)`; `overridable`
@@ -68,7 +60,7 @@ def protected_differences(
     for pointer, have, wanted, strict in found:
         other_shape = type(wanted) in (dict, list) and type(have) is not type(wanted)
         if strict or have is None or other_shape or is_below(pointer, insisted):
-            differences.append(Deviation(pointer, _sentence(pointer, have, wanted)))
+            differences.append(_difference(pointer, have, wanted))
     return tuple(dict.fromkeys(differences))
 
 
@@ -170,13 +162,13 @@ def _named(spec: Object, fields: tuple[str, ...], name: str) -> Object | None:
     return next((item for field in fields for item in _items(spec, field) if item.get("name") == name), None)
 
 
-def _sentence(pointer: str, have: Any, wanted: Any) -> str:
+def _difference(pointer: str, have: Any, wanted: Any) -> Diagnostic:
     if may_be_secret(pointer):
-        said = "it is missing" if have is None else "it is not what the template has"
-    elif have is None:
+        return difference_at(pointer, "it is missing" if have is None else "it is not what the template has")
+    if have is None:
         said = f"it is missing; the template has {cut_value(wanted)}"
     elif wanted is None:
         said = f"the pod has {cut_value(have)}; the template has nothing"
     else:
         said = f"the pod has {cut_value(have)}; the template has {cut_value(wanted)}"
-    return difference_sentence(pointer, said)
+    return difference_at(pointer, said, value=have, template=wanted)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from injector.diagnostics import Diagnostic, Key
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
@@ -44,7 +45,7 @@ class Decision(msgspec.Struct, frozen=True):
     reason: Reason
     required: bool
     trail: tuple[Step, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def inject(self) -> bool:
@@ -193,11 +194,18 @@ def decide(pod: Object, namespace: Namespace, settings: Settings, request: Reque
     return Decision(decided, required, tuple(trail), _unread(subject))
 
 
-def _unread(s: _Subject) -> tuple[str, ...]:
-    known = {*s.settings.yes_values, *s.settings.no_values}
+def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
+    settings = s.settings
+    known = (*settings.yes_values, *settings.no_values)
     return tuple(
-        f'{where} {s.settings.inject_key}: "{value[:30]}" is neither yes ({s.settings.yes_values[0]}) '
-        f"nor no ({s.settings.no_values[0]}); it is not counted"
+        Diagnostic(
+            "unread-choice",
+            "warning",
+            f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]}); '
+            "it does not apply",
+            path=("metadata", f"{where}s", Key(settings.inject_key)),
+            fields={"value": value, "allowed": known},
+        )
         for where, value in s.says
         if value.strip().lower() not in known
     )

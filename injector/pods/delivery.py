@@ -90,8 +90,9 @@ def by_annotation(
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            f"template {template}: this pod gets its files by annotation, which variables cannot be read from; "
-            "mount them as a volume",
+            f"template {template}: this pod gets its files by annotation, which variables cannot be read from",
+            help="mount them as a volume",
+            fields={"template": template},
         )
     return turned
 
@@ -114,7 +115,8 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     for item in listed:
         key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
-            raise InjectionError(Reason.TEMPLATE_FAILED, f"a volume takes file {key}, which the template does not make")
+            message = f"a volume takes file {key}, which the template does not make"
+            raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"unknown_file": key})
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
         items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
     downward: Object = {"items": items}

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from injector.caches import IdentityCache, OverlayCaches
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
@@ -22,7 +23,7 @@ from injector.pods.merge_keys import (
     element_step,
     escape,
     has_key,
-    spoken,
+    path_of,
     step_of,
     steps_of,
     tags,
@@ -38,12 +39,12 @@ from injector.reasons import Reason
 class Merged(msgspec.Struct, frozen=True):
     """A merge's result.
 
-    `differences`: where pod and template disagree and the pod's stays, a sentence each. `replaced`: keyed pointers at
+    `differences`: where pod and template disagree and the pod's stays. `replaced`: keyed pointers at
     which a `!replace` stands, whether it had to change something or not. `placement`: for the next template.
     """
 
     pod: Object
-    differences: tuple[str, ...]
+    differences: tuple[Diagnostic, ...]
     replaced: tuple[str, ...]
     placement: Placement
 
@@ -74,11 +75,11 @@ def merge(
     if tagged is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_containers)
-    for pointer, sentence in told:
-        merger.differences.tell(pointer, sentence)
+    for pointer, message in told:
+        merger.differences.report(pointer, message)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
     result = merger.mapping(pod, wanted, POD, "")
-    return Merged(result, tuple(merger.differences.sentences), tuple(merger.replaced), following)
+    return Merged(result, tuple(merger.differences.found), tuple(merger.replaced), following)
 
 
 class _Merger:
@@ -191,8 +192,8 @@ class _Merger:
         if merged is have or "resources" not in wanted:
             return merged
         fitted, told = keep_requests_below_limits(have, merged)
-        for path, sentence in told:
-            self.differences.tell(f"{here}/{path}", sentence)
+        for path, message in told:
+            self.differences.report(f"{here}/{path}", message)
         return have if told and same(have, fitted) else fitted
 
     def elements(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
@@ -244,9 +245,9 @@ class _Merger:
             return self.untagged(wanted, field.element, here)
         made = None if self.tagged else self.new_containers.get(wanted)
         if made is None:
-            told = len(self.differences.sentences)
+            told = len(self.differences.found)
             made = self.container({}, wanted, field.element, here)
-            if not self.tagged and len(self.differences.sentences) == told:
+            if not self.tagged and len(self.differences.found) == told:
                 self.new_containers.put(wanted, made)
         return made
 
@@ -322,12 +323,15 @@ class _Merger:
         if has_key(item, field):
             return step
         raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"{spoken(here)}: an element of the overlay has no {' and '.join(keys)}"
+            Reason.TEMPLATE_FAILED,
+            f"an element of the overlay has no {' and '.join(keys)}",
+            path=path_of(here),
+            fields={"missing_keys": keys},
         )
 
     @staticmethod
     def expect(have: Any, kind: type, here: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"{spoken(here)}: the pod has {cut_value(have)} where Kubernetes takes {need}"
-            raise InjectionError(Reason.INVALID_POD, message)
+            message = f"the pod has {cut_value(have)} where Kubernetes takes {need}"
+            raise InjectionError(Reason.INVALID_POD, message, path=path_of(here))

@@ -1,16 +1,14 @@
-"""Where two sides disagree, said in one short sentence each, with the place in front."""
+"""Where two sides disagree: a short sentence and both values for each place."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
 
+from injector.diagnostics import Diagnostic
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
-from injector.pods.merge_keys import spoken
-
-#: Sentences become warnings in the end, and Kubernetes advises 120 characters for those.
-MAX_SENTENCE = 120
+from injector.pods.merge_keys import path_of
 
 
 def cut_value(value: Any, length: int = 24) -> str:
@@ -24,10 +22,9 @@ def cut_value(value: Any, length: int = 24) -> str:
     return f'"{text}"' if isinstance(value, str) else text
 
 
-def difference_sentence(pointer: str, said: str) -> str:
-    """`spec.containers[envoy].image: what is said`, at most 120 characters; a long place loses its beginning."""
-    place, room = spoken(pointer), max(MAX_SENTENCE - len(said) - 2, 2)
-    return f"{place if len(place) <= room else '…' + place[1 - room :]}: {said}"[:MAX_SENTENCE]
+def difference_at(pointer: str, message: str, **fields: Any) -> Diagnostic:
+    """A difference at a keyed pointer; `fields` are the values there, where nobody may take them for a secret."""
+    return Diagnostic("difference", "warning", message, path=path_of(pointer), fields=fields)
 
 
 def may_be_secret(pointer: str) -> bool:
@@ -47,29 +44,30 @@ def is_below(pointer: str, parts: Collection[str]) -> bool:
 class Differences:
     """Collects where the pod's value stays although the template has another.
 
-    `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth telling. Nor
+    `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth reporting. Nor
     is what lies in `silent` ones, parts that a template only has a default for.
     """
 
-    __slots__ = ("claimed", "sentences", "silent")
+    __slots__ = ("claimed", "found", "silent")
 
     def __init__(self, claimed: Collection[str]) -> None:
         self.claimed = frozenset(claimed)
         self.silent: set[str] = set()
-        self.sentences: list[str] = []
+        self.found: list[Diagnostic] = []
 
     def compare(self, have: Any, wanted: Any, field: Field, here: str) -> None:
-        """Tell what of `wanted` the pod's value, which stays, does not say."""
+        """Report what of `wanted` the pod's value, which stays, does not hold."""
         for pointer, actual, asked in mismatches(have, wanted, field, here, exact=False):
             if may_be_secret(pointer):
-                self.tell(pointer, "the pod's stays; the template has another")
+                self.report(pointer, "the pod's stays; the template has another")
             else:
-                self.tell(pointer, f"the pod's {cut_value(actual)} stays; the template has {cut_value(asked)}")
+                message = f"the pod's {cut_value(actual)} stays; the template has {cut_value(asked)}"
+                self.report(pointer, message, value=actual, template=asked)
 
-    def tell(self, pointer: str, said: str) -> None:
-        """One sentence about one place, unless that place is claimed or silent."""
+    def report(self, pointer: str, message: str, **fields: Any) -> None:
+        """Add a difference, unless that place is claimed or silent."""
         if not self.is_claimed(pointer) and not is_below(pointer, self.silent):
-            self.sentences.append(difference_sentence(pointer, said))
+            self.found.append(difference_at(pointer, message, **fields))
 
     def is_claimed(self, pointer: str) -> bool:
         """Whether an earlier injection added this part or one around it."""

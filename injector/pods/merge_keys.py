@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from injector.diagnostics import Key, Path
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import Replace, bare_value, plain
 
@@ -99,13 +100,14 @@ def steps_to(pointer: str) -> list[str]:
     return [unescape(step) for step in pointer.split("/")[1:]]
 
 
-def spoken(pointer: str) -> str:
-    """A keyed pointer as people read it: `spec.containers[envoy].image`."""
-    text, field = "", POD
+def path_of(pointer: str) -> Path:
+    """A keyed pointer as the path of a diagnostic: `("spec", "containers", Key("envoy"), "image")`."""
+    path, field = [], POD
     for step in steps_to(pointer):
-        text = f"{text}[{step}]" if field.aligned else f"{text}.{step}" if text else step
+        named = field.aligned or (field.kind == "map" and not field.holds_quantities)
+        path.append(Key(step) if named else step)
         field = field.at((step,))
-    return text
+    return tuple(path)
 
 
 def _bare(item: Any, field: Field) -> Any:

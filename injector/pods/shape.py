@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from injector.diagnostics import Key, Path
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
@@ -53,21 +54,25 @@ def check_shape(pod: Any) -> None:
 
     Raises InjectionError with Reason.MALFORMED_POD, naming the field and what belongs there.
     """
-    _expect(pod, dict, "the pod", "an object")
+    _expect(pod, dict, (), "an object")
     metadata = pod.get("metadata")
     if metadata is not None:
-        _expect(metadata, dict, "metadata", "an object")
+        _expect(metadata, dict, ("metadata",), "an object")
         for field in ("labels", "annotations"):
-            for key, value in _expect(_given(metadata, field, {}), dict, f"metadata.{field}", "an object").items():
-                _expect(value, str, f"metadata.{field}[{key}]", "a string (put it in quotes)")
-    spec = _expect(pod.get("spec"), dict, "spec", "an object")
+            found = _expect(_given(metadata, field, {}), dict, ("metadata", field), "an object")
+            for key, value in found.items():
+                if not isinstance(value, str):
+                    _expect(value, str, ("metadata", field, Key(key)), "a string (put it in quotes)")
+    spec = _expect(pod.get("spec"), dict, ("spec",), "an object")
     for field in _OBJECT_LISTS:
-        for position, item in enumerate(_expect(_given(spec, field, []), list, f"spec.{field}", "a list")):
-            _expect(item, dict, f"spec.{field}[{position}]", "an object")
+        for position, item in enumerate(_expect(_given(spec, field, []), list, ("spec", field), "a list")):
+            _expect(item, dict, ("spec", field, position), "an object")
             if field in CONTAINER_LISTS or field == "volumes":
-                _expect(item.get("name"), str, f"spec.{field}[{position}].name", "a string")
+                _expect(item.get("name"), str, ("spec", field, position, "name"), "a string")
     if not spec.get("containers"):
-        raise InjectionError(Reason.MALFORMED_POD, "spec.containers is empty; a pod has at least one container")
+        raise InjectionError(
+            Reason.MALFORMED_POD, "a pod has at least one container", help="add one", path=("spec", "containers")
+        )
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
@@ -76,10 +81,11 @@ def _given(parent: Object, field: str, default: Any) -> Any:
     return default if value is None else value
 
 
-def _expect(value: Any, kind: type, where: str, what: str) -> Any:
+def _expect(value: Any, kind: type, path: Path, what: str) -> Any:
     if not isinstance(value, kind):
         found = "missing" if value is None else _kind(value)
-        raise InjectionError(Reason.MALFORMED_POD, f"{where} is {found}; it has to be {what}")
+        message = f"it is {found}" if path else f"the pod is {found}"
+        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}", path=path)
     return value
 
 

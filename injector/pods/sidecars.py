@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from injector.caches import OverlayCaches
+from injector.diagnostics import Key
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
@@ -62,8 +63,10 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
         if name in in_containers and name != EVERY_CONTAINER:
             raise InjectionError(
                 Reason.CONFLICT,
-                f'spec.initContainers[{name}]: the pod has a container "{name}" that runs beside the app; '
-                "rename one of the two",
+                f'the pod has a container "{name}" that runs beside the app',
+                help="rename one of the two",
+                path=("spec", "initContainers", Key(name)),
+                fields={"container": name},
             )
     stay: list[Any] = []
     sidecars: list[Any] = []

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from injector.apply import Overrides, containers_of, tcp_ports, with_origins
+from injector.apply import Overrides, containers_of, given_by, tcp_ports, with_origins
 from injector.caches import OverlayCaches
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
 from injector.pods.context import Namespace, Object
@@ -24,7 +25,7 @@ from injector.policies.request import ObjectRequest, is_for
 from injector.policies.secret_values import without_secrets
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
-from injector.spelling import hint
+from injector.spelling import nearest, suggestion
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
@@ -64,16 +65,14 @@ def admit(
 def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: InjectionError) -> Injection:
     """The verdict on an object for which something failed, or that a template denies."""
     effect = error.reason.effect(required=at.failure_policy == "Fail")
-    message = f"{error.reason}: {error}"
-    warnings = () if effect is Effect.REFUSE else (f"{_AS_IT_IS}: {message}",)
     return Injection(
         decision=_decision(error.reason, at),
         reason=error.reason,
         effect=effect if effect is Effect.REFUSE else Effect.SKIP,
-        message=message,
         object=asked.object,
         generation=snapshot.generation,
-        warnings=warnings,
+        failures=(error.diagnostic,),
+        consequence="" if effect is Effect.REFUSE else _AS_IT_IS,
         code=error.code,
         mistake=error.as_template_error() if isinstance(error, RenderError) else None,
     )
@@ -90,7 +89,7 @@ class _Run:
     overrides: Overrides
     state: Object
     applied: list[Applied] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
     failures: list[InjectionError] = field(default_factory=list)
 
     def ask(self, name: str) -> None:
@@ -122,11 +121,15 @@ class _Run:
             raise with_origins(error, parameters) from None
         state, differences = _merged(template, self.state, rendered.overlay, asked, self.snapshot.caches)
         if self.at.type == "validating" and state is not self.state:
-            words = f"template {template.name} changes the object, which a validating webhook cannot"
-            raise InjectionError(Reason.TEMPLATE_FAILED, f"{words}; list it at a path of type mutating")
+            raise InjectionError(
+                Reason.TEMPLATE_FAILED,
+                f"template {template.name} changes the object, which a validating webhook cannot",
+                help="list it at a path of type mutating",
+                fields={"template": template.name},
+            )
         self.state = state
         self.applied.append(Applied(template, parameters, rendered.overlay, rendered.containers))
-        self.warnings += [*parameters.warnings, *rendered.warnings, *differences]
+        self.warnings += [*parameters.warnings, *given_by(template, rendered.warnings), *differences]
 
     def result(self) -> Injection:
         """What came of it. Of templates that failed the first gives the reason, also where others changed something."""
@@ -135,23 +138,20 @@ class _Run:
         changed = bool(patch)
         if self.failures:
             reason = self.failures[0].reason
-            told = "left out" if changed else _AS_IT_IS
-            message = f"{reason}: {self.failures[0]}"
-            warnings = [f"{told}: {error.reason}: {error}" for error in self.failures]
         elif not self.applied:
             return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
         else:
-            reason, warnings = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD, []
-            message = f"{reason.sentence} ({', '.join(a.template.name for a in self.applied)})"
+            reason = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD
         return Injection(
             decision=_decision(reason, at),
             reason=reason,
             effect=Effect.INJECT if changed else Effect.SKIP,
-            message=message,
             object=self.state,
             generation=snapshot.generation,
             patch=patch,
-            warnings=tuple(dict.fromkeys(warnings + self.warnings)),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            failures=tuple(error.diagnostic for error in self.failures),
+            consequence="" if not self.failures else "left out" if changed else _AS_IT_IS,
             applied=tuple(self.applied),
             templates_source="the settings' paths",
             mistake=next((e.as_template_error() for e in self.failures if isinstance(e, RenderError)), None),
@@ -160,12 +160,15 @@ class _Run:
 
 def _merged(
     template: Template, state: Object, overlay: Object, asked: ObjectRequest, caches: OverlayCaches
-) -> tuple[Object, tuple[str, ...]]:
+) -> tuple[Object, tuple[Diagnostic, ...]]:
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
         what = "that is being deleted" if asked.request.operation == "DELETE" else "and the review has none"
-        raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}")
+        fields = {"template": template.name}
+        raise InjectionError(
+            Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}", fields=fields
+        )
     if not asked.is_pod:
         filled = merge_object(state, overlay)
         return filled.object, filled.differences
@@ -200,8 +203,12 @@ def object_context(
 def _find(name: str, snapshot: Snapshot) -> Template:
     template = snapshot.catalog.get(name)
     if template is None:
-        near = hint(name, snapshot.catalog.names)
-        raise InjectionError(Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" (the settings\' paths){near}')
+        raise InjectionError(
+            Reason.UNKNOWN_TEMPLATE,
+            f'no template "{name[:60]}" (the settings\' paths)',
+            help=suggestion(name, snapshot.catalog.names),
+            fields={"value": name, "nearest": nearest(name, snapshot.catalog.names)},
+        )
     return template
 
 
@@ -210,7 +217,6 @@ def _left(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: R
         decision=_decision(reason, at),
         reason=reason,
         effect=Effect.SKIP,
-        message=reason.sentence,
         object=asked.object,
         generation=snapshot.generation,
     )

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.context import Object
-from injector.pods.merge_differences import difference_sentence
-from injector.pods.merge_keys import escape
+from injector.pods.merge_differences import difference_at
+from injector.pods.merge_keys import escape, path_of
 from injector.pods.overlay import Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
 from injector.reasons import Reason
 
 
 class MergedObject(NamedTuple):
-    """The object, the same one where it lacks nothing, and a sentence for each place where the template disagrees."""
+    """The object, the same one where it lacks nothing, and each place where the template disagrees."""
 
     object: Object
-    differences: tuple[str, ...]
+    differences: tuple[Diagnostic, ...]
 
 
 def merge_object(obj: Object, overlay: Overlay) -> MergedObject:
@@ -30,11 +31,11 @@ def merge_object(obj: Object, overlay: Overlay) -> MergedObject:
     A null of the object counts as lacking, as it does for Kubernetes. Values are never told: they may be secret. Raises
     InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
     """
-    differences: list[str] = []
+    differences: list[Diagnostic] = []
     return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences))
 
 
-def _mapping(have: Object, wanted: Overlay, at: str, differences: list[str]) -> Object:
+def _mapping(have: Object, wanted: Overlay, at: str, differences: list[Diagnostic]) -> Object:
     result = have
     for field, value in wanted.items():
         mine = have.get(field)
@@ -49,7 +50,7 @@ def _mapping(have: Object, wanted: Overlay, at: str, differences: list[str]) -> 
     return result
 
 
-def _value(have: Any, wanted: Any, here: str, differences: list[str]) -> Any:
+def _value(have: Any, wanted: Any, here: str, differences: list[Diagnostic]) -> Any:
     if type(wanted) is Replace:
         new = plain(wanted)
         return have if same(new, have) else new
@@ -59,10 +60,9 @@ def _value(have: Any, wanted: Any, here: str, differences: list[str]) -> Any:
         return plain(wanted)
     if type(wanted) is dict:
         if type(have) is not dict:
-            raise InjectionError(
-                Reason.CONFLICT, difference_sentence(here, "the template has a mapping there, the object not")
-            )
+            message = "the template has a mapping there, the object not"
+            raise InjectionError(Reason.CONFLICT, message, path=path_of(here))
         return _mapping(have, wanted, here, differences)
     if not same(have, plain(wanted)):
-        differences.append(difference_sentence(here, "the object has another value than the template, and it stays"))
+        differences.append(difference_at(here, "the object has another value than the template, and it stays"))
     return have

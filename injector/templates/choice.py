@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 import msgspec
 
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.spelling import hint, shortened, template_name
+from injector.spelling import nearest, shortened, suggestion, template_name
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 
@@ -23,7 +25,7 @@ class Choice(msgspec.Struct, frozen=True):
 
     templates: tuple[Template, ...]
     source: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def names_in(value: str) -> list[str]:
@@ -61,8 +63,10 @@ def choose(
     if not wanted:
         raise InjectionError(
             Reason.NO_TEMPLATE,
-            f"no template for this pod: set annotation {key} on it or its namespace, or `templates` in the settings"
+            "no template for this pod",
+            help=f"set annotation {key} on it or its namespace, or `templates` in the settings"
             + (f" (there are: {', '.join(catalog.injected_names)})" if catalog.injected_names else ""),
+            fields={"key": key, "allowed": catalog.injected_names},
         )
     templates = [_find(name, catalog, source) for name in wanted]
     choice = _serving(pod, namespace, templates, source, required)
@@ -76,7 +80,7 @@ def choose(
 
 def misspelt_annotations(
     what: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
-) -> Iterator[str]:
+) -> Iterator[Diagnostic]:
     """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.
 
     Others are left alone: the prefix may be that of another injector, which knows more of them.
@@ -97,16 +101,24 @@ def misspelt_annotations(
         if near is None and (words := get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)):
             near = written[words[0]]
         if near is not None:
-            yield f"{what} {key[:80]} is not counted; did you mean {near}?"
+            message = f"{what} {key[:80]} does not apply"
+            fields = {"key": key, "nearest": near}
+            yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
 
 
-def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[str]:
+def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
     for key in annotations:
         at = key.find(ending)
         if at > 0 and catalog.get(name := key[:at]) is None:
-            yield f"{whose} annotation {key[:80]}: no template {shortened(name)}{hint(name, catalog.names)}"
+            yield Diagnostic(
+                Reason.UNKNOWN_TEMPLATE.label,
+                "warning",
+                f"{whose} annotation {key[:80]}: no template {shortened(name)}",
+                suggestion(name, catalog.names),
+                fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
+            )
 
 
 def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog: Catalog) -> tuple[list[str], str]:
@@ -123,12 +135,15 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
         raise InjectionError(
-            Reason.UNKNOWN_TEMPLATE, f'no template "{name[:60]}" ({source}){hint(name, catalog.injected_names)}'
+            Reason.UNKNOWN_TEMPLATE,
+            f'no template "{name[:60]}" ({source})',
+            help=suggestion(name, catalog.injected_names),
+            fields={"value": name, "nearest": nearest(name, catalog.injected_names)},
         )
     if name not in catalog.injected_names:
         why = template.why_not_injected
         words = f"template {template.name} ({source}) is not for injection but for a path of the settings: {why}"
-        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words)
+        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})
     return template
 
 
@@ -146,21 +161,22 @@ def _serving(pod: Object, namespace: Namespace, templates: list[Template], sourc
             refusals.append(refusal)
     if not kept:
         raise refusals[0]
-    return Choice(tuple(kept), source, tuple(str(refusal) for refusal in refusals))
+    return Choice(tuple(kept), source, tuple(replace(refusal.diagnostic, severity="warning") for refusal in refusals))
 
 
 def _refusal(template: Template, pod: Object, namespace: Namespace) -> InjectionError | None:
-    spec = spec_of(pod)
+    spec, fields = spec_of(pod), {"template": template.name}
     if template.namespaces is not None and not matches(template.namespaces, namespace.labels):
         return InjectionError(
             Reason.TEMPLATE_NOT_ALLOWED,
             f"template {template.name} may not be used in namespace {namespace.name} (its `namespaces` selector)",
+            fields=fields,
         )
     if is_windows(spec):
-        return InjectionError(Reason.WINDOWS, f"template {template.name} does not serve Windows pods")
+        return InjectionError(Reason.WINDOWS, f"template {template.name} does not serve Windows pods", fields=fields)
     if spec.get("hostNetwork") is True and template.host_network == "skip":
         return InjectionError(
-            Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true"
+            Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true", fields=fields
         )
     return None
 

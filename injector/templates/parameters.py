@@ -14,14 +14,13 @@ from typing import Any
 import msgspec
 
 from injector.caches import IdentityCache
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.spelling import hint, nearest, shortened
+from injector.spelling import nearest, shortened, suggestion
 from injector.templates.parameter_schema import allowed, value_of
 from injector.templates.template import UNSET, Parameter, Template
-
-_WARNING = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Resolved:
     """The values by their names in templates, warnings for people, and where each value came from, by parameter."""
 
     values: dict[str, Any]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
 
 
@@ -60,8 +59,7 @@ def resolve(
         defaults = known.get(template)
         if defaults is not None:
             return defaults
-    warnings: list[str] = []
-    unused: list[tuple[str, str]] = []  # names that count for nothing, each with its warning
+    warnings: list[Diagnostic] = []
     given: dict[str, tuple[str, Any]] = {}
     sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
@@ -74,15 +72,10 @@ def resolve(
             if not key.startswith(prefix):
                 continue
             name = key[len(prefix) :]
-            if name in parameters:
-                if not setter or setter in parameters[name].setters:
-                    given[name] = (f"{kind} {shown}{name}", raw)
-                    continue
-                why = f" is ignored: {only(parameters[name])} may set it"
+            if name in parameters and (not setter or setter in parameters[name].setters):
+                given[name] = (f"{kind} {shown}{name}", raw)
             else:
-                why = f": no such parameter{hint(name, parameters, 'there are')}"
-            warnings.append(_cut(f"{kind} {shown}{name}{why}"))
-            unused.append((name, warnings[-1]))
+                warnings.append(_unused(name, f"{kind} {shown}", parameters))
     resolved: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, parameter in parameters.items():
@@ -91,15 +84,17 @@ def resolve(
             try:
                 value = value_of(parameter, raw)
             except ValueError as error:
+                fields = {"template": template.name, "parameter": name, "value": raw, **_allowed(parameter)}
                 message = f"{origin} = {shortened(raw)}: {error}"
-                raise InjectionError(Reason.BAD_PARAMETER, message) from None
+                raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
         elif parameter.default is not UNSET:
             origin, value = "default", parameter.default
         elif parameter.required:
             raise InjectionError(
                 Reason.BAD_PARAMETER,
-                f"template {template.name} needs {name} ({_wanted(parameter)}): {_where_to_set(parameter, suffix)}"
-                f"{_meant(name, unused)}",
+                f"template {template.name} needs {name} ({_wanted(parameter)})",
+                help=f"{_where_to_set(parameter, suffix)}{_meant(name, warnings)}",
+                fields={"template": template.name, "parameter": name, **_allowed(parameter)},
             )
         else:
             origin, value = "", None
@@ -114,6 +109,15 @@ def only(parameter: Parameter) -> str:
     return f"only {' and '.join(f'the {who}' for who in parameter.setters)}"
 
 
+def _allowed(parameter: Parameter) -> dict[str, Any]:
+    """The keywords of its schema that say in a word or a number what it takes."""
+    return {
+        key: parameter.schema[key]
+        for key in ("type", "format", "enum", "minimum", "maximum")
+        if key in parameter.schema
+    }
+
+
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
     examples = parameter.schema.get("examples")
@@ -123,9 +127,21 @@ def _wanted(parameter: Parameter) -> str:
     return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"
 
 
-def _meant(wanted: str, unused: Iterable[tuple[str, str]]) -> str:
+def _unused(name: str, where: str, parameters: Mapping[str, Parameter]) -> Diagnostic:
+    """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
+    fields = {"parameter": name, "nearest": nearest(name, parameters)}
+    if name not in parameters:
+        message, near = f"{where}{name[:40]}: no such parameter", suggestion(name, parameters)
+        return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
+    message = f"{where}{name} is ignored: {only(parameters[name])} may set it"
+    return Diagnostic(
+        "parameter-not-settable", "warning", message, fields={**fields, "allowed": parameters[name].setters}
+    )
+
+
+def _meant(wanted: str, unused: Iterable[Diagnostic]) -> str:
     """The first warning of a name that may be meant for the wanted one, as the rest of a sentence."""
-    return next((f"; {warning}" for name, warning in unused if nearest(name, [wanted])), "")
+    return next((f"; {one.sentence}" for one in unused if nearest(one.fields["parameter"], [wanted])), "")
 
 
 def _where_to_set(parameter: Parameter, suffix: str) -> str:
@@ -134,7 +150,3 @@ def _where_to_set(parameter: Parameter, suffix: str) -> str:
     if "namespace" in parameter.setters:
         return f"set the namespace's annotation {suffix}{parameter.name}"
     return "an admin sets it in the injector's settings"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WARNING else text[: _WARNING - 3] + "..."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -45,7 +45,7 @@ class RenderError(InjectionError):
         undefined: bool = False,
         params: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(Reason.TEMPLATE_FAILED, f"{template.name}/{place}: {message}")
+        super().__init__(Reason.TEMPLATE_FAILED, message, place=replace(place, origin=template.name))
         self.message = message
         self.place = place
         self.rule = rule

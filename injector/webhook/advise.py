@@ -76,7 +76,8 @@ class AdviseEvaluator(Evaluator[Advised]):
         settings, found = task.snapshot.settings, response_to(injection)
         refusal = () if found.allowed else (f"its pods will be refused: {found.message}",)
         templates = [applied.template for applied in injection.applied]
-        labels = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
+        misspelt = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
+        labels = (label.sentence for label in misspelt)
         warnings = (*refusal, *found.warnings, *labels, *misplaced(subject.workload, settings))
         return AdmissionResponse(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
+from injector.diagnostics import WARNING_LENGTH
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
 from injector.webhook.review import VERSIONS, Review
 
-#: How many characters one warning may have, and all of a response's together (Kubernetes' own limits).
-WARNING_LENGTH = 120
+#: How many characters all warnings of a response may have together (Kubernetes' own limit).
 WARNINGS_LENGTH = 4096
 
 _HEADS = {
@@ -69,7 +69,7 @@ def response_to(injection: Injection, *, patching: bool = True) -> AdmissionResp
         patch=_encode(injection.patch) if injection.patch and patching else b"",
         message=injection.message,
         code=injection.code,
-        warnings=injection.warnings,
+        warnings=injection.warning_lines,
         audit=audit_annotations(injection.reason.label, injection.templates, injection.generation),
     )
 

@@ -17,7 +17,7 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         (
             f"{HEAD}    env:\n    - {{name: PORT, value: {{{{ 16379 }}}}}}\n",
             "6:27",
-            "spec.initContainers[side].env[PORT].value is 16379; it must be a string; put it in quotes",
+            "spec.initContainers[side].env[PORT].value: it is 16379; it must be a string; put it in quotes",
         ),
         (
             f"{HEAD}    volumeMounts:\n    - {{name: gone, mountPath: /a}}\n",
@@ -27,12 +27,12 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         (
             f"{HEAD}    resources: {{requests: {{cpu: 1 core}}}}\n",
             "5:33",
-            "spec.initContainers[side].resources.requests.cpu: '1 core' is no quantity, such as 250m, 2 or 128Mi",
+            'spec.initContainers[side].resources.requests.cpu: "1 core" is no quantity, such as 250m, 2 or 128Mi',
         ),
         (
             'metadata:\n  annotations:\n    prometheus.io/scrape: "true"\n    prometheus.io/port: {{ 9121 }}\n' + HEAD,
             "4:25",
-            "metadata.annotations[prometheus.io/port] is 9121, which is no string; put it in quotes",
+            "metadata.annotations[prometheus.io/port]: it is 9121, which is no string; put it in quotes",
         ),
     ],
 )
@@ -48,7 +48,9 @@ def test_a_refusal_is_told_at_the_authors_line(tmp_path: Path, overlay: str, pla
     assert rendered.err.startswith(f"{line}invalid-pod: {message} [invalid-pod]\n")
     assert rendered.err.rstrip().endswith("^")
     tested = injector("test", folder)
-    assert (tested.code, f"\n{line}{message} [invalid-pod]\n" in tested.out) == (1, True)
+    headline, _, help_ = message.partition("; ")
+    assert (tested.code, f"\n{line}{headline} [invalid-pod]\n" in tested.out) == (1, True)
+    assert not help_ or f"= {help_}\n" in tested.out
     linted = injector("lint", folder, "--only", "renders", "--only", "schema", "--only", "mount-without-volume")
     told = [words for words in linted.out.splitlines() if ": error: " in words]
     assert [words.partition(": error: ")[0].split(":")[1] for words in told] == [place.partition(":")[0]]

@@ -81,10 +81,10 @@ def _result(injection: Injection) -> Result:
         reason=str(injection.reason),
         effect=str(injection.effect),
         code=0 if injection.allowed else injection.code,
-        warnings=len(injection.warnings),
+        warnings=len(injection.warning_lines),
         patch=timeless(msgspec.json.encode(injection.patch)) if injection.patch else b"",
         files=msgspec.json.encode(files) if files else b"",
-        told=(injection.message, *injection.warnings),
+        told=(injection.message, *injection.warning_lines),
         _object=injection.object,
     )
 

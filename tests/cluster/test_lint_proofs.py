@@ -340,7 +340,7 @@ def test_probe_port(control_plane: ControlPlane, namespace: NamespaceFactory) ->
 def test_undeclared_port(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     taken = app(ports=[{"containerPort": 19901}])
     bad = Example("undeclared-port", "bad").inject(taken)
-    assert (bad.effect, bad.warnings) == (Effect.INJECT, ())
+    assert (bad.effect, bad.warning_lines) == (Effect.INJECT, ())
     made = stored(control_plane, bad.object, namespace())
     assert control_plane.api.warnings == [], "nobody is told"
     asked = container(made, "shipper")["startupProbe"]["httpGet"]["port"]
@@ -496,7 +496,7 @@ def _create_job(control_plane: ControlPlane, example: Example, name: str, ns: st
     made = inject_into_job(example, template, name)
     template["metadata"]["annotations"], template["spec"] = made.object["metadata"]["annotations"], made.object["spec"]
     control_plane.api.create(manifest, ns)
-    return made.warnings
+    return made.warning_lines
 
 
 def inject_into_job(example: Example, template: Object, name: str) -> Any:

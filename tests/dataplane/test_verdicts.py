@@ -65,12 +65,12 @@ def test_a_pod_without_a_port() -> None:
 
 
 def test_the_service_must_change() -> None:
-    assert injected("envoy").warnings == ()
-    assert injected("envoy", {"intercept": "ports"}).warnings == (
+    assert injected("envoy").warning_lines == ()
+    assert injected("envoy", {"intercept": "ports"}).warning_lines == (
         "Envoy: the Service's targetPort must be 15006 in place of 8080",
         "Envoy: outbound traffic comes by it only with http_proxy=http://127.0.0.1:15001",
     )
-    assert injected("nginx", {"app-port": "99"}).warnings == (
+    assert injected("nginx", {"app-port": "99"}).warning_lines == (
         "nginx: the Service's targetPort must be 18080 in place of 99",
     )
 
@@ -118,7 +118,7 @@ def test_lists_as_annotations() -> None:
         "envoy.sidecar.injector/clusters": '[{"name": "pay", "host": "pay.example", "port": 443, "tls": true}]',
     }
     injection = injected("envoy", pod=pod)
-    assert injection.warnings == ()
+    assert injection.warning_lines == ()
     files = injection.files[0].data
     assert "--dports 5432,6379 -j RETURN" in files["ipv4.rules"]
     assert "-d 10.0.0.0/8 -j RETURN" in files["ipv4.rules"]
@@ -140,7 +140,7 @@ def test_where_sidecars_are_plain_containers(template: str) -> None:
     job = injected(template, native=False, workload=Workload("Job", "import"))
     container = next(c for c in job.object["spec"]["containers"] if c["name"] == template)
     assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
-    assert any("will not complete" in warning for warning in job.warnings)
+    assert any("will not complete" in warning for warning in job.warning_lines)
     short = app_pod()
     short["spec"]["terminationGracePeriodSeconds"] = 3
     spec = injected(template, pod=short, native=False).object["spec"]
@@ -155,7 +155,7 @@ def test_a_native_sidecar_needs_no_delay(template: str) -> None:
     container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == template)
     assert container["restartPolicy"] == "Always"
     assert "lifecycle" not in container
-    assert not any("Job" in warning for warning in injection.warnings)
+    assert not any("Job" in warning for warning in injection.warning_lines)
 
 
 def test_only_the_redirect_has_a_privilege() -> None:
@@ -215,6 +215,6 @@ def test_a_pods_own_scrape_annotations_win(own: dict[str, str], kept: dict[str, 
     found = injection.object["metadata"]["annotations"]
     prefix = "prometheus.io/"
     assert {key.removeprefix(prefix): v for key, v in found.items() if key.startswith(prefix)} == wanted
-    assert [("PodMonitor" in warning, "9113" in warning) for warning in injection.warnings] == [(True, True)] * bool(
-        kept
-    )
+    assert [("PodMonitor" in warning, "9113" in warning) for warning in injection.warning_lines] == [
+        (True, True)
+    ] * bool(kept)

@@ -126,7 +126,7 @@ def test_a_version_is_a_part_of_the_name() -> None:
 def test_the_usual_annotation_is_not_counted_where_the_settings_have_another() -> None:
     result = inject(web({"sidecar.injector/templates": "nope"}), ENABLED, snapshot("logger", named_by=REQUEST))
     assert result.reason is Reason.INJECTED
-    assert f"pod annotation sidecar.injector/templates is not counted; did you mean {REQUEST}?" in result.warnings
+    assert f"pod annotation sidecar.injector/templates does not apply; did you mean {REQUEST}?" in result.warning_lines
 
 
 @pytest.mark.parametrize("value", ["true", "TRUE", "Yes", "y", "On", " enabled ", "ENABLED"])
@@ -209,7 +209,7 @@ def test_what_cannot_be_injected_goes_by_the_table(
         assert RECEIPT not in annotations
     else:
         assert result.patch == ()
-    assert any(str(reason) in warning for warning in result.warnings) == result.allowed
+    assert any(str(reason) in warning for warning in result.warning_lines) == result.allowed
 
 
 def test_a_failure_that_is_over_leaves_no_mark() -> None:
@@ -234,7 +234,7 @@ def test_what_an_injection_tells() -> None:
     assert result.generation == current.generation
     assert result.templates_source == f"pod annotation {TEMPLATES}"
     assert result.message == "the pod got its sidecar (logger, agent)"
-    assert result.warnings == (
+    assert result.warning_lines == (
         "pod annotation agent.sidecar.injector/nope: no such parameter; there are: interval, tags, target",
     )
     assert names(result.object) == ["app"]
@@ -487,10 +487,10 @@ def test_pods_may_add_templates_in_required_namespaces_but_not_drop_them() -> No
 
 def test_a_parameter_of_no_template_is_told_of() -> None:
     current = snapshot("logger")
-    assert inject(web({"agent.sidecar.injector/nothing": "x"}), ENABLED, current).warnings == ()
+    assert inject(web({"agent.sidecar.injector/nothing": "x"}), ENABLED, current).warning_lines == ()
     pod, key = web({"loger.sidecar.injector/level": "debug"}), "sidecar.injector/level"
     namespace = Namespace("shop", ENABLED.labels, {"zzzzz.sidecar.injector/level": "debug"})
-    warnings = inject(pod, namespace, current).warnings
+    warnings = inject(pod, namespace, current).warning_lines
     assert warnings[0] == f'pod annotation loger.{key}: no template "loger"; did you mean logger?'
     assert warnings[1].startswith(f'namespace annotation zzzzz.{key}: no template "zzzzz"; there are: agent, ')
 
@@ -511,7 +511,9 @@ def test_nothing_depends_on_the_time_of_day_or_on_what_was_asked_before() -> Non
 
     def answer(current: Snapshot) -> str:
         result = inject(web({TEMPLATES: "envoy,nginx"}), ENABLED, current)
-        return json.dumps([result.patch, result.warnings, [f.to_object() for f in result.files], result.generation])
+        return json.dumps(
+            [result.patch, result.warning_lines, [f.to_object() for f in result.files], result.generation]
+        )
 
     first = snapshot()
     for label in ("enabled", "required"):

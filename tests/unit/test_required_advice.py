@@ -69,4 +69,4 @@ def test_what_a_refused_pod_is_told(given: Object, place: str, words: str, never
     if words is APP:
         assert refused.message.endswith("ask for the namespace to be labelled injection=enabled")
         done = inject(given, ENABLED, SNAPSHOT)
-        assert done.reason is Reason.INJECTED and any(place in warning for warning in done.warnings)
+        assert done.reason is Reason.INJECTED and any(place in warning for warning in done.warning_lines)

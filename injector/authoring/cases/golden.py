@@ -37,8 +37,8 @@ def case_output(checked: Checked, outcome: Outcome) -> str:
     output: dict[str, Any] = {"decision": decision_of(injection), "reason": injection.reason.label}
     if injection.message:
         output["message"] = injection.message
-    if injection.warnings:
-        output["warnings"] = list(injection.warnings)
+    if injection.warning_lines:
+        output["warnings"] = list(injection.warning_lines)
     if outcome.asked is None:
         output["pod"] = _without_receipt(injection.object, outcome.snapshot.settings)
     else:

@@ -154,10 +154,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
         if injection.mistake is not None:
             yield injection.mistake.diagnostic
         elif outcome.blamed is not None:
-            message = injection.message.partition(": ")[2] or injection.message
-            yield Diagnostic(
-                injection.reason.label, "error", message, place=replace(outcome.blamed, origin=checked.document.path)
-            )
+            yield replace(injection.failures[0], place=replace(outcome.blamed, origin=checked.document.path))
         return
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
@@ -167,7 +164,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
         yield checked.problem("message", message, "expect", "message")
     if expect.code is not None and expect.code != injection.code:
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
-    yield from _warnings(checked, injection.warnings)
+    yield from _warnings(checked, injection.warning_lines)
     if expect.pod is not None:
         for difference in mismatches_of(expect.pod, injection.object, pod=True):
             steps = ("expect", "pod", *difference.steps)

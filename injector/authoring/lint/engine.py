@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from injector.authoring.lint.rendering import make_subject
@@ -147,7 +147,7 @@ def _broken(subject: Subject) -> Iterator[Diagnostic]:
     """What keeps the template from rendering at all: like an error of loading, no rule's and never switched off."""
     for failure in subject.failures:
         if failure.broken:
-            yield Diagnostic(failure.broken, "error", failure.message, place=failure.place).of(subject.path)
+            yield replace(failure.diagnostic, code=failure.broken).of(subject.path)
 
 
 def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:

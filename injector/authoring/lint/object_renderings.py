@@ -119,7 +119,7 @@ class ObjectRenders:
                 return self._made(what, given, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
-            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True)
+            return Failure(title, given, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True)
 
     def _made(
         self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue, title: str
@@ -136,8 +136,8 @@ class ObjectRenders:
                 return None
             mistake = injection.mistake
             place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
-            message = mistake.message if mistake else injection.message.partition(": ")[2]
-            return Failure(title, given, injection.reason, message, place, broken=mistake.rule if mistake else "")
+            found = replace(injection.failures[0], place=place)
+            return Failure(title, given, injection.reason, found, broken=mistake.rule if mistake else "")
         [applied] = injection.applied
         seen = object_context(
             what.asked, what.asked.object, what.namespace, self._snapshot, dict(applied.parameters.values)

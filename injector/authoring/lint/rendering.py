@@ -14,7 +14,7 @@ from injector.authoring.lint.object_renderings import ObjectRenders
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering, Subject
-from injector.diagnostics import Place
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.loading.limits import limited
@@ -114,9 +114,12 @@ class _Renders:
 
     def unknown(self) -> list[Failure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""
-        message = "parameter {} is required, and no value that it takes is known; give it `examples`"
+        what, help_ = "parameter {} is required, and no value that it takes is known", "give it `examples`"
+        code, place = Reason.BAD_PARAMETER.label, Place(MANIFEST)
         return [
-            Failure("", {}, Reason.BAD_PARAMETER, message.format(name), Place(MANIFEST), name)
+            Failure(
+                "", {}, Reason.BAD_PARAMETER, Diagnostic(code, "error", what.format(name), help_, place=place), name
+            )
             for name, value in self._required.items()
             if value is UNSET
         ]
@@ -132,7 +135,8 @@ class _Renders:
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
             broken = error.rule if sample is STANDARD and not given else ""
-            return Failure(title, given, Reason.TEMPLATE_FAILED, error.message, place, hopeless=True, broken=broken)
+            found = replace(error.diagnostic, place=place)
+            return Failure(title, given, Reason.TEMPLATE_FAILED, found, hopeless=True, broken=broken)
 
     def _made(
         self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue, title: str
@@ -155,7 +159,7 @@ class _Renders:
             workload=task.workload,
         )
         if injection.reason is Reason.NOT_SERVED:
-            self.not_served = self.not_served or injection.message.partition(": ")[2]
+            self.not_served = self.not_served or injection.sentence
             return None
         if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
             self.answered = self.answered or injection.reason is not Reason.HOST_NETWORK
@@ -171,13 +175,16 @@ class _Renders:
                 return None
             hopeless = error.rule == "limit"
             if sample is not STANDARD or given:
-                return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless)
+                found = replace(error.diagnostic, place=error.place)
+                return Failure(title, given, error.reason, found, hopeless=hopeless)
             error = _told(error, sample.pod, task)
-            return Failure(title, given, error.reason, error.message, error.place, hopeless=hopeless, broken=error.rule)
+            found = replace(error.diagnostic, place=error.place)
+            return Failure(title, given, error.reason, found, hopeless=hopeless, broken=error.rule)
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
-            return Failure(title, given, error.reason, str(error), Place(OVERLAY), free=edge.free, overlay=overlay)
+            found = replace(error.diagnostic, place=Place(OVERLAY))
+            return Failure(title, given, error.reason, found, free=edge.free, overlay=overlay)
         return Rendering(
             title=title,
             context=context,

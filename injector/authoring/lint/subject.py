@@ -91,13 +91,17 @@ class Failure:
     title: str
     given: Mapping[str, Any]
     reason: Reason
-    message: str
-    place: Place
+    diagnostic: Diagnostic  #: what is wrong, and where in the template's files
     parameter: str = ""  #: the parameter that it is about
     broken: str = ""  #: the kind of mistake, where it is one for an ordinary pod and the defaults too
     free: bool = False  #: as in a Rendering
     hopeless: bool = False  #: it took too much time or memory: nobody should wait for that again
     overlay: RenderedSource | None = None  #: the overlay, where that was rendered and could not be merged
+
+    @property
+    def place(self) -> Place:
+        """Where in the template's files."""
+        return self.diagnostic.place
 
 
 @dataclass(frozen=True)

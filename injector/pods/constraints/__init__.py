@@ -6,8 +6,6 @@ Whatever the pod violates by itself is left to the API server, which says so its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.constraints import (
@@ -24,8 +22,9 @@ from injector.pods.constraints import (
     security_level,
     volumes,
 )
-from injector.pods.constraints.pod_view import PodView, Violation
+from injector.pods.constraints.pod_view import PodView, Violations, fault
 from injector.pods.context import Cluster, Namespace, Object
+from injector.reasons import Reason
 
 __all__ = ["check"]
 
@@ -56,24 +55,25 @@ def check(
     not looked at, so time grows with what the injection touched. `namespace` brings the Pod Security level, quotas
     and limit ranges; an empty one means that none are known.
 
-    Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its message names the
-    container or field, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
+    Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its diagnostic says where
+    in the pod, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
     """
     parts = PodView(final, base, caches.sound_containers if caches is not None else None)
     if next(_violations(parts, base, namespace, cluster), None) is None:
         parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
-    known = {violation.fault for violation in _violations(PodView(base), base, namespace, cluster)}
-    for violation in _violations(parts, base, namespace, cluster):
-        if violation.fault not in known:
-            raise InjectionError(violation.reason, violation.message)
+    known = set(map(fault, _violations(PodView(base), base, namespace, cluster)))
+    for found in _violations(parts, base, namespace, cluster):
+        if fault(found) not in known:
+            reason = next(reason for reason in Reason if reason.label == found.code)
+            raise InjectionError(reason, found.message, help=found.help, path=found.path, fields=found.fields)
 
 
-def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Iterator[Violation]:
+def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Violations:
     for find in _ALWAYS:
         yield from find(parts)
-    if security_level.applies(namespace):
+    if security_level.is_enforced(namespace):
         yield from security_level.find(parts, namespace, cluster.version[1])
     if namespace.limit_ranges:
         yield from limit_ranges.find(parts, namespace)

@@ -5,12 +5,21 @@ Rules: Kubernetes docs, "Pod Security Standards", Baseline; one function a group
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import PodView, mapping, mappings, sequence, shown_value, string_field
+from injector.pods.constraints.pod_view import (
+    PodView,
+    Violations,
+    level_violation,
+    mapping,
+    mappings,
+    sequence,
+    shown_value,
+    string_field,
+)
 from injector.pods.context import Object
 
+_LEVEL = "baseline"
 _CAPABILITIES = frozenset(
     (
         "AUDIT_WRITE",
@@ -48,7 +57,7 @@ _APP_ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 PROFILES = ("RuntimeDefault", "Localhost")
 
 
-def find(parts: PodView, minor: int, *, hardened: bool) -> Iterator[str]:
+def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     """What level `baseline` refuses in the pod's own fields and in touched parts.
 
     `hardened` where the level is `restricted`, which knows no relief for pods with users of their own.
@@ -57,72 +66,80 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Iterator[str]:
     yield from _pod(parts, minor)
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
-            yield f"spec.volumes[{shown_value(volume.get('name'))}]: hostPath is not allowed; use another volume"
+            named = ("spec", "volumes", Key(string_field(volume.get("name"))))
+            yield level_violation(_LEVEL, named, "hostPath is not allowed", "use another volume", field="hostPath")
     for container in parts.touched:
         body, where = container.body, container.path
         for port in mappings(body.get("ports")):
             if port.get("hostPort") not in (None, 0):
-                yield f"{where}.ports: hostPort {shown_value(port['hostPort'])} is not allowed; drop it"
+                yield _refused((*where, "ports"), port["hostPort"], field="hostPort", named=True)
         if minor >= 34:
             yield from _hosts(where, body)
         security = body.get("securityContext")
         if isinstance(security, dict) and security:
-            where = f"{where}.securityContext"
+            where = (*where, "securityContext")
             yield from _container(where, security, own_users=own_users)
             yield from _profiles(where, security, minor)
 
 
-def _pod(parts: PodView, minor: int) -> Iterator[str]:
+def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", named: bool = False) -> Diagnostic:
+    """A value that the level refuses, of the field at the end of the path, or of one below it."""
+    message = f"{field} {shown_value(value)} is not allowed" if named else f"{shown_value(value)} is not allowed"
+    return level_violation(_LEVEL, path, message, help_, field=field or str(path[-1]), value=value)
+
+
+def _pod(parts: PodView, minor: int) -> Violations:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if parts.spec.get(field) is True:
-            yield f"spec.{field} true is not allowed; drop it"
+            yield _refused(("spec", field), True)
     security = mapping(parts.spec.get("securityContext"))
-    yield from _profiles("spec.securityContext", security, minor)
+    where = ("spec", "securityContext")
+    yield from _profiles(where, security, minor)
     for sysctl in mappings(security.get("sysctls")):
         name = sysctl.get("name")
         if not isinstance(name, str) or _SYSCTLS.get(name, 1000) > minor:
-            yield f"spec.securityContext.sysctls: {shown_value(name)} is not allowed; drop it"
+            yield _refused((*where, "sysctls"), name)
     for key, value in mapping(parts.metadata.get("annotations")).items():
         if isinstance(key, str) and key.startswith(_APP_ARMOR_ANNOTATION):
             allowed = value in ("", "runtime/default") or string_field(value).startswith("localhost/")
             if not allowed:
-                yield f"metadata.annotations[{key}]: {shown_value(value)} is not allowed; use runtime/default"
+                yield _refused(("metadata", "annotations", Key(key)), value, "use runtime/default")
 
 
-def _container(where: str, security: Object, *, own_users: bool) -> Iterator[str]:
+def _container(where: Path, security: Object, *, own_users: bool) -> Violations:
     if security.get("privileged") is True:
-        yield f"{where}.privileged true is not allowed; drop it"
+        yield _refused((*where, "privileged"), True)
     for capability in sequence(mapping(security.get("capabilities")).get("add")):
         if isinstance(capability, str) and capability not in _CAPABILITIES:
-            yield f"{where}.capabilities.add: {capability[:40]} is not allowed; drop it, or take another template"
+            yield _refused((*where, "capabilities", "add"), capability, "drop it, or take another template")
     proc = security.get("procMount")
     if proc not in (None, "Default") and not own_users:
-        yield f"{where}.procMount {shown_value(proc)} is not allowed; use Default"
+        yield _refused((*where, "procMount"), proc, "use Default")
 
 
-def _profiles(where: str, security: Object, minor: int) -> Iterator[str]:
+def _profiles(where: Path, security: Object, minor: int) -> Violations:
     """Controls that hold for a pod's security context as for a container's."""
     for field in ("appArmorProfile", "seccompProfile") if minor >= 19 else ("appArmorProfile",):
         kind = mapping(security.get(field)).get("type")
         if kind is not None and kind not in PROFILES:
-            yield f"{where}.{field}.type {shown_value(kind)} is not allowed; use {' or '.join(PROFILES)}"
+            yield _refused((*where, field, "type"), kind, f"use {' or '.join(PROFILES)}", field=field)
     linux = mapping(security.get("seLinuxOptions"))
     kind = linux.get("type") or ""
     if isinstance(kind, str) and _SELINUX_TYPES.get(kind, 1000) > minor:
-        yield f"{where}.seLinuxOptions.type {shown_value(kind)} is not allowed; drop it"
+        yield _refused((*where, "seLinuxOptions", "type"), kind, field="seLinuxOptions")
     for field in ("user", "role"):
         if linux.get(field):
-            yield f"{where}.seLinuxOptions.{field} is not allowed; drop it"
+            yield _refused((*where, "seLinuxOptions", field), linux[field])
     if mapping(security.get("windowsOptions")).get("hostProcess") is True:
-        yield f"{where}.windowsOptions.hostProcess true is not allowed; drop it"
+        yield _refused((*where, "windowsOptions", "hostProcess"), True)
 
 
-def _hosts(where: str, body: Object) -> Iterator[str]:
+def _hosts(where: Path, body: Object) -> Violations:
     hooks = mapping(body.get("lifecycle"))
-    owners = [(name, body.get(name)) for name in PROBES if name in body]
-    owners += [(f"lifecycle.{name}", hooks.get(name)) for name in HOOKS if name in hooks]
-    for name, owner in owners:
+    owners: list[tuple[Path, object]] = [((*where, name), body[name]) for name in PROBES if name in body]
+    owners += [((*where, "lifecycle", name), hooks[name]) for name in HOOKS if name in hooks]
+    for path, owner in owners:
         for kind in ("httpGet", "tcpSocket"):
             host = mapping(mapping(owner).get(kind)).get("host")
             if host:
-                yield f"{where}.{name}.{kind}.host {shown_value(host)} is not allowed; drop it"
+                yield _refused((*path, kind, "host"), host)

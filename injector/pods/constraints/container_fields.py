@@ -5,6 +5,7 @@ Rules: Kubernetes API reference, Container, EnvVar and EnvFromSource.
 
 from __future__ import annotations
 
+from injector.diagnostics import Key, Path
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -14,6 +15,7 @@ from injector.pods.constraints.pod_view import (
     mapping,
     sequence,
     shown_value,
+    wrong_value,
 )
 from injector.pods.context import Object
 
@@ -32,51 +34,56 @@ def find(parts: PodView) -> Violations:
         body = container.body
         image = body.get("image")
         if not isinstance(image, str) or not image or image != image.strip():
-            yield invalid(f"{container.path}.image is {shown_value(image)}; name an image")
+            yield wrong_value((*container.path, "image"), image, "name an image")
         for field, allowed in _ENUMS.items():
             value = body.get(field)
             if value and value not in allowed:
-                yield invalid(f"{container.path}.{field} is {shown_value(value)}; allowed: {', '.join(allowed)}")
+                here, help_ = (*container.path, field), f"allowed: {', '.join(allowed)}"
+                yield invalid(here, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen_members(body, _HELD_BACK):
-                yield invalid(f"{container.path}.{field}: an init container that ends has none; drop it")
+                yield invalid((*container.path, field), "an init container that ends has none", "drop it")
         yield from _environment(container)
 
 
 def _environment(container: ContainerView) -> Violations:
     for variable in sequence(container.body.get("env")):
         if isinstance(variable, dict):
-            yield from _variable(f"{container.path}.env", variable)
+            yield from _variable((*container.path, "env"), variable)
     for bulk in sequence(container.body.get("envFrom")):
         if isinstance(bulk, dict):
             sources = chosen_members(bulk, _BULK_SOURCES)
             if len(sources) != 1:
-                yield invalid(f"{container.path}.envFrom: an entry needs one of {', '.join(_BULK_SOURCES)}")
+                here, help_ = (*container.path, "envFrom"), f"name one of {', '.join(_BULK_SOURCES)}"
+                yield invalid(
+                    here, f"an entry has {' and '.join(sources) or 'no source'}", help_, allowed=_BULK_SOURCES
+                )
             for reference in sources:
-                yield from _reference(f"{container.path}.envFrom.{reference}", bulk[reference])
+                yield from _reference((*container.path, "envFrom", reference), bulk[reference])
 
 
-def _variable(where: str, variable: Object) -> Violations:
+def _variable(where: Path, variable: Object) -> Violations:
     name, value, source = variable.get("name"), variable.get("value"), variable.get("valueFrom")
     # Relaxed names (stable since 1.34): printable ASCII other than "=".
     if not isinstance(name, str) or not name or "=" in name or not (name.isascii() and name.isprintable()):
-        yield invalid(f"{where}: {shown_value(name)} is no name of an environment variable")
+        yield invalid(where, f"{shown_value(name)} is no name of an environment variable", value=name)
         return
+    here = (*where, Key(name))
     if source is not None:
         if value:
-            yield invalid(f"{where}[{name}] has both value and valueFrom; keep one")
+            yield invalid(here, "it has both value and valueFrom", "keep one")
         sources = chosen_members(mapping(source), _ENV_SOURCES)
         for reference in sources:
-            yield from _reference(f"{where}[{name}].valueFrom.{reference}", source[reference])
+            yield from _reference((*here, "valueFrom", reference), source[reference])
         if len(sources) != 1:
             found = " and ".join(sources) or "no source"
-            yield invalid(f"{where}[{name}].valueFrom has {found}; it needs exactly one")
+            yield invalid((*here, "valueFrom"), f"it has {found}", "it needs exactly one", sources=tuple(sources))
 
 
-def _reference(where: str, value: object) -> Violations:
+def _reference(where: Path, value: object) -> Violations:
     """Which object, and which of its keys: an empty parameter leaves these out."""
     needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
-    kind = where.rpartition(".")[2]
+    kind = str(where[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):
-            yield invalid(f"{where}.{field} is missing; set it")
+            yield invalid((*where, field), "it is missing", "set it")

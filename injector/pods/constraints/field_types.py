@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.pods.constraints.pod_view import PodView, Violation, Violations, invalid, shown_value
+from injector.diagnostics import Diagnostic, Key
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, shown_value
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
+from injector.pods.merge_keys import has_key, step_of
 
 #: The Python types of a kind's values, and what to say of others. Quantities are no matter of types alone.
 _WANTED: dict[str, tuple[tuple[type, ...], str]] = {
@@ -30,14 +32,14 @@ _LISTS = {
     "mapping": "a list of mappings",
 }
 
-#: A place within a container as steps from it: texts are made only where something is wrong.
+#: A place within a container as steps from it: paths are made only where something is wrong.
 _Place = tuple[Any, ...]
 
 
 def find(parts: PodView) -> Violations:
     """Fields of touched containers whose value is not of Kubernetes' type."""
     for container in parts.unproven:
-        yield from _mapping((container.path,), container.body, CONTAINER)
+        yield from _mapping((container,), container.body, CONTAINER)
 
 
 def _mapping(place: _Place, value: Object, field: Field) -> Violations:
@@ -55,15 +57,20 @@ def _mapping(place: _Place, value: Object, field: Field) -> Violations:
             each = below.element
             for item in held if each.kind in _LISTS else ():
                 if type(item) not in _WANTED[each.kind][0]:
-                    yield _wrong(place, name, item, _LISTS[each.kind])
+                    yield _wrong(place, name, item, _LISTS[each.kind], "has")
                 elif each.kind == "mapping":
                     yield from _mapping((*place, name, item), item, each)
 
 
-def _wrong(place: _Place, name: str, held: object, wanted: str) -> Violation:
-    steps = [place[0]]
+def _wrong(place: _Place, name: str, held: object, wanted: str, verb: str = "is") -> Diagnostic:
+    path: list[str | int] = [*place[0].path]
+    field = CONTAINER
     for step in place[1:]:
-        label = step.get("name") if type(step) is dict else None
-        steps.append(f".{step}" if type(step) is str else f"[{label}]" if type(label) is str else "")
-    verb = "has" if wanted.startswith("a list of") else "is"
-    return invalid(f"{''.join(steps)}.{name} {verb} {shown_value(held)}; it must be {wanted}")
+        if type(step) is str:
+            path.append(step)
+            field = field.fields[step]
+        else:
+            if field.keys and has_key(step, field):
+                path.append(Key(step_of(step, field)))
+            field = field.element
+    return invalid((*path, name), f"it {verb} {shown_value(held)}", f"it must be {wanted}", value=held)

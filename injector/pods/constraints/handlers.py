@@ -5,7 +5,16 @@ Rules: Kubernetes API reference, Probe and LifecycleHandler.
 
 from __future__ import annotations
 
-from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, mapping, shown_value
+from injector.diagnostics import Path
+from injector.pods.constraints.pod_view import (
+    PodView,
+    Violations,
+    chosen_members,
+    invalid,
+    mapping,
+    shown_value,
+    wrong_value,
+)
 from injector.pods.constraints.ports import PORT_NAME
 from injector.pods.context import Object
 from injector.pods.field_rules import RULES
@@ -24,59 +33,62 @@ def find(parts: PodView) -> Violations:
         for name in PROBES:
             probe = body.get(name)
             if isinstance(probe, dict):
-                where = f"{container.path}.{name}"
+                where = (*container.path, name)
                 yield from _one_handler(where, probe, RULES["Probe"].handlers)
                 yield from _numbers(where, name, probe)
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
-                    yield invalid(f"{where}.successThreshold is {shown_value(threshold)}; it must be 1")
+                    yield wrong_value((*where, "successThreshold"), threshold, "it must be 1")
         hooks = body.get("lifecycle")
         if isinstance(hooks, dict):
             for name in HOOKS:
                 hook = hooks.get(name)
                 if isinstance(hook, dict):
-                    where = f"{container.path}.lifecycle.{name}"
+                    where = (*container.path, "lifecycle", name)
                     yield from _one_handler(where, hook, RULES["LifecycleHandler"].handlers)
                     yield from _sleep(where, hook, parts.spec)
 
 
-def _one_handler(where: str, owner: Object, handlers: tuple[str, ...]) -> Violations:
+def _one_handler(where: Path, owner: Object, handlers: tuple[str, ...]) -> Violations:
     found = chosen_members(owner, handlers)
     if len(found) != 1:
         has = " and ".join(found) or "no handler"
-        yield invalid(f"{where} has {has}; it needs exactly one of {', '.join(handlers)}")
+        yield invalid(where, f"it has {has}", f"it needs exactly one of {', '.join(handlers)}", handlers=tuple(found))
     for name in found:
         handler = mapping(owner[name])
         if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(handler.get("port")):
-            port = shown_value(handler.get("port"))
-            yield invalid(f"{where}.{name}.port is {port}; it must be 1 to 65535, or a port's name")
+            yield wrong_value((*where, name, "port"), handler.get("port"), "it must be 1 to 65535, or a port's name")
         if name == "httpGet" and handler.get("scheme") not in (None, "", "HTTP", "HTTPS"):
-            yield invalid(f"{where}.httpGet.scheme is {shown_value(handler['scheme'])}; it must be HTTP or HTTPS")
+            yield wrong_value((*where, name, "scheme"), handler["scheme"], "it must be HTTP or HTTPS")
         if name == "exec" and not handler.get("command"):
-            yield invalid(f"{where}.exec.command is empty; name a command")
+            yield invalid((*where, name, "command"), "it is empty", "name a command")
 
 
-def _numbers(where: str, name: str, probe: Object) -> Violations:
+def _numbers(where: Path, name: str, probe: Object) -> Violations:
     for field in _NUMBERS:
         value = probe.get(field)
         if isinstance(value, int) and value < 0:
-            yield invalid(f"{where}.{field} is {shown_value(value)}; it cannot be negative")
+            yield wrong_value((*where, field), value, "it cannot be negative")
     grace = probe.get("terminationGracePeriodSeconds")
+    here = (*where, "terminationGracePeriodSeconds")
     if grace is not None and name == "readinessProbe":
-        yield invalid(f"{where}.terminationGracePeriodSeconds is for the other probes; drop it")
+        yield invalid(here, "it is for the other probes", "drop it")
     elif isinstance(grace, int) and grace < 1:
-        yield invalid(f"{where}.terminationGracePeriodSeconds is {shown_value(grace)}; it must be 1 at least")
+        yield wrong_value(here, grace, "it must be 1 at least")
 
 
-def _sleep(where: str, hook: Object, spec: Object) -> Violations:
+def _sleep(where: Path, hook: Object, spec: Object) -> Violations:
     seconds = mapping(hook.get("sleep")).get("seconds")
     grace = spec.get("terminationGracePeriodSeconds")
     if not isinstance(grace, int) or isinstance(grace, bool):
         grace = _GRACE_SECONDS
     if isinstance(seconds, int) and not 0 <= seconds <= grace:
         yield invalid(
-            f"{where}.sleep is {shown_value(seconds)} s, the pod's terminationGracePeriodSeconds "
-            f"{shown_value(grace)}; raise that"
+            (*where, "sleep"),
+            f"it is {shown_value(seconds)} s, the pod's terminationGracePeriodSeconds {shown_value(grace)}",
+            "raise that",
+            value=seconds,
+            most=grace,
         )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from injector.pods.constraints.pod_view import PodView, Violation, Violations, mapping, mappings, string_field
+from injector.diagnostics import Path
+from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, string_field, violation
 from injector.pods.constraints.usage import Ask, amounts, asking, pod_ask
 from injector.pods.context import Namespace, Object
 from injector.pods.quantity import format_quantity
@@ -38,28 +39,27 @@ def find(parts: PodView, namespace: Namespace) -> Violations:
     touched = {(container.list_name, container.name) for container in parts.touched}
     containers = [c for c in asking(parts.spec, given) if (c.list_name, c.name) in touched]
     for container in containers:
-        yield from _defaults_fit(f"spec.{container.list_name}[{container.name}]", container.ask)
+        yield from _defaults_fit(container.path, container.ask)
     for name, item in _items(namespace, "Container"):
         for container in containers:
-            where = f"spec.{container.list_name}[{container.name}]"
-            yield from _bounds(name, where, container.ask, item)
+            yield from _bounds(name, container.path, container.ask, item)
     whole = None
     for name, item in _items(namespace, "Pod"):
         whole = whole or pod_ask(parts.spec, given)
-        yield from _bounds(name, "the pod as a whole", whole, item)
+        yield from _bounds(name, ("spec",), whole, item)
 
 
-def _defaults_fit(where: str, ask: Ask) -> Violations:
+def _defaults_fit(where: Path, ask: Ask) -> Violations:
     for resource, request in ask.requests.items():
         limit = ask.limits.get(resource, request)
         if request > limit:
-            figures = f"request {format_quantity(request)} is above its limit {format_quantity(limit)}"
-            yield Violation(
-                Reason.QUOTA, f"{where}: with the LimitRange's defaults {resource} {figures}; set both in the template"
-            )
+            asked, most = format_quantity(request), format_quantity(limit)
+            message = f"with the LimitRange's defaults {resource} request {asked} is above its limit {most}"
+            fields = {"resource": resource, "request": asked, "limit": most}
+            yield violation(Reason.QUOTA, where, message, "set both in the template", **fields)
 
 
-def _bounds(name: str, where: str, ask: Ask, item: Object) -> Violations:
+def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
     for resource, least in amounts(item.get("min")).items():
         yield from _compare(name, where, resource, "request", ask.requests.get(resource), least, above=False)
         if resource in ask.limits:
@@ -71,33 +71,50 @@ def _bounds(name: str, where: str, ask: Ask, item: Object) -> Violations:
     for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
         request, limit = ask.requests.get(resource), ask.limits.get(resource)
         if not request or limit is None:
-            yield _refusal(name, f"{where} needs a {resource} request and limit, so that their ratio is bounded")
-        elif limit > request * most:
-            figures = f"{format_quantity(limit)} is over {format_quantity(most)} times its request"
-            yield _refusal(
-                name,
-                f"{where}: {resource} limit {figures} {format_quantity(request)}; bring them closer",
-                f"{where} {resource} ratio",
+            yield violation(
+                Reason.QUOTA,
+                where,
+                f"{_whole(where)}LimitRange {name} wants a {resource} request and limit, to bound their ratio",
+                "set them",
+                limit_range=name,
+                resource=resource,
             )
+        elif limit > request * most:
+            message = (
+                f"{_whole(where)}{resource} limit {format_quantity(limit)} is over {format_quantity(most)} times its "
+                f"request {format_quantity(request)}, as LimitRange {name} has it"
+            )
+            fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
+            yield violation(Reason.QUOTA, where, message, "bring them closer", **fields)
 
 
 def _compare(
-    name: str, where: str, resource: str, what: str, asked: Decimal | None, bound: Decimal, *, above: bool
+    name: str, where: Path, resource: str, what: str, asked: Decimal | None, bound: Decimal, *, above: bool
 ) -> Violations:
     word = "at most" if above else "at least"
+    allowed = f"{word} {format_quantity(bound)}"
+    fields = {"limit_range": name, "resource": resource, "side": what, "allowed": allowed, "found": asked}
     if asked is None:
-        yield _refusal(name, f"{where} needs a {resource} {what} ({word} {format_quantity(bound)}); set it")
+        yield violation(
+            Reason.QUOTA,
+            where,
+            f"{_whole(where)}LimitRange {name} wants a {resource} {what} ({allowed})",
+            "set it",
+            missing=True,
+            **fields,
+        )
     elif asked > bound if above else asked < bound:
-        allowed = f"{format_quantity(asked)}, allowed is {word} {format_quantity(bound)}"
-        yield _refusal(
-            name,
-            f"{where}: {resource} {what} is {allowed}; {'lower' if above else 'raise'} it",
-            f"{where} {resource} {what} {word}",
+        yield violation(
+            Reason.QUOTA,
+            where,
+            f"{_whole(where)}{resource} {what} is {format_quantity(asked)}, LimitRange {name} allows {allowed}",
+            f"{'lower' if above else 'raise'} it",
+            **fields,
         )
 
 
-def _refusal(name: str, message: str, same: str = "") -> Violation:
-    return Violation(Reason.QUOTA, f"LimitRange {name}: {message}", same and f"LimitRange {name}: {same}")
+def _whole(where: Path) -> str:
+    return "the pod as a whole: " if len(where) == 1 else ""
 
 
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:

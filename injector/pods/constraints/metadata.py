@@ -5,8 +5,9 @@ Rules: Kubernetes docs, "Labels and Selectors" (syntax and character set) and "A
 
 from __future__ import annotations
 
+from injector.diagnostics import Key
 from injector.kubernetes_names import is_label_key, is_label_value
-from injector.pods.constraints.pod_view import PodView, Violation, Violations, invalid, mapping, shown_value
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, shown_value, violation
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -23,22 +24,27 @@ def find(parts: PodView) -> Violations:
             if key in known and known[key] is value:
                 continue
             if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
-                yield invalid(f"metadata.{field}: {shown_value(key)} is no key; it looks like example.com/name")
+                yield invalid(
+                    ("metadata", field), f"{shown_value(key)} is no key", "it looks like example.com/name", value=key
+                )
             if value is None:  # the API server reads null as an empty string
                 continue
             if not isinstance(value, str):
-                yield invalid(f"metadata.{field}[{key}] is {shown_value(value)}, which is no string; put it in quotes")
+                here = ("metadata", field, Key(key))
+                yield invalid(here, f"it is {shown_value(value)}, which is no string", "put it in quotes", value=value)
             elif field == "labels" and not is_label_value(value):
-                yield invalid(
-                    f"metadata.labels[{key}]: {shown_value(value)} is no label value; 63 letters, digits, -_. at most"
-                )
+                here, message = ("metadata", field, Key(key)), f"{shown_value(value)} is no label value"
+                yield invalid(here, message, "63 letters, digits, -_. at most", value=value)
         if field == "annotations":
             size = sum(_size(key) + _size(value) for key, value in held.items())
             if size > _MOST_BYTES and sum(_size(key) + _size(value) for key, value in known.items()) <= _MOST_BYTES:
-                yield Violation(
+                yield violation(
                     Reason.TOO_LARGE,
-                    f"metadata.annotations would hold {size} bytes, {_MOST_BYTES} at most;"
-                    " use smaller files, or the template's delivery: configmap",
+                    ("metadata", field),
+                    f"they would hold {size} bytes, {_MOST_BYTES} at most",
+                    "use smaller files, or the template's delivery: configmap",
+                    value=size,
+                    most=_MOST_BYTES,
                 )
 
 

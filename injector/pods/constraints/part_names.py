@@ -23,13 +23,14 @@ def find(parts: PodView) -> Violations:
         owners[container.name] = container.list_name
     for container in parts.touched:
         if (bad := _bad_name(container.body.get("name"))) is not None:
-            yield invalid(f"spec.{container.list_name}: {bad}; rename the container")
+            name = container.body.get("name")
+            yield invalid(("spec", container.list_name), bad, "rename the container", value=name)
         elif container.name in twice:
             first, second = twice[container.name]
-            where = f"spec.{first} and spec.{second}" if first != second else f"spec.{first}, twice"
-            yield invalid(f"container {shown_value(container.name)} is in {where}; rename one")
+            where = f"in spec.{first} and spec.{second}" if first != second else "there twice"
+            yield invalid(container.path, f"a container of this name is {where}", "rename one", lists=(first, second))
         if container.list_name == "ephemeralContainers":
-            yield invalid(f"{container.path}: Kubernetes takes no ephemeral containers when a pod is created; drop it")
+            yield invalid(container.path, "Kubernetes takes no ephemeral containers when a pod is created", "drop it")
     if parts.touched_volumes:
         yield from _volume_names(parts)
 
@@ -44,9 +45,9 @@ def _volume_names(parts: PodView) -> Violations:
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
-            yield invalid(f"spec.volumes: {bad}; rename the volume")
+            yield invalid(("spec", "volumes"), bad, "rename the volume", value=name)
         elif name in twice:
-            yield invalid(f"spec.volumes: two volumes are called {shown_value(name)}; rename one")
+            yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 
 
 def _bad_name(name: Any) -> str | None:

@@ -14,7 +14,7 @@ from injector.pods.constraints.pod_view import (
     invalid,
     mapping,
     sequence,
-    shown_value,
+    wrong_value,
 )
 
 _NOT_ON_WINDOWS = (
@@ -40,6 +40,8 @@ _NOT_ON_WINDOWS_POD = (
     "supplementalGroups",
     "sysctls",
 )
+_NOT_FOR_WINDOWS = "it is not for a Windows pod"
+_NOT_FOR_LINUX = "it is not for a Linux pod"
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
@@ -55,39 +57,56 @@ def find(parts: PodView) -> Violations:
     security = mapping(parts.spec.get("securityContext"))
     if system == "windows":
         for field in chosen_members(security, _NOT_ON_WINDOWS_POD):
-            yield invalid(f"spec.securityContext.{field} is not for a Windows pod; drop it")
+            yield invalid(("spec", "securityContext", field), _NOT_FOR_WINDOWS, "drop it")
         for field in chosen_members(parts.spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
             if field == "hostUsers" or parts.spec[field] is True:
-                yield invalid(f"spec.{field} is not for a Windows pod; drop it")
+                yield invalid(("spec", field), _NOT_FOR_WINDOWS, "drop it")
     elif system == "linux" and security.get("windowsOptions") is not None:
-        yield invalid("spec.securityContext.windowsOptions is not for a Linux pod; drop it")
+        yield invalid(("spec", "securityContext", "windowsOptions"), _NOT_FOR_LINUX, "drop it")
     if parts.spec.get("shareProcessNamespace") is True and parts.spec.get("hostPID") is True:
-        yield invalid("spec.shareProcessNamespace and spec.hostPID exclude each other; drop one")
+        yield invalid(("spec", "shareProcessNamespace"), "it excludes spec.hostPID", "drop one", other="hostPID")
     if parts.spec.get("hostUsers") is False:
         for field in _HOST_NAMESPACES:
             if parts.spec.get(field) is True:
-                yield invalid(f"spec.{field} needs the host's users, and spec.hostUsers is false; drop one")
+                yield invalid(
+                    ("spec", field),
+                    "it needs the host's users, and spec.hostUsers is false",
+                    "drop one",
+                    other="hostUsers",
+                )
 
 
 def _container(container: ContainerView, security: dict[str, object], system: object, users: object) -> Violations:
-    where = f"{container.path}.securityContext"
+    where = (*container.path, "securityContext")
     if system == "windows":
         for field in chosen_members(security, _NOT_ON_WINDOWS):
-            yield invalid(f"{where}.{field} is not for a Windows pod; drop it")
+            yield invalid((*where, field), _NOT_FOR_WINDOWS, "drop it")
     elif system == "linux" and security.get("windowsOptions") is not None:
-        yield invalid(f"{where}.windowsOptions is not for a Linux pod; drop it")
+        yield invalid((*where, "windowsOptions"), _NOT_FOR_LINUX, "drop it")
     for field in ("runAsUser", "runAsGroup"):
         value = security.get(field)
         if isinstance(value, int) and not 0 <= value < 2**31:
-            yield invalid(f"{where}.{field} is {shown_value(value)}; it must be 0 to 2147483647")
+            yield wrong_value((*where, field), value, "it must be 0 to 2147483647")
     for field in ("seccompProfile", "appArmorProfile"):
         profile = mapping(security.get(field))
         if profile and (profile.get("type") == "Localhost") != bool(profile.get("localhostProfile")):
-            yield invalid(f"{where}.{field}: type Localhost and localhostProfile go together; set both or neither")
+            yield invalid(
+                (*where, field),
+                "type Localhost and localhostProfile go together",
+                "set both or neither",
+                value=profile.get("type"),
+            )
     if security.get("procMount") == "Unmasked" and users is not False:
-        yield invalid(f"{where}.procMount Unmasked needs spec.hostUsers false; drop it")
+        yield invalid((*where, "procMount"), "Unmasked needs spec.hostUsers false", "drop it")
     if security.get("allowPrivilegeEscalation") is False:
         if security.get("privileged") is True:
-            yield invalid(f"{where}: a privileged container cannot have allowPrivilegeEscalation false; drop one")
+            yield invalid(
+                where,
+                "a privileged container cannot have allowPrivilegeEscalation false",
+                "drop one",
+                field="privileged",
+            )
         if "CAP_SYS_ADMIN" in sequence(mapping(security.get("capabilities")).get("add")):
-            yield invalid(f"{where}: CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false; drop one")
+            yield invalid(
+                where, "CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false", "drop one", field="capabilities"
+            )

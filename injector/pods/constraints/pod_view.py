@@ -10,28 +10,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from injector.caches import IdentityCache
+from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.reasons import Reason
 
 _NOTHING: Object = {}
-
-
-class Violation(NamedTuple):
-    """A constraint that does not hold.
-
-    The same fault has the same message with an injection and without; where figures in the message differ between
-    the two, `same` says what stays.
-    """
-
-    reason: Reason
-    message: str
-    same: str = ""
-
-    @property
-    def fault(self) -> str:
-        """What tells this fault from others, with an injection and without."""
-        return self.same or self.message
 
 
 class ContainerView(NamedTuple):
@@ -42,9 +26,9 @@ class ContainerView(NamedTuple):
     body: Object
 
     @property
-    def path(self) -> str:
-        """Where it is, for people: `spec.containers[envoy]`."""
-        return f"spec.{self.list_name}[{self.name}]"
+    def path(self) -> Path:
+        """Where it is: `spec.containers[envoy]`."""
+        return ("spec", self.list_name, Key(self.name))
 
     @property
     def stays(self) -> bool:
@@ -159,9 +143,30 @@ def shown_value(value: object) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
-def invalid(message: str) -> Violation:
+def violation(reason: Reason, path: Path, message: str, help_: str = "", **fields: Any) -> Diagnostic:
+    """A constraint that does not hold. Where figures differ with an injection and without, `found` has them."""
+    return Diagnostic(reason.label, "error", message, help_, path, fields=fields)
+
+
+def invalid(path: Path, message: str, help_: str = "", **fields: Any) -> Diagnostic:
     """A violation that the API server's validation would refuse."""
-    return Violation(Reason.INVALID_POD, message)
+    return violation(Reason.INVALID_POD, path, message, help_, **fields)
 
 
-Violations = Iterator[Violation]
+def wrong_value(path: Path, value: object, help_: str) -> Diagnostic:
+    """A value that the API server's validation would refuse."""
+    return invalid(path, f"it is {shown_value(value)}", help_, value=value)
+
+
+def level_violation(level: str, path: Path, message: str, help_: str, **fields: Any) -> Diagnostic:
+    """A violation of a Pod Security level. `field` is what it is about: the end of the path, or a field below it."""
+    return violation(Reason.POD_SECURITY, path, message, help_, level=level, **fields)
+
+
+def fault(found: Diagnostic) -> tuple[Any, ...]:
+    """What tells a violation from others, with an injection and without: all of it but words and figures."""
+    values = ((name, value) for name, value in found.fields.items() if name != "found")
+    return (found.code, found.path, *((n, v if isinstance(v, tuple) else shown_value(v)) for n, v in values))
+
+
+Violations = Iterator[Diagnostic]

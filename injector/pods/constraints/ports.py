@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 
+from injector.diagnostics import Diagnostic, spoken_path
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
-    Violation,
     Violations,
     invalid,
     mappings,
     shown_value,
+    violation,
 )
 from injector.pods.context import Object
 from injector.reasons import Reason
@@ -48,27 +49,47 @@ def find(parts: PodView) -> Violations:
 
 def _own(container: ContainerView, on_host: bool) -> Violations:
     names: set[str] = set()
-    where = f"{container.path}.ports"
+    where = (*container.path, "ports")
     for port in mappings(container.body.get("ports")):
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not _in_range(number):
-            yield invalid(f"{where}: containerPort {shown_value(number)} is not one of 1 to 65535")
+            yield invalid(
+                where,
+                f"containerPort {shown_value(number)} is not one of 1 to 65535",
+                field="containerPort",
+                value=number,
+            )
         if host not in (None, 0) and not _in_range(host):
-            yield invalid(f"{where}: hostPort {shown_value(host)} is not one of 1 to 65535")
+            yield invalid(where, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
             yield invalid(
-                f"{where}: under hostNetwork hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
+                where,
+                f"under hostNetwork hostPort {shown_value(host)} must be containerPort {shown_value(number)}",
+                field="hostPort",
+                value=host,
+                other=number,
             )
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
-            yield invalid(f"{where}: protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}")
+            yield invalid(
+                where,
+                f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}",
+                field="protocol",
+                value=protocol,
+                allowed=_PROTOCOLS,
+            )
         if name:
             if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(
-                    f"{where}: {shown_value(name)} is no port name (15 lower case letters, digits, dashes at most)"
+                    where,
+                    f"{shown_value(name)} is no port name (15 lower case letters, digits, dashes at most)",
+                    field="name",
+                    value=name,
                 )
             elif name in names:
-                yield invalid(f"{where}: two ports are called {shown_value(name)}; rename one")
+                yield invalid(
+                    where, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name
+                )
             else:
                 names.add(name)
 
@@ -85,12 +106,17 @@ def _bindings(port: Object) -> list[tuple[str, object, object]]:
     return found
 
 
-def _clash(key: tuple[str, object, object], first: ContainerView, second: ContainerView) -> Violation:
+def _clash(key: tuple[str, object, object], first: ContainerView, second: ContainerView) -> Diagnostic:
     kind, number, protocol = key
-    return Violation(
+    return violation(
         Reason.CONFLICT,
-        f"{first.path} and {second.path} both have {kind} {shown_value(number)}/{protocol};"
-        " the containers of a pod share their ports: move one",
+        first.path,
+        f"{spoken_path(second.path)} has {kind} {shown_value(number)}/{protocol} too",
+        "the containers of a pod share their ports: move one",
+        field=kind,
+        value=number,
+        protocol=protocol,
+        other_path=second.path,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from injector.pods.constraints.limit_ranges import defaults
-from injector.pods.constraints.pod_view import PodView, Violation, Violations, mapping, mappings, sequence, string_field
+from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, sequence, string_field, violation
 from injector.pods.constraints.usage import Amounts, Ask, amounts, asking, pod_ask, pod_level
 from injector.pods.context import Namespace, Object
 from injector.pods.quantity import format_quantity
@@ -37,11 +37,16 @@ def find(parts: PodView, base: Object, namespace: Namespace) -> Violations:
             wanted, alone = used_after.get(resource, Decimal(0)), counted.get(resource, Decimal(0))
             taken = used.get(resource, Decimal(0))
             if wanted > alone and taken + wanted > most >= taken + alone:
-                yield Violation(
+                yield violation(
                     Reason.QUOTA,
+                    (),
                     f"quota {name}: {resource}: the pod wants {format_quantity(wanted)}"
                     f" ({format_quantity(wanted - alone)} of it by injection), {format_quantity(taken)} of"
-                    f" {format_quantity(most)} are used; lower the sidecar's resources or raise the quota",
+                    f" {format_quantity(most)} are used",
+                    "lower the sidecar's resources or raise the quota",
+                    quota=name,
+                    resource=resource,
+                    found=format_quantity(wanted),
                 )
 
 
@@ -56,10 +61,9 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, given: Ask | None) -> V
             stated = {**_named(whole), **_named(container.ask)}
             missing = [resource for resource in needed if resource not in stated]
             if missing:
-                where = f"spec.{container.list_name}[{container.name}].resources"
-                yield Violation(
-                    Reason.QUOTA, f"quota {quota} wants {', '.join(missing)} at {where}; set it in the template"
-                )
+                where, message = (*container.path, "resources"), f"quota {quota} wants {', '.join(missing)}"
+                fields = {"quota": quota, "missing": tuple(missing)}
+                yield violation(Reason.QUOTA, where, message, "set it in the template", **fields)
 
 
 def _counted(spec: Object, given: Ask | None) -> Amounts:

@@ -11,15 +11,14 @@ from decimal import Decimal
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
-    Violation,
     Violations,
     invalid,
     mapping,
     shown_value,
+    wrong_value,
 )
 from injector.pods.constraints.usage import asking, pod_level, sum_of_asks
 from injector.pods.quantity import format_quantity, parse_quantity
-from injector.reasons import Reason
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 
@@ -35,7 +34,7 @@ def find(parts: PodView) -> Violations:
 
 
 def _container(container: ContainerView, resources: dict[str, object]) -> Violations:
-    where = f"{container.path}.resources"
+    where = (*container.path, "resources")
     read: dict[str, dict[str, Decimal]] = {}
     for side in ("requests", "limits"):
         read[side] = {}
@@ -46,33 +45,39 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
                 continue
             if name not in _PLAIN and "/" not in name and not name.startswith("hugepages-"):
                 yield invalid(
-                    f"{where}.{side}: there is no resource {shown_value(name)}; others need a domain, as in a.b/c"
+                    (*where, side),
+                    f"there is no resource {shown_value(name)}",
+                    "others need a domain, as in a.b/c",
+                    value=name,
                 )
                 continue
+            here = (*where, side, name)
             try:
                 quantity = parse_quantity(value)
             except ValueError as error:
-                yield invalid(f"{where}.{side}.{name}: {error}")
+                yield invalid(here, str(error), value=value)
                 continue
             if quantity < 0:
-                yield invalid(f"{where}.{side}.{name} is {shown_value(value)}; it cannot be negative")
+                yield wrong_value(here, value, "it cannot be negative")
             elif "/" in name and quantity != quantity.to_integral_value():
-                yield invalid(f"{where}.{side}.{name} is {shown_value(value)}; it must be a whole number")
+                yield wrong_value(here, value, "it must be a whole number")
             read[side][name] = quantity
     requests, limits = read["requests"], read["limits"]
     asked = requests.keys() | limits.keys()
     if any(name.startswith("hugepages-") for name in asked) and not asked & {"cpu", "memory"}:
-        yield invalid(f"{where}: huge pages need a cpu or memory request as well; set one")
+        yield invalid(where, "huge pages need a cpu or memory request as well", "set one", resource="hugepages")
     for name, request in requests.items():
         limit = limits.get(name)
         if limit is None:
             if name not in _PLAIN:
-                yield invalid(f"{where}: {name} has a request and no limit; set both alike")
+                yield invalid(where, f"{name} has a request and no limit", "set both alike", resource=name)
         elif request > limit:
-            figures = f"request {format_quantity(request)} is above its limit {format_quantity(limit)}"
-            yield invalid(f"{where}: {name}: {figures}; lower the one or raise the other")
+            wants, most = format_quantity(request), format_quantity(limit)
+            message = f"{name}: request {wants} is above its limit {most}"
+            fields = {"resource": name, "request": wants, "limit": most}
+            yield invalid(where, message, "lower the one or raise the other", **fields)
         elif name not in _PLAIN and request != limit:
-            yield invalid(f"{where}: {name}: request and limit differ; set both alike")
+            yield invalid(where, f"{name}: request and limit differ", "set both alike", resource=name, differ=True)
 
 
 def _within_pod(parts: PodView) -> Violations:
@@ -83,17 +88,18 @@ def _within_pod(parts: PodView) -> Violations:
     requests = sum_of_asks(containers).requests
     for name, most in own.requests.items():
         if name in requests and requests[name] > most:
-            yield Violation(
-                Reason.INVALID_POD,
-                f"spec.resources.requests.{name} is {format_quantity(most)} and all containers together ask for"
-                f" {format_quantity(requests[name])}; raise it, or lower the sidecar's request",
-                same=f"spec.resources.requests.{name}",
+            asked = format_quantity(requests[name])
+            yield invalid(
+                ("spec", "resources", "requests", name),
+                f"it is {format_quantity(most)} and all containers together ask for {asked}",
+                "raise it, or lower the sidecar's request",
+                found=asked,
             )
     for container in containers:
         for name, most in own.limits.items():
             if name in container.ask.limits and container.ask.limits[name] > most:
+                limit, whole = format_quantity(container.ask.limits[name]), format_quantity(most)
+                here, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
                 yield invalid(
-                    f"spec.{container.list_name}[{container.name}].resources.limits.{name}"
-                    f" {format_quantity(container.ask.limits[name])} is above the pod's {format_quantity(most)}"
-                    " (spec.resources); lower the one or raise the other"
+                    here, f"{message} (spec.resources)", "lower the one or raise the other", value=limit, most=whole
                 )

@@ -8,18 +8,19 @@ Rules: Kubernetes docs, "Pod Security Standards" and "Pod Security Admission".
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import chain
 
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.pod_view import PodView, Violation, Violations, string_field
+from injector.pods.constraints.pod_view import PodView, Violations, string_field
 from injector.pods.context import Namespace
-from injector.reasons import Reason
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 _VERSION = "pod-security.kubernetes.io/enforce-version"
 _PINNED = re.compile(r"v1\.([0-9]{1,4})\Z")
 
 
-def applies(namespace: Namespace) -> bool:
+def is_enforced(namespace: Namespace) -> bool:
     """Whether a level is enforced in this namespace that refuses anything at all."""
     return namespace.labels.get(_LEVEL, "privileged") != "privileged"
 
@@ -29,8 +30,8 @@ def find(parts: PodView, namespace: Namespace, minor: int) -> Violations:
     level = namespace.labels.get(_LEVEL, "privileged")
     pinned = _PINNED.match(string_field(namespace.labels.get(_VERSION)))
     server, minor = minor, min(minor, int(pinned[1])) if pinned else minor
-    for message in baseline.find(parts, minor, hardened=level != "baseline"):
-        yield Violation(Reason.POD_SECURITY, f"{message} (Pod Security {level})")
+    found = baseline.find(parts, minor, hardened=level != "baseline")
     if level != "baseline":  # an API server takes any word that it does not know for restricted
-        for message in restricted.find(parts, minor, server):
-            yield Violation(Reason.POD_SECURITY, f"{message} (Pod Security {level})")
+        found = chain(found, restricted.find(parts, minor, server))
+    for one in found:
+        yield replace(one, message=f"{one.message} (Pod Security {level})")

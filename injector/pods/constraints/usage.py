@@ -11,6 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from injector.diagnostics import Key, Path
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
 from injector.pods.quantity import parse_quantity
@@ -32,6 +33,11 @@ class Asking(NamedTuple):
     name: str
     restarts: bool
     ask: Ask
+
+    @property
+    def path(self) -> Path:
+        """Where the container is: `spec.containers[envoy]`."""
+        return ("spec", self.list_name, Key(self.name))
 
 
 def amounts(value: object) -> Amounts:

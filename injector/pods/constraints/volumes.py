@@ -5,6 +5,7 @@ Rules: Kubernetes API reference, Volume, VolumeMount and VolumeDevice.
 
 from __future__ import annotations
 
+from injector.diagnostics import Key, Path
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -14,6 +15,7 @@ from injector.pods.constraints.pod_view import (
     mappings,
     shown_value,
     string_field,
+    wrong_value,
 )
 from injector.pods.context import Object
 from injector.pods.fields import SPEC
@@ -32,14 +34,19 @@ def find(parts: PodView) -> Violations:
     """What is wrong with touched volumes and with the mounts of touched containers."""
     for volume in parts.touched_volumes:
         sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
-        where = f"spec.volumes[{volume.get('name') if isinstance(volume.get('name'), str) else ''}]"
+        where = ("spec", "volumes", Key(string_field(volume.get("name"))))
         if len(sources) > 1:
-            yield invalid(f"{where} has {' and '.join(sources)}; a volume has one source")
+            yield invalid(where, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
         yield from _source(where, volume)
         for entry in mappings(mapping(volume.get("projected")).get("sources")):
             found = [key for key in _PROJECTIONS if entry.get(key) is not None]
             if len(found) > 1:
-                yield invalid(f"{where}.projected has an entry with {' and '.join(found)}; make it one each")
+                yield invalid(
+                    (*where, "projected"),
+                    f"it has an entry with {' and '.join(found)}",
+                    "make it one each",
+                    sources=tuple(found),
+                )
     known: dict[str, Object] | None = None
     for container in parts.touched:
         if "volumeMounts" in container.body or "volumeDevices" in container.body:
@@ -48,21 +55,22 @@ def find(parts: PodView) -> Violations:
             yield from _mounts(container, known)
 
 
-def _source(where: str, volume: Object) -> Violations:
+def _source(where: Path, volume: Object) -> Violations:
     for source, field in _NAMED.items():
         if volume.get(source) is not None and not mapping(volume[source]).get(field):
-            yield invalid(f"{where}.{source}.{field} is missing; set it")
+            yield invalid((*where, source, field), "it is missing", "set it")
     size = mapping(volume.get("emptyDir")).get("sizeLimit")
     if size is not None:
+        here = (*where, "emptyDir", "sizeLimit")
         try:
             if parse_quantity(size) < 0:
-                yield invalid(f"{where}.emptyDir.sizeLimit is {shown_value(size)}; it cannot be negative")
+                yield wrong_value(here, size, "it cannot be negative")
         except ValueError as error:
-            yield invalid(f"{where}.emptyDir.sizeLimit: {error}")
+            yield invalid(here, str(error), value=size)
     for source in ("configMap", "downwardAPI", "projected", "secret"):
         mode = mapping(volume.get(source)).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:
-            yield invalid(f"{where}.{source}.defaultMode is {shown_value(mode)}; it must be 0 to 511 (octal 0777)")
+            yield wrong_value((*where, source, "defaultMode"), mode, "it must be 0 to 511 (octal 0777)")
 
 
 def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
@@ -71,38 +79,66 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
-            where = f"{container.path}.{field}"
+            where = (*container.path, field)
             if not isinstance(name, str) or name not in volumes:
-                yield invalid(f"{where}: there is no volume {shown_value(name)}; add it to spec.volumes")
+                yield invalid(
+                    where, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name
+                )
             elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
-                yield invalid(f"{where}: volume {shown_value(name)} is no block device; use a persistentVolumeClaim")
+                yield invalid(
+                    where, f"volume {shown_value(name)} is no block device", "use a persistentVolumeClaim", volume=name
+                )
             elif field == "volumeMounts" and name in devices:
-                yield invalid(f"{where}: volume {shown_value(name)} is a device of the same container; mount another")
+                yield invalid(
+                    where, f"volume {shown_value(name)} is a device of the same container", "mount another", volume=name
+                )
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
-                yield invalid(f"{where}[{shown_value(name)}].{key} is {shown_value(path)}; it must be a path")
+                yield invalid(
+                    where,
+                    f"the {key} of {shown_value(name)} is {shown_value(path)}",
+                    "it must be a path",
+                    field=key,
+                    volume=name,
+                    value=path,
+                )
             elif path in paths:
-                yield invalid(f"{where}: two volumes are mounted at {shown_value(path)}; move one")
+                yield invalid(where, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
             else:
                 paths.add(path)
             yield from _sub_path(where, mount)
-            if mount.get("mountPropagation") not in _PROPAGATIONS:
+            propagation = mount.get("mountPropagation")
+            if propagation not in _PROPAGATIONS:
                 yield invalid(
-                    f"{where}[{shown_value(path)}].mountPropagation is {shown_value(mount['mountPropagation'])}"
+                    where,
+                    f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}",
+                    f"allowed: {', '.join(filter(None, _PROPAGATIONS))}",
+                    field="mountPropagation",
+                    at=path,
+                    value=propagation,
                 )
-            if mount.get("mountPropagation") == "Bidirectional" and not _privileged(container):
+            if propagation == "Bidirectional" and not _privileged(container):
                 yield invalid(
-                    f"{where}[{shown_value(path)}]: mountPropagation Bidirectional needs a privileged container"
+                    where,
+                    f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container",
+                    field="mountPropagation",
+                    at=path,
                 )
 
 
-def _sub_path(where: str, mount: dict[str, object]) -> Violations:
+def _sub_path(where: Path, mount: dict[str, object]) -> Violations:
     given = [field for field in ("subPath", "subPathExpr") if mount.get(field)]
     if len(given) > 1:
-        yield invalid(f"{where}: a mount has both subPath and subPathExpr; keep one")
+        yield invalid(where, "a mount has both subPath and subPathExpr", "keep one", field="subPathExpr")
     for field in given:
         path = mount[field]
         if isinstance(path, str) and (path.startswith("/") or ".." in path.split("/")):
-            yield invalid(f"{where}: {field} {shown_value(path)} leaves its volume; make it relative, without ..")
+            yield invalid(
+                where,
+                f"{field} {shown_value(path)} leaves its volume",
+                "make it relative, without ..",
+                field=field,
+                value=path,
+            )
 
 
 def _privileged(container: ContainerView) -> bool:

@@ -34,16 +34,16 @@ def test_a_label_of_an_unknown_value_is_pointed_at(run):
 
 
 def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(run):
-    injct = "annotation sidecar.injector/injct is not counted; did you mean sidecar.injector/inject?"
+    injct = "annotation sidecar.injector/injct does not apply; did you mean sidecar.injector/inject?"
     for label in ("injection=enabled", "injection=none"):
         assert (
             run("explain", "--namespace-label", label, "-", stdin=says("sidecar.injector/injct: 'no'")).out.count(injct)
             == 1
         )
     lost = run("inject", "--templates", "logger", "-", stdin=says("sidecar.injector/level: debug")).err
-    assert "sidecar.injector/level is not counted; did you mean logger.sidecar.injector/level?" in lost
+    assert "sidecar.injector/level does not apply; did you mean logger.sidecar.injector/level?" in lost
     for known in ("sidecar.injector/status: failed", "sidecar.injector/proxyImage: x", "injct: x"):
-        assert "not counted" not in run("explain", "-", stdin=says(known)).out
+        assert "does not apply" not in run("explain", "-", stdin=says(known)).out
 
 
 def test_what_is_neither_a_file_nor_a_name_in_a_cluster(run):
@@ -56,7 +56,7 @@ def test_settings_that_name_no_template_are_noted(run, tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("parameters: {enoy: {cpu-request: 1}}\n")
     out = run("explain", "--settings", str(file), "-", stdin=WORKLOADS["Deployment"]).out
-    assert 'parameters."enoy": there is no such template; did you mean envoy?' in out
+    assert 'parameters.enoy: there is no template "enoy"; did you mean envoy?' in out
 
 
 def test_a_workload_s_own_annotation_is_told_by_inject_as_well(run):

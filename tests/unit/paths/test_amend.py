@@ -68,7 +68,9 @@ def test_what_the_author_wrote_stays_and_is_told_without_its_value() -> None:
         snapshot({"claim": CLAIM}), asked({"spec": {"storageClassName": "s3cret"}}, "persistentvolumeclaims")
     )
     assert found.patch == ()
-    assert found.warnings == ("spec.storageClassName: the object has another value than the template, and it stays",)
+    assert found.warning_lines == (
+        "spec.storageClassName: the object has another value than the template, and it stays",
+    )
 
 
 def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> None:
@@ -81,7 +83,7 @@ def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> Non
     snap = snapshot({"claim": CLAIM}, parameters={"claim": {"class": "ours"}})
     assert amended(snap, bare).object["spec"] == {"storageClassName": "ours"}
     claim = {"metadata": {"annotations": {"claim.sidecar.injector/clas": "own"}}, "spec": {}}
-    [warning] = amended(snap, asked(claim, "persistentvolumeclaims")).warnings
+    [warning] = amended(snap, asked(claim, "persistentvolumeclaims")).warning_lines
     assert warning == "object annotation claim.sidecar.injector/clas: no such parameter; did you mean class?"
 
 
@@ -215,10 +217,10 @@ def test_a_template_that_fails_is_told_by_the_failure_policy(
     request = asked({"spec": {"type": "ClusterIP"}}, "services")
     passed = amended(snapshot(templates), request)
     assert (passed.reason, passed.effect, passed.patch) == (reason, Effect.SKIP, ())
-    [warning] = passed.warnings
+    [warning] = passed.warning_lines
     assert warning.startswith(f"let through as it is: {reason}: ")
     refused = amended(snapshot(templates, failurePolicy="Fail"), request)
-    assert (refused.reason, refused.effect, refused.warnings) == (reason, Effect.REFUSE, ())
+    assert (refused.reason, refused.effect, refused.warning_lines) == (reason, Effect.REFUSE, ())
 
 
 @pytest.mark.parametrize("policy", ["Ignore", "Fail"])
@@ -240,7 +242,7 @@ def test_a_message_about_a_secret_does_not_quote_it(overlay: str, policy: str) -
     secret = {"data": {"pw": value}, value: {"a": 1}}
     found = amended(snapshot({"t": template}, failurePolicy=policy), asked(secret, "secrets"))
     assert found.reason in (Reason.TEMPLATE_FAILED, Reason.CONFLICT)
-    assert value[:6] not in f"{found.message} {found.warnings} {found.mistake}"
+    assert value[:6] not in f"{found.message} {found.warning_lines} {found.mistake}"
     assert found.reason is Reason.CONFLICT or "t/overlay.yaml.j2:1:" in found.message
 
 
@@ -300,12 +302,12 @@ def test_what_the_others_complete_stays_where_one_fails() -> None:
     found = amended(snap, asked({"spec": {}}, "services"))
     assert (found.reason, found.effect) == (Reason.TEMPLATE_FAILED, Effect.INJECT)
     assert found.object == {"spec": {}, "metadata": {"labels": {"seen": "yes-it-is"}}}
-    [warning] = found.warnings
+    [warning] = found.warning_lines
     assert warning.startswith("left out: template-failed: broken/overlay.yaml.j2:1:")
     assert [name for name, _ in found.templates] == ["label"]
     again = amended(snap, asked(found.object, "services"))
     assert (again.reason, again.effect, again.patch) == (Reason.TEMPLATE_FAILED, Effect.SKIP, ())
-    assert again.warnings[0].startswith("let through as it is: template-failed: ")
+    assert again.warning_lines[0].startswith("let through as it is: template-failed: ")
     refused = amended(
         snapshot({"label": LABEL, "broken": BROKEN}, failurePolicy="Fail"), asked({"spec": {}}, "services")
     )

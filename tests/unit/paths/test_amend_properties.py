@@ -76,4 +76,4 @@ def test_once_is_enough_and_the_rest_stays(
     for key in obj.keys() - overlay.keys():
         assert json.dumps(applied[key]) == json.dumps(obj[key])
     again = ask(applied)
-    assert (again.patch, again.warnings) == ((), first.warnings)
+    assert (again.patch, again.warning_lines) == ((), first.warning_lines)

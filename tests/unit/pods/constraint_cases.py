@@ -124,7 +124,7 @@ VALIDATION = [
     Case("plain", None),
     Case("native", None, sidecar=None, init={"restartPolicy": "Always", **probe(httpGet=HTTP)}),
     # names
-    Case("duplicate-container", BAD, "is in spec.containers, twice", sidecar={"name": "app"}),
+    Case("duplicate-container", BAD, "a container of this name is there twice", sidecar={"name": "app"}),
     Case("name-over-lists", BAD, "is in spec.initContainers and spec.containers", sidecar=None, init={"name": "app"}),
     Case("container-name", BAD, '"Side_car" is no name', sidecar={"name": "Side_car"}),
     Case("container-name-long", BAD, "63 lower case", sidecar={"name": "a" * 64}),
@@ -133,12 +133,12 @@ VALIDATION = [
     Case("duplicate-volume", BAD, 'volumes are called "v"', spec=volume(emptyDir={}), base=EMPTY),
     Case("ephemeral", BAD, "no ephemeral", spec={"ephemeralContainers": [{"name": "e", "image": "e"}]}),
     # fields
-    Case("no-image", BAD, "spec.containers[sidecar].image is", sidecar={"image": ""}),
+    Case("no-image", BAD, "spec.containers[sidecar].image", sidecar={"image": ""}),
     Case("image-space", BAD, "name an image", sidecar={"image": " a"}),
     Case("pull-policy", BAD, "imagePullPolicy", sidecar={"imagePullPolicy": "always"}),
     Case("message-policy", BAD, "terminationMessagePolicy", sidecar={"terminationMessagePolicy": "x"}),
-    Case("args-number", BAD, "args has 8080", sidecar={"args": ["-p", 8080]}),
-    Case("env-number", BAD, "env[PORT].value is 8080", sidecar={"env": [{"name": "PORT", "value": 8080}]}),
+    Case("args-number", BAD, "args: it has 8080", sidecar={"args": ["-p", 8080]}),
+    Case("env-number", BAD, "env[PORT].value: it is 8080", sidecar={"env": [{"name": "PORT", "value": 8080}]}),
     Case("env-null", None, sidecar={"env": [{"name": "PORT", "value": None}]}),
     Case("env-name", BAD, '"A=B" is no name', sidecar={"env": [{"name": "A=B", "value": ""}]}),
     Case("env-odd-name", None, sidecar={"env": [{"name": "1 a-b.c", "value": ""}]}),
@@ -149,13 +149,13 @@ VALIDATION = [
         sidecar={"env": [{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
     ),
     Case("env-no-source", BAD, "has no source", sidecar={"env": [{"name": "A", "valueFrom": {}}]}),
-    Case("env-from-nothing", BAD, "envFrom: an entry needs one", sidecar={"envFrom": [{"prefix": "A"}]}),
+    Case("env-from-nothing", BAD, "envFrom: an entry has no source; name one", sidecar={"envFrom": [{"prefix": "A"}]}),
     Case("probe-on-init", BAD, "spec.initContainers[setup].readinessProbe", init=probe(httpGet=HTTP)),
     # volumes
     Case(
         "two-sources",
         BAD,
-        "spec.volumes[v] has configMap and emptyDir",
+        "spec.volumes[v]: it has configMap and emptyDir",
         spec=volume(emptyDir={}, configMap={"name": "c"}),
     ),
     Case("no-source", None, spec=volume()),
@@ -168,7 +168,7 @@ VALIDATION = [
     Case("mount-nowhere", BAD, 'no volume "v"', sidecar={"volumeMounts": [mount("/x")]}),
     Case("mount", None, sidecar={"volumeMounts": [mount("/x"), mount("/y")]}, spec=EMPTY),
     Case("mount-twice", BAD, 'mounted at "/x"', sidecar={"volumeMounts": [mount("/x"), mount("/x")]}, spec=EMPTY),
-    Case("mount-no-path", BAD, "mountPath is", sidecar={"volumeMounts": [mount("")]}, spec=EMPTY),
+    Case("mount-no-path", BAD, "mountPath", sidecar={"volumeMounts": [mount("")]}, spec=EMPTY),
     Case("sub-path", BAD, "leaves its volume", sidecar={"volumeMounts": [mount("/x", subPath="a/../b")]}, spec=EMPTY),
     Case(
         "two-sub-paths",
@@ -209,7 +209,7 @@ VALIDATION = [
     Case(
         "same-port",
         CONFLICT,
-        "spec.containers[app] and spec.containers[sidecar] both have port 80/TCP",
+        "spec.containers[app]: spec.containers[sidecar] has port 80/TCP too",
         sidecar={"ports": [{"containerPort": 80}]},
         app={"ports": [{"containerPort": 80, "protocol": "TCP"}]},
         server_takes_it=True,
@@ -239,7 +239,7 @@ VALIDATION = [
     Case(
         "same-host-port",
         CONFLICT,
-        "both have hostPort 80/TCP",
+        "spec.containers[app]: spec.containers[sidecar] has hostPort 80/TCP too",
         sidecar={"ports": [{"containerPort": 81, "hostPort": 80}]},
         app={"ports": [{"containerPort": 82, "hostPort": 80}]},
     ),
@@ -259,18 +259,18 @@ VALIDATION = [
     # handlers
     Case("two-handlers", BAD, "has httpGet and tcpSocket", sidecar=probe(httpGet=HTTP, tcpSocket={"port": 1})),
     Case("no-handler", BAD, "has no handler", sidecar=probe(periodSeconds=3)),
-    Case("probe-port", BAD, "httpGet.port is 0", sidecar=probe(httpGet={"path": "/", "port": 0})),
+    Case("probe-port", BAD, "httpGet.port: it is 0", sidecar=probe(httpGet={"path": "/", "port": 0})),
     Case("probe-port-name", None, sidecar=probe(httpGet={"path": "/", "port": "http"})),
     Case(
         "liveness-threshold",
         BAD,
-        "successThreshold is 2",
+        "successThreshold: it is 2",
         sidecar={"livenessProbe": {"httpGet": HTTP, "successThreshold": 2}},
     ),
     Case(
         "hook-two",
         BAD,
-        "preStop has",
+        "preStop: it has",
         sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 1}, "exec": {"command": ["a"]}}}},
     ),
     Case("sleep", None, sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 30}}}}),
@@ -296,7 +296,7 @@ VALIDATION = [
     Case(
         "pod-level",
         BAD,
-        "spec.resources.requests.cpu is 500m and all containers together ask for 600m",
+        "spec.resources.requests.cpu: it is 500m and all containers together ask for 600m",
         sidecar=resources({"cpu": "200m"}),
         app=resources({"cpu": "400m"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
@@ -311,7 +311,7 @@ VALIDATION = [
     Case(
         "pod-level-limit",
         BAD,
-        "limits.cpu 2 is above the pod's 1",
+        "limits.cpu: 2 is above the pod's 1",
         sidecar=resources({"cpu": "100m"}, {"cpu": "2"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
     ),
@@ -320,15 +320,15 @@ VALIDATION = [
     Case(
         "windows-user",
         BAD,
-        "runAsUser is not for a Windows pod",
+        "runAsUser: it is not for a Windows pod",
         sidecar={"securityContext": {"runAsUser": 1}},
         base=WINDOWS,
     ),
-    Case("windows-pod", BAD, "spec.securityContext.fsGroup is", spec={"securityContext": {"fsGroup": 1}}, base=WINDOWS),
+    Case("windows-pod", BAD, "spec.securityContext.fsGroup", spec={"securityContext": {"fsGroup": 1}}, base=WINDOWS),
     Case(
         "linux",
         BAD,
-        "windowsOptions is not for a Linux pod",
+        "windowsOptions: it is not for a Linux pod",
         sidecar={"securityContext": {"windowsOptions": {"runAsUserName": "a"}}},
         base={"os": {"name": "linux"}},
     ),
@@ -344,12 +344,18 @@ VALIDATION = [
         "CAP_SYS_ADMIN cannot",
         sidecar={"securityContext": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}, "allowPrivilegeEscalation": False}},
     ),
-    Case("host-pid-and-share", BAD, "exclude each other", spec={"shareProcessNamespace": True}, base={"hostPID": True}),
+    Case(
+        "host-pid-and-share",
+        BAD,
+        "shareProcessNamespace: it excludes spec.hostPID",
+        spec={"shareProcessNamespace": True},
+        base={"hostPID": True},
+    ),
     Case("users-and-network", BAD, "needs the host's users", spec={"hostUsers": False}, base={"hostNetwork": True}),
     # metadata
     Case("annotations", None, metadata={"annotations": {"A.example.com/b": "x", "c": ""}}),
     Case("annotation-key", BAD, '"a b" is no key', metadata={"annotations": {"a b": "x"}}),
-    Case("annotation-number", BAD, "annotations[a] is 1", metadata={"annotations": {"a": 1}}),
+    Case("annotation-number", BAD, "annotations[a]: it is 1", metadata={"annotations": {"a": 1}}),
     Case("annotations-large", Reason.TOO_LARGE, "262145 bytes", metadata={"annotations": {"a": "ä" * 131072}}),
     Case("annotations-largest", None, metadata={"annotations": {"ab": "ä" * 131071}}),
     Case("label", BAD, "is no label value", metadata={"labels": {"a": "x y"}}),
@@ -359,21 +365,21 @@ VALIDATION = [
 
 # What a parameter that is empty or of the wrong type leads to, and other values that Kubernetes does not take.
 VALUES = [
-    Case("directory-number", BAD, "workingDir is 3; it must be a string", sidecar={"workingDir": 3}),
-    Case("tty-text", BAD, 'tty is "true"; it must be true or false', sidecar={"tty": "true"}),
+    Case("directory-number", BAD, "workingDir: it is 3; it must be a string", sidecar={"workingDir": 3}),
+    Case("tty-text", BAD, 'tty: it is "true"; it must be true or false', sidecar={"tty": "true"}),
     Case(
         "port-text",
         BAD,
-        'containerPort is "80"; it must be a whole number',
+        'containerPort: it is "80"; it must be a whole number',
         sidecar={"ports": [{"containerPort": "80"}]},
     ),
-    Case("probe-half", BAD, "periodSeconds is 1.5", sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),
-    Case("args-text", BAD, "args is", sidecar={"args": "-a"}),
-    Case("env-mapping", BAD, "env is a mapping; it must be a list", sidecar={"env": {"A": "b"}}),
+    Case("probe-half", BAD, "periodSeconds: it is 1.5", sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),
+    Case("args-text", BAD, "args", sidecar={"args": "-a"}),
+    Case("env-mapping", BAD, "env: it is a mapping; it must be a list", sidecar={"env": {"A": "b"}}),
     Case("env-texts", BAD, "must be a list of mappings", sidecar={"env": ["A=b"]}),
-    Case("probe-text", BAD, "readinessProbe is", sidecar={"readinessProbe": "/"}),
+    Case("probe-text", BAD, "readinessProbe", sidecar={"readinessProbe": "/"}),
     Case("probe-port-list", BAD, "must be a number or a name", sidecar=probe(tcpSocket={"port": [1]})),
-    Case("grpc-name", BAD, "grpc.port is", sidecar=probe(grpc={"port": "grpc"})),
+    Case("grpc-name", BAD, "grpc.port", sidecar=probe(grpc={"port": "grpc"})),
     Case("command-null", None, sidecar={"command": None}),
     Case("policy-empty", None, sidecar={"imagePullPolicy": ""}),
     Case("annotation-null", None, metadata={"annotations": {"a": None}}),
@@ -396,21 +402,23 @@ VALUES = [
         sidecar={"livenessProbe": {"httpGet": HTTP, "terminationGracePeriodSeconds": 0}},
     ),
     Case("probe-scheme", BAD, "it must be HTTP or HTTPS", sidecar=probe(httpGet={**HTTP, "scheme": "http"})),
-    Case("probe-port-digits", BAD, 'port is "8080"', sidecar=probe(httpGet={"path": "/", "port": "8080"})),
-    Case("probe-command", BAD, "exec.command is empty", sidecar=probe(exec={"command": []})),
+    Case("probe-port-digits", BAD, 'port: it is "8080"', sidecar=probe(httpGet={"path": "/", "port": "8080"})),
+    Case("probe-command", BAD, "exec.command: it is empty", sidecar=probe(exec={"command": []})),
     Case(
         "secret-key-unnamed",
         BAD,
-        "name is missing",
+        "name: it is missing",
         sidecar={"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "a"}}}]},
     ),
-    Case("bulk-unnamed", BAD, "envFrom.configMapRef.name is missing", sidecar={"envFrom": [{"configMapRef": {}}]}),
-    Case("config-map-unnamed", BAD, "spec.volumes[v].configMap.name is missing", spec=volume(configMap={"name": ""})),
-    Case("secret-unnamed", BAD, "secretName is missing", spec=volume(secret={})),
-    Case("claim-unnamed", BAD, "claimName is missing", spec=volume(persistentVolumeClaim={})),
+    Case("bulk-unnamed", BAD, "envFrom.configMapRef.name: it is missing", sidecar={"envFrom": [{"configMapRef": {}}]}),
+    Case(
+        "config-map-unnamed", BAD, "spec.volumes[v].configMap.name: it is missing", spec=volume(configMap={"name": ""})
+    ),
+    Case("secret-unnamed", BAD, "secretName: it is missing", spec=volume(secret={})),
+    Case("claim-unnamed", BAD, "claimName: it is missing", spec=volume(persistentVolumeClaim={})),
     Case("size-limit", BAD, 'sizeLimit: "x" is no quantity', spec=volume(emptyDir={"sizeLimit": "x"})),
-    Case("size-limit-negative", BAD, "sizeLimit is", spec=volume(emptyDir={"sizeLimit": "-1"})),
-    Case("mode", BAD, "defaultMode is 1000", spec=volume(configMap={"name": "a", "defaultMode": 1000})),
+    Case("size-limit-negative", BAD, "sizeLimit: it is", spec=volume(emptyDir={"sizeLimit": "-1"})),
+    Case("mode", BAD, "defaultMode: it is 1000", spec=volume(configMap={"name": "a", "defaultMode": 1000})),
     Case(
         "propagation-unknown", BAD, 'is "x"', sidecar={"volumeMounts": [mount("/x", mountPropagation="x")]}, spec=EMPTY
     ),
@@ -428,8 +436,8 @@ VALUES = [
         sidecar={"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}], "volumeMounts": [mount("/x")]},
         spec=volume(persistentVolumeClaim={"claimName": "a"}),
     ),
-    Case("user-negative", BAD, "runAsUser is -1", sidecar={"securityContext": {"runAsUser": -1}}),
-    Case("group-large", BAD, "runAsGroup is 2147483648", sidecar={"securityContext": {"runAsGroup": 2**31}}),
+    Case("user-negative", BAD, "runAsUser: it is -1", sidecar={"securityContext": {"runAsUser": -1}}),
+    Case("group-large", BAD, "runAsGroup: it is 2147483648", sidecar={"securityContext": {"runAsGroup": 2**31}}),
     Case("profile-file", BAD, "go together", sidecar={"securityContext": {"seccompProfile": {"type": "Localhost"}}}),
     Case("proc-mount-needs", BAD, "needs spec.hostUsers false", sidecar={"securityContext": {"procMount": "Unmasked"}}),
 ]
@@ -447,12 +455,12 @@ BASELINE = [
     Case("baseline-plain", None, level="baseline"),
     Case("privileged-level", None, level="privileged", sidecar=_context(privileged=True)),
     _baseline("privileged", "securityContext.privileged", sidecar=_context(privileged=True)),
-    _baseline("net-admin", "capabilities.add: NET_ADMIN", sidecar=_context(capabilities={"add": ["NET_ADMIN"]})),
+    _baseline("net-admin", 'capabilities.add: "NET_ADMIN"', sidecar=_context(capabilities={"add": ["NET_ADMIN"]})),
     _baseline("net-admin-init", "spec.initContainers[setup]", init=_context(capabilities={"add": ["NET_ADMIN"]})),
     _baseline("any-capability", "ALL", sidecar=_context(capabilities={"add": ["ALL"]})),
     Case("chown", None, level="baseline", sidecar=_context(capabilities={"add": ["CHOWN", "NET_BIND_SERVICE"]})),
     Case("root", None, level="baseline", sidecar=_context(runAsUser=0)),
-    _baseline("host-path", 'spec.volumes["v"]: hostPath', spec=volume(hostPath={"path": "/var/log"})),
+    _baseline("host-path", "spec.volumes[v]: hostPath", spec=volume(hostPath={"path": "/var/log"})),
     _baseline("host-port", "hostPort 80", sidecar={"ports": [{"containerPort": 80, "hostPort": 80}]}),
     _baseline("host-network", "spec.hostNetwork", spec={"hostNetwork": True}),
     _baseline("host-pid", "spec.hostPID", spec={"hostPID": True}),
@@ -523,17 +531,20 @@ def _restricted(name: str, says: str, **case: Any) -> Case:
 
 RESTRICTED = [
     Case("restricted-plain", None, level="restricted", sidecar=secured()),
-    _restricted("bare", "runAsNonRoot must be true"),
+    _restricted("bare", "runAsNonRoot: it must be true"),
     _restricted("baseline-too", "privileged", sidecar=secured(privileged=True, allowPrivilegeEscalation=None)),
-    _restricted("non-root-false", "runAsNonRoot must be true", sidecar=secured(runAsNonRoot=False)),
+    _restricted("non-root-false", "runAsNonRoot: it must be true", sidecar=secured(runAsNonRoot=False)),
     Case(
         "non-root-pod", None, level="restricted", sidecar=secured(runAsNonRoot=None), base=_context(runAsNonRoot=True)
     ),
     _restricted(
-        "non-root-pod-false", "runAsNonRoot must", sidecar=secured(runAsNonRoot=False), base=_context(runAsNonRoot=True)
+        "non-root-pod-false",
+        "runAsNonRoot: it must",
+        sidecar=secured(runAsNonRoot=False),
+        base=_context(runAsNonRoot=True),
     ),
-    _restricted("root-user", "runAsUser 0", sidecar=secured(runAsUser=0)),
-    _restricted("root-user-pod", "spec.securityContext.runAsUser 0", sidecar=secured(), spec=_context(runAsUser=0)),
+    _restricted("root-user", "runAsUser: 0", sidecar=secured(runAsUser=0)),
+    _restricted("root-user-pod", "spec.securityContext.runAsUser: 0", sidecar=secured(), spec=_context(runAsUser=0)),
     Case(
         "root-own-users",
         None,
@@ -541,14 +552,18 @@ RESTRICTED = [
         sidecar=secured(runAsUser=0, runAsNonRoot=None),
         base={"hostUsers": False},
     ),
-    _restricted("escalation", "allowPrivilegeEscalation must be false", sidecar=secured(allowPrivilegeEscalation=None)),
-    _restricted("no-drop", "drop must have ALL", sidecar=secured(capabilities=None)),
-    _restricted("drop-some", "drop must have ALL", sidecar=secured(capabilities={"drop": ["NET_RAW"]})),
+    _restricted(
+        "escalation", "allowPrivilegeEscalation: it must be false", sidecar=secured(allowPrivilegeEscalation=None)
+    ),
+    _restricted("no-drop", "drop: it must have ALL", sidecar=secured(capabilities=None)),
+    _restricted("drop-some", "drop: it must have ALL", sidecar=secured(capabilities={"drop": ["NET_RAW"]})),
     Case(
         "bind", None, level="restricted", sidecar=secured(capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]})
     ),
-    _restricted("add-chown", "CHOWN is not allowed", sidecar=secured(capabilities={"drop": ["ALL"], "add": ["CHOWN"]})),
-    _restricted("no-seccomp", "seccompProfile.type must", sidecar=secured(seccompProfile=None)),
+    _restricted(
+        "add-chown", '"CHOWN" is not allowed', sidecar=secured(capabilities={"drop": ["ALL"], "add": ["CHOWN"]})
+    ),
+    _restricted("no-seccomp", "seccompProfile.type: it must", sidecar=secured(seccompProfile=None)),
     Case(
         "seccomp-of-pod",
         None,
@@ -718,7 +733,7 @@ QUOTAS = [
     Case(
         "range-max",
         QUOTA,
-        "LimitRange bounds: spec.containers[sidecar]: cpu limit is 300m, allowed is at most 200m",
+        "spec.containers[sidecar]: cpu limit is 300m, LimitRange bounds allows at most 200m",
         limits=[{"type": "Container", "max": {"cpu": "200m"}}],
         sidecar=resources(None, {"cpu": "300m"}),
     ),
@@ -733,7 +748,7 @@ QUOTAS = [
     Case(
         "range-min",
         QUOTA,
-        "cpu request is 10m, allowed is at least 50m",
+        "cpu request is 10m, LimitRange bounds allows at least 50m",
         limits=[{"type": "Container", "min": {"cpu": "50m"}}],
         sidecar=resources({"cpu": "10m"}),
     ),
@@ -756,7 +771,7 @@ QUOTAS = [
     Case(
         "range-pod",
         QUOTA,
-        "the pod as a whole: cpu limit is 400m, allowed is at most 300m",
+        "the pod as a whole: cpu limit is 400m, LimitRange bounds allows at most 300m",
         limits=[{"type": "Pod", "max": {"cpu": "300m"}}],
         sidecar=STATED,
         app=STATED,

@@ -24,7 +24,7 @@ def injected(native=True, pod=None):
 def differences(actual, native=True, overridable=None, app=APP):
     expected = merge(skeleton(actual, app), envoy_overlay(), app=app, placement=Placement(native=native))
     found = protected_differences(actual, expected.pod, overridable or {}, app=app, replaced=expected.replaced)
-    return tuple(difference.sentence for difference in found)
+    return tuple(difference.warning_line for difference in found)
 
 
 def envoy(pod):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from injector.diagnostics import spoken_path
 from injector.pods.fields import OBJECT
-from injector.pods.merge_keys import escape, spoken, steps_of, unescape
+from injector.pods.merge_keys import escape, path_of, steps_of, unescape
 from tests.unit.pods.pod_cases import GROWING, KEYS, fields, json_values
 
 
@@ -65,9 +66,9 @@ def test_unescape_undoes_escape(text):
     [
         ("/spec/containers/envoy/image", "spec.containers[envoy].image"),
         ("/spec/containers/env/env/A/value", "spec.containers[env].env[A].value"),
-        ("/metadata/annotations/a~1b", "metadata.annotations.a/b"),
+        ("/metadata/annotations/a~1b", "metadata.annotations[a/b]"),
         ("/spec/containers/app/volumeMounts/~1etc", "spec.containers[app].volumeMounts[/etc]"),
     ],
 )
 def test_spoken(pointer, text):
-    assert spoken(pointer) == text
+    assert spoken_path(path_of(pointer)) == text

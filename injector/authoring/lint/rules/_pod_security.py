@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.diagnostics import Diagnostic, Key
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, plain
 
-#: How a sentence of the constraints begins: where, and what.
-_WHERE = re.compile(r"(?P<where>(?:spec|metadata)(?:\[[^\]]*\]|[^\s:\[])*):? (?P<what>.*)")
-_STEP = re.compile(r"\[\"?(?P<name>[^\]\"]*)\"?\]|(?P<field>[^.\[]+)")
 #: Whom a level refuses, in a finding's words.
 WHO = {
     "baseline": "Pod Security baseline and restricted refuse the pod",
@@ -43,19 +41,23 @@ _HELP = {
 
 @dataclass(frozen=True, slots=True)
 class LevelRefusal:
-    """One thing in an overlay that a level refuses: the lowest such level, the field it is about, its place."""
+    """One thing in an overlay that a level refuses, the lowest such level, and the way to it in the overlay."""
 
-    level: str
-    field: str
+    violation: Diagnostic
     path: Steps
-    what: str
-    todo: str
+
+    @property
+    def field(self) -> str:
+        """The field that it is about."""
+        return str(self.violation.fields["field"])
 
     def finding(self, rendering: Rendering) -> Finding:
         """The finding that says which level refuses what."""
-        todo = _HELP.get(self.field, self.todo)
+        found = self.violation
+        message = f"{found.message}: {WHO[found.fields['level']]}"
+        todo = _HELP.get(self.field, found.help)
         help_ = f"{todo}, or disable this rule and say which level its namespaces need"
-        return Finding(f"{self.what}: {WHO[self.level]}", rendering.overlay.place(self.path), help_, about=self.field)
+        return Finding(message, rendering.overlay.place(self.path), help_, found.path, about=self.field)
 
 
 def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:
@@ -78,52 +80,39 @@ def refusals(rendering: Rendering, minor: int) -> Iterator[LevelRefusal]:
     # `"*"` says little about a container of the app, which settles the rest for itself
     named = {list_: _named(spec, list_) for list_ in CONTAINER_LISTS if list_ in spec}
     hardened = {**mapping(overlay), "spec": {**spec, **named}}
-    known: set[str] = set()
-    levels = (
-        ("baseline", baseline.find(PodView(overlay), minor, hardened=False)),
-        ("restricted", restricted.find(PodView(hardened), minor, minor)),
-    )
-    for level, sentences in levels:
-        for sentence in sentences:
-            what, _, todo = sentence.rpartition("; ")
-            found = _WHERE.match(what)
-            if found is not None and what not in known:
-                known.add(what)
-                path = _path(found["where"], spec)
-                field = _field(found["where"], found["what"])
-                yield LevelRefusal(level, field, _closer(path, field, found["what"], spec), what, todo)
+    known = []
+    levels = baseline.find(PodView(overlay), minor, hardened=False), restricted.find(PodView(hardened), minor, minor)
+    for found in chain(*levels):
+        what = (found.path, found.fields["field"], found.fields.get("value"))
+        if what not in known:
+            known.append(what)
+            yield LevelRefusal(found, _closer(_path(found, spec), found, spec))
 
 
 def _named(spec: Object, list_: str) -> list[Object]:
     return [c for c in mappings(spec.get(list_)) if c.get("name") != EVERY_CONTAINER]
 
 
-def _path(where: str, spec: Object) -> Steps:
-    """`spec.containers[envoy].securityContext` as steps into the overlay."""
+def _path(found: Diagnostic, spec: Object) -> Steps:
+    """The path of a violation as steps into the overlay."""
     path: list[str | int] = []
-    for step in _STEP.finditer(where):
-        if step["field"]:
-            path.append(step["field"])
+    for step in found.path:
+        if not isinstance(step, Key):
+            path.append(step)
             continue
         names = [item.get("name") for item in mappings(spec.get(str(path[-1])))]
-        if step["name"] not in names:
+        if step not in names:
             break  # what has no name is refused for that
-        path.append(names.index(step["name"]))
+        path.append(names.index(step))
     return tuple(path)
 
 
-def _closer(path: Steps, field: str, what: str, spec: Object) -> Steps:
+def _closer(path: Steps, found: Diagnostic, spec: Object) -> Steps:
     """The path; of a capability, that of its item in the list."""
-    if field != "add" or len(path) < 3:
+    if found.fields["field"] != "add" or len(path) < 3:
         return path
     value: Any = {"spec": spec}
     for step in path:
         value = value[step]
-    capability = what.partition(" ")[0]
+    capability = found.fields["value"]
     return (*path, value.index(capability)) if capability in value else path
-
-
-def _field(where: str, what: str) -> str:
-    """The field that a refusal is about: of volumes and ports, what it names first."""
-    last = where.removesuffix(".type").rpartition(".")[2]
-    return what.partition(" ")[0] if last.endswith("]") or last == "ports" else last

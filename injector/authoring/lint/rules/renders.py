@@ -33,7 +33,6 @@ Good:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,22 +42,16 @@ from injector.authoring.lint.rules._slips import run_together, slips
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject, plain_mapping
-from injector.authoring.refusal_location import path_named
-from injector.diagnostics import Place
+from injector.authoring.refusal_location import path_in
+from injector.diagnostics import Diagnostic, Place
 from injector.pods.overlay import bare_value
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
 
-#: The container or volume that a constraint's message names.
-_PART = re.compile(r'(containers|initContainers|volumes)\[([^\]]+)\]|(container|volume) "?([\w.-]+)"? ')
-#: What a pod that gets its files by annotation says of a file that there is not.
-_UNKNOWN_FILE = "which the template does not make"
-#: What the injection says of a mount for which there is no volume.
-_MOUNT = "there is no volume"
-#: What it says of a pod all of whose containers are called as sidecars are.
-_TAKEN = re.compile(r"container \S+ has the name of the sidecar")
+#: The lists of a pod whose elements have names.
+_PARTS = ("containers", "initContainers", "volumes")
 #: Refusals that a template alone brings about.
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
@@ -71,74 +64,78 @@ def check(subject: Subject) -> Iterator[Finding]:
             subject.search(OVERLAY, "fail("),
             "give parameters `examples` with which it is",
         )
-    told: set[object] = set()
+    known: set[object] = set()
     swallowed = list(run_together(subject))
     yield from swallowed
     broken = {failure.place for failure in subject.failures if failure.broken}
     for failure in subject.failures:
-        if failure.place in broken or (failure.message, failure.place) in told:
+        what = (failure.reason, failure.parameter, failure.place, failure.diagnostic.path)
+        if failure.place in broken or what in known:
             continue
-        told.add((failure.message, failure.place))
+        known.add(what)
         yield from _failed(subject, failure, explained=bool(swallowed))
     for rendering in subject.renderings:
         if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
-            message = rendering.injection.message.partition(": ")[2]
-            if message not in told:
-                told.add(message)
-                yield Finding(message, _place(rendering, message), f"seen for {rendering.title}", about=_part(message))
+            found = rendering.injection.failures[0]
+            if found.path not in known:
+                known.add(found.path)
+                yield _finding(found, _place(rendering, found), rendering.title)
+
+
+def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
+    return Finding(found.advice, place, f"seen for {title}", found.path, about=_part(found))
 
 
 def _failed(subject: Subject, failure: Failure, explained: bool) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
-        yield Finding(failure.message, subject.manifest(("parameters", failure.parameter)))
+        found = failure.diagnostic
+        yield Finding(found.message, subject.manifest(("parameters", failure.parameter)), found.help)
         return
     if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
         return
-    if _UNKNOWN_FILE in failure.message:
+    if "unknown_file" in failure.diagnostic.fields:
         return  # the rule unknown-file tells it at its place
-    found = slips(failure.overlay) if failure.overlay is not None else []
-    if found:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
+    in_overlay = slips(failure.overlay) if failure.overlay is not None else []
+    if in_overlay:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
         if not explained and not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
-            yield from found
+            yield from in_overlay
         return
-    if _TAKEN.match(failure.message) and _part(failure.message) in APPS and subject.renderings:
+    if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
     place = failure.place if failure.place.line else _merged_place(subject, failure)
-    yield Finding(failure.message, place, f"seen for {failure.title}")
+    yield _finding(failure.diagnostic, place, failure.title)
 
 
 def _merged_place(subject: Subject, failure: Failure) -> Place:
     """The place of the part that a merge did not take; the overlay's first line where it is about none."""
-    place = _written(subject, failure.message)
+    name = _part(failure.diagnostic)
+    place = _written(subject, name)
     if place.line or failure.overlay is None:
         return place
     spec: Any = plain_mapping(plain_mapping(failure.overlay.value).get("spec"))
-    name = _part(failure.message)
-    for list_ in ("containers", "initContainers", "volumes"):
+    for list_ in _PARTS:
         for index, item in numbered(bare_value(spec.get(list_))):
             if name and item.get("name") == name:
                 return failure.overlay.place(("spec", list_, index, "name"))
     return failure.overlay.place(("spec",), key=True)
 
 
-def _written(subject: Subject, message: str) -> Place:
-    """Where the overlay writes the name of the part that a message is about."""
-    name = _part(message)
+def _written(subject: Subject, name: str) -> Place:
+    """Where the overlay writes the name of a part."""
     places = [subject.search(OVERLAY, f"{key}{name}") for key in ("name: ", "")] if name else []
     return next((place for place in places if place.line), Place(OVERLAY))
 
 
-def _part(message: str) -> str:
-    """The name of the container or volume that a message is about; empty where it is about none."""
-    found = _PART.search(message)
-    return (found[2] or found[4]) if found else ""
+def _part(found: Diagnostic) -> str:
+    """The name of the container or volume that a failure is about; empty where it is about none."""
+    return str(found.path[2]) if len(found.path) > 2 and found.path[1] in _PARTS else ""
 
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
     """Whether another rule tells why the injection refuses the pod, at a better place."""
     if _schema_errors(subject, rendering):
         return True
-    return _MOUNT in rendering.injection.message and any(missing_volumes(rendering))
+    return "missing_volume" in rendering.injection.failures[0].fields and any(missing_volumes(rendering))
 
 
 def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
@@ -149,11 +146,11 @@ def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
         return False
 
 
-def _place(rendering: Rendering, message: str) -> Place:
-    """The place of the field that a message names, or else of the part that it is about."""
-    if named := path_named(rendering.overlay.value, message):
-        return rendering.overlay.place(named)
-    name = _part(message)
+def _place(rendering: Rendering, found: Diagnostic) -> Place:
+    """The place of the field that a failure is about, or else of the part."""
+    if path := path_in(rendering.overlay.value, found):
+        return rendering.overlay.place(path)
+    name = _part(found)
     for path, value in [*rendering.containers(), *rendering.volumes()]:
         if value.get("name") == name:
             return rendering.overlay.place(path)
