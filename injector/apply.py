@@ -10,6 +10,7 @@ import msgspec
 from injector.diagnostics import Diagnostic, Key
 from injector.errors import InjectionError
 from injector.injection import Applied
+from injector.names import shortened
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
@@ -21,7 +22,6 @@ from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.spelling import shortened
 from injector.templates.choice import choose
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Context, RenderError, render_files, render_overlay

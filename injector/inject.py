@@ -29,8 +29,7 @@ from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
 from injector.pods.fields import POD
 from injector.pods.patch import changes
-from injector.pods.receipt import Receipt, read_receipt, take_off, write_receipt
-from injector.pods.seal import Seals, is_sealed, sealed
+from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed, take_off, write_receipt
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.reasons import Effect, Reason
 from injector.settings import Settings

@@ -14,7 +14,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
-from injector.kubernetes_names import is_label_key
+from injector.names import is_label_key
 from injector.strict_decoder import decode
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.spelling import KINDS, nearest, shortened, suggestion
+from injector.names import KINDS, nearest, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 

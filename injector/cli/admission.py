@@ -16,8 +16,7 @@ from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.resource_kinds import Resource, lies_in
 from injector.policies.admit import admit
-from injector.policies.request import ObjectRequest
-from injector.policies.simulate import after, asked_of, manifest_request, paths_for
+from injector.policies.request import ObjectRequest, after, asked_of, manifest_request, paths_for
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot

@@ -18,7 +18,7 @@ from injector.cli.output_files import write_file
 from injector.cli.throwaway_certificates import ThrowawayCertificates, make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import DocumentError, SettingsError
-from injector.kubernetes_names import is_dns_label
+from injector.names import is_dns_label
 from injector.pods.context import Object
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.

@@ -14,10 +14,10 @@ from rich.text import Text
 from injector.cli.demo_traffic import Passage, find_envoy, pass_through
 from injector.cli.demo_webhook import NAMESPACE, DemoAnswer, ProgramError, Webhook, pod_of_deployment, webhook
 from injector.cli.manifest_writer import dump_yaml
+from injector.names import cut
 from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.spelling import cut
 
 #: Characters of a line that are shown; a receipt is longer.
 _WIDTH = 110

@@ -27,10 +27,10 @@ from injector.cli.options import (
     with_user,
 )
 from injector.errors import DocumentError
+from injector.names import nearest
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import misplaced, pod_template
 from injector.settings import Settings
-from injector.spelling import nearest
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

@@ -17,15 +17,15 @@ from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, tra
 from injector.errors import DENIED_CODE
 from injector.inject import inject
 from injector.injection import Applied, Injection
+from injector.names import cut
 from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource, resource_of
 from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_object
-from injector.policies.simulate import named_resources
+from injector.policies.request import named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.spelling import cut
 from injector.templates.choice import misspelt_annotations
 from injector.templates.snapshot import Snapshot
 

@@ -22,9 +22,9 @@ from injector.loading.template_folders import (
     template_folders,
     templates_in,
 )
+from injector.names import hint
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
-from injector.spelling import hint
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import Template
 

@@ -22,8 +22,8 @@ from injector.authoring.lint.rule import Rule, explanation, kinds, rules
 from injector.cli.options import VERSION_OPTION
 from injector.cli.report import Progress, counted
 from injector.diagnostics import Diagnostic
+from injector.names import hint
 from injector.pods.context import Cluster
-from injector.spelling import hint
 
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"

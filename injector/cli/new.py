@@ -11,9 +11,8 @@ from injector.authoring.scaffold.renaming import write_goldens
 from injector.cli.injection_sources import template_folder
 from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError
-from injector.kubernetes_names import is_dns_label
 from injector.loading.template_folders import find_gallery, gallery_path
-from injector.spelling import legal_name, shortened
+from injector.names import is_dns_label, legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))

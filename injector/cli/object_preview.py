@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from injector.authoring.sample import SAMPLE
+from injector.authoring.lint.sample_pods import SAMPLE
 from injector.cli.admission import asked_about_pod, namespace_asked
 from injector.cli.documents import Document, read_documents, read_manifests
 from injector.cli.explanation import parameters_of
@@ -29,8 +29,7 @@ from injector.pods.overlay import plain
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template, with_pod_template
 from injector.policies.admit import admit
-from injector.policies.request import ObjectRequest
-from injector.policies.simulate import asked_of, named_resources
+from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.samples import sample_object

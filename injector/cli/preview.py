@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from injector.authoring.cases.harness import config_files
+from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.refusal_location import blamed_place
-from injector.authoring.sample import SAMPLE
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, rewritten
 from injector.cli.explanation import parameters_of
 from injector.cli.injection_sources import Sources
@@ -25,12 +25,12 @@ from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.loading.limits import limited
+from injector.names import hint
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
-from injector.spelling import hint
 
 
 class PreviewRefusedError(InjectorError):

@@ -21,7 +21,7 @@ from yaml import YAMLError
 
 from injector import __version__
 from injector.errors import InjectorError
-from injector.spelling import cut
+from injector.names import cut
 
 #: Where a pod finds the token of its service account (Kubernetes: "Accessing the API from within a Pod").
 _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount")

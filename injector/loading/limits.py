@@ -18,9 +18,8 @@ from pathlib import Path
 from time import thread_time
 from types import FrameType
 
-from injector.errors import TemplateError
+from injector.errors import TOO_LARGE, LimitError, TemplateError
 from injector.templates.load import load_template
-from injector.templates.render_fault import TOO_LARGE, LimitError
 from injector.templates.template import Template
 
 #: Seconds of processor time, and bytes on top of what the process has.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from injector.diagnostics import Place
 from injector.errors import SettingsError, TemplateError
-from injector.spelling import nearest
+from injector.names import nearest
 from injector.templates.load import LARGEST
 from injector.templates.source_map import normal, place_at
 from injector.templates.template import FILE, MANIFEST, OVERLAY

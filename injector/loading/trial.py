@@ -15,13 +15,12 @@ from pathlib import Path
 import msgspec
 
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import InjectionError, TemplateError
+from injector.errors import InjectionError, LimitError, TemplateError
 from injector.loading.limits import address_space, limited, set_limit
+from injector.names import cut
 from injector.reasons import Reason
-from injector.spelling import cut
 from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
-from injector.templates.render_fault import LimitError
 from injector.templates.samples import sample_contexts
 
 #: What a template may take on top of what the child itself takes, where its own limits do not reach it, and how long

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from injector.diagnostics import Diagnostic
+from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, mismatches
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.merge_differences import cut_value, difference_at, is_below, may_be_secret
+from injector.pods.merge_differences import SHOWN, difference_at, is_below, may_be_secret
 from injector.pods.merge_keys import escape, step_of, steps_of
 
 #: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
@@ -166,9 +167,9 @@ def _difference(pointer: str, have: Any, wanted: Any) -> Diagnostic:
     if may_be_secret(pointer):
         return difference_at(pointer, "it is missing" if have is None else "it is not what the template has")
     if have is None:
-        said = f"it is missing; the template has {cut_value(wanted)}"
+        said = f"it is missing; the template has {shown_value(wanted, SHOWN)}"
     elif wanted is None:
-        said = f"the pod has {cut_value(have)}; the template has nothing"
+        said = f"the pod has {shown_value(have, SHOWN)}; the template has nothing"
     else:
-        said = f"the pod has {cut_value(have)}; the template has {cut_value(wanted)}"
+        said = f"the pod has {shown_value(have, SHOWN)}; the template has {shown_value(wanted, SHOWN)}"
     return difference_at(pointer, said, value=have, template=wanted)

@@ -14,10 +14,11 @@ import msgspec
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
+from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import POD, Field
-from injector.pods.merge_differences import Differences, cut_value
+from injector.pods.merge_differences import SHOWN, Differences
 from injector.pods.merge_keys import (
     element_name,
     element_step,
@@ -333,5 +334,5 @@ class _Merger:
     def expect(have: Any, kind: type, here: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"the pod has {cut_value(have)} where Kubernetes takes {need}"
+            message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes takes {need}"
             raise InjectionError(Reason.INVALID_POD, message, path=path_of(here))

@@ -6,20 +6,13 @@ from collections.abc import Collection
 from typing import Any
 
 from injector.diagnostics import Diagnostic
+from injector.names import shown_value
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
 from injector.pods.merge_keys import path_of
 
-
-def cut_value(value: Any, length: int = 24) -> str:
-    """A value as it stands in a sentence."""
-    if isinstance(value, dict | list):
-        return "a map" if isinstance(value, dict) else "a list"
-    if value is None:
-        return "nothing"
-    text = str(value).replace("\n", " ")
-    text = text if len(text) <= length else f"{text[: length - 1]}…"
-    return f'"{text}"' if isinstance(value, str) else text
+#: How much of a value a difference shows.
+SHOWN = 24
 
 
 def difference_at(pointer: str, message: str, **fields: Any) -> Diagnostic:
@@ -61,7 +54,7 @@ class Differences:
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's stays; the template has another")
             else:
-                message = f"the pod's {cut_value(actual)} stays; the template has {cut_value(asked)}"
+                message = f"the pod's {shown_value(actual, SHOWN)} stays; the template has {shown_value(asked, SHOWN)}"
                 self.report(pointer, message, value=actual, template=asked)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:

@@ -10,7 +10,7 @@ import re
 from decimal import ROUND_UP, Decimal
 from functools import lru_cache
 
-from injector.spelling import shown_value
+from injector.names import shown_value
 
 _FORM = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
-from injector.kubernetes_names import is_label_key, is_label_value
-from injector.spelling import shortened
+from injector.names import is_label_key, is_label_value, shortened
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")

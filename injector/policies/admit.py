@@ -1,11 +1,8 @@
-"""The pipeline of a path: an object of any kind, and the templates that the settings have for that path.
-
-Beside `inject.py`, and as pure. No label, mark or receipt has a say: who is asked about is the webhook entry's to say,
-and whether a template is for it the template's. A template that fails is told by the path's `failurePolicy`.
-"""
+"""The pipeline of a path: an object of any kind, and the templates that the settings have for that path."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from injector.apply import Overrides, containers_of, given_by, tcp_ports, with_origins
@@ -13,7 +10,8 @@ from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
-from injector.pods.context import Namespace, Object
+from injector.names import nearest, suggestion
+from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
 from injector.pods.merge import merge
@@ -22,14 +20,37 @@ from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.policies.object_merge import merge_object
 from injector.policies.request import ObjectRequest, is_for
-from injector.policies.secret_values import without_secrets
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
-from injector.spelling import nearest, suggestion
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
+
+_FIELDS = ("data", "stringData")
+#: Characters by which a value is known again, as messages cut them; a shorter one stands in many that are not about it.
+_BEGINNING = 8
+_SHORTEST = 4
+_INSTEAD = "what went wrong there quotes a value of the Secret, and is not told"
+
+
+def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:
+    """The same error; of a Secret one whose message says only where, if it holds a value of these objects."""
+    if request.resource != "secrets" or request.group:
+        return error
+    if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
+        return error
+    if isinstance(error, RenderError):
+        return RenderError(error.template, _INSTEAD, error.place, rule=error.rule, undefined=error.undefined)
+    return InjectionError(error.reason, _INSTEAD, code=error.code)
+
+
+def _values(obj: Object) -> Iterator[str]:
+    for name in _FIELDS:
+        held = obj.get(name)
+        if isinstance(held, dict):
+            yield from (value for value in held.values() if isinstance(value, str) and len(value) >= _SHORTEST)
+
 
 #: What stands before the reason of an object that is let through although something failed.
 _AS_IT_IS = "let through as it is"

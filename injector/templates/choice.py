@@ -10,12 +10,12 @@ import msgspec
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
+from injector.names import nearest, shortened, suggestion, template_name
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.spelling import nearest, shortened, suggestion, template_name
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 

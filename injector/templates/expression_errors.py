@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from injector.spelling import KINDS, hint, nearest
+from injector.names import KINDS, hint, nearest
 from injector.templates import foreign_habits
 from injector.templates.library_messages import TOKENS, jinja_message, python_message
 

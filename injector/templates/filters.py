@@ -15,10 +15,10 @@ from jinja2 import Undefined
 from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
-from injector.spelling import kind_of
+from injector.errors import FaultError
+from injector.names import kind_of
 from injector.templates.holes import check_length, current, plain_value
 from injector.templates.quoting import EMBEDDED, QUOTING
-from injector.templates.render_fault import FaultError
 from injector.templates.sandbox_operations import compared, each, operand, replaced, scalar_operand, split
 from injector.templates.structure import scalar_text
 

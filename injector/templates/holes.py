@@ -14,8 +14,8 @@ from typing import Any
 
 from jinja2 import Undefined, pass_context
 
+from injector.errors import FaultError, LimitError
 from injector.templates.quoting import Quoted, check_harmless
-from injector.templates.render_fault import FaultError, LimitError
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
 #: How much work one render may do, in units of roughly a microsecond.

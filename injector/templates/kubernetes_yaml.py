@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from injector.spelling import nearest
+from injector.names import nearest
 
 Node = yaml.Node
 YAMLError = yaml.YAMLError

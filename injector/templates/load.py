@@ -7,8 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from injector.errors import TemplateError
-from injector.kubernetes_names import is_dns_label
-from injector.spelling import hint
+from injector.names import hint, is_dns_label
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import MANIFEST, OVERLAY, Template

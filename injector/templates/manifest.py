@@ -10,12 +10,11 @@ from typing import Any, NoReturn
 import yaml
 
 from injector.diagnostics import Place
-from injector.errors import TemplateError
+from injector.errors import LimitError, TemplateError
+from injector.names import cut, hint, shortened
 from injector.pods.selectors import SelectorError, check_selector
-from injector.spelling import cut, hint, shortened
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
-from injector.templates.render_fault import LimitError
 from injector.templates.source_map import normal, place_at
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml

@@ -15,8 +15,7 @@ from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
-from injector.kubernetes_names import is_dns_label
-from injector.spelling import hint, shortened
+from injector.names import hint, is_dns_label, shortened
 from injector.templates.library_messages import re2_message
 
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.

@@ -10,7 +10,7 @@ import msgspec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
-from injector.spelling import hint, nearest, shortened
+from injector.names import hint, nearest, shortened
 from injector.templates.parameter_keywords import (
     CHECKER,
     FORMATS,

@@ -16,9 +16,9 @@ import msgspec
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
+from injector.names import nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.spelling import nearest, shortened, suggestion
 from injector.templates.parameter_schema import allowed, value_of
 from injector.templates.template import UNSET, Parameter, Template
 

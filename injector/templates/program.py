@@ -14,7 +14,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
-from injector.spelling import cut, hint
+from injector.names import cut, hint
 from injector.templates import expression_errors, foreign_habits, syntax
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES

@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from injector.spelling import shortened
-from injector.templates.render_fault import FaultError
+from injector.errors import FaultError
+from injector.names import shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
 #: Control characters of ASCII and Latin-1, and Unicode's line and paragraph separators.

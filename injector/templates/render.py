@@ -10,18 +10,17 @@ from typing import Any
 import msgspec
 
 from injector.caches import IdentityCache
-from injector.errors import InjectionError
+from injector.errors import InjectionError, LimitError
+from injector.names import kind_of
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.spelling import kind_of
 from injector.templates.dependencies import read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
-from injector.templates.render_fault import LimitError
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
 from injector.templates.yaml_writer import dump

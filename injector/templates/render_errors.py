@@ -12,7 +12,7 @@ import yaml
 from jinja2 import UndefinedError
 
 from injector.diagnostics import Place
-from injector.errors import InjectionError, TemplateError
+from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
@@ -21,7 +21,6 @@ from injector.templates.kubernetes_yaml import TooMuchError
 from injector.templates.library_messages import undefined_message
 from injector.templates.program import Root, in_comment
 from injector.templates.quoting import UnquotedError
-from injector.templates.render_fault import TOO_LARGE, FaultError, LimitError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_errors import explain_yaml

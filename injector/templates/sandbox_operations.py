@@ -10,9 +10,9 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from injector.spelling import kind_of
+from injector.errors import FaultError
+from injector.names import kind_of
 from injector.templates.holes import Text, check_length, current, plain_text, plain_value
-from injector.templates.render_fault import FaultError
 from injector.templates.structure import scalar_text
 
 STRING_METHODS = frozenset(

@@ -11,10 +11,10 @@ import msgspec
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.names import nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
-from injector.spelling import nearest, shortened, suggestion
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
 from injector.templates.parameters import Resolved, only

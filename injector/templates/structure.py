@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
+from injector.errors import FaultError, LimitError
+from injector.names import kind_of
 from injector.pods.overlay import Replace
-from injector.spelling import kind_of
 from injector.templates.kubernetes_yaml import Builder, Node, compose
 from injector.templates.quoting import Quoted
-from injector.templates.render_fault import FaultError, LimitError
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")

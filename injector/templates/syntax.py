@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
-from injector.spelling import hint
+from injector.names import hint
 from injector.templates.dependencies import chain, item_reads
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from injector.errors import ReviewError
-from injector.kubernetes_names import is_dns_label
+from injector.names import is_dns_label
 from injector.pods.context import Namespace
 from injector.settings import NamespaceLabel
 

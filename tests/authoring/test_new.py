@@ -21,7 +21,7 @@ from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
 from injector.cli.demo_webhook import free_ports
 from injector.loading.template_folders import read_folder
-from injector.spelling import legal_name
+from injector.names import legal_name
 from injector.templates.load import load_template
 from tests import parts
 from tests.authoring.commands import GALLERY, ROOT, injector

@@ -25,7 +25,7 @@ from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.policies.admit import admit
-from injector.policies.simulate import asked_of
+from injector.policies.request import asked_of
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.receipt_seals import CertificateSeals

@@ -16,8 +16,7 @@ from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
-from injector.policies.request import ObjectRequest
-from injector.policies.simulate import asked_of, named_resources
+from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.settings import PathTemplates, Settings
 from injector.templates.kubernetes_yaml import YAMLError, load_manifest
 from injector.templates.source_map import place_at

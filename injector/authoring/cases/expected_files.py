@@ -17,8 +17,8 @@ from injector.authoring.cases.suite import Checked
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
 from injector.injection import Applied
+from injector.names import hint, nearest, shortened
 from injector.pods.workloads import workload_of_object
-from injector.spelling import hint, nearest, shortened
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Context

@@ -19,6 +19,7 @@ from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
+from injector.names import hint
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
@@ -26,7 +27,6 @@ from injector.pods.workloads import workload_of_object
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
-from injector.spelling import hint
 from injector.templates.choice import names_in
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot

@@ -9,8 +9,8 @@ from injector.authoring.cases.case import CHOSEN, PATH_KEYS
 from injector.authoring.cases.document import Absent, CaseDocument, Steps
 from injector.authoring.lint.pod_schema import version_of
 from injector.diagnostics import Diagnostic
+from injector.names import hint, shortened
 from injector.reasons import Reason
-from injector.spelling import hint, shortened
 from injector.templates.template import FILE, FOR
 
 _RESOURCE = FOR["resources"].word

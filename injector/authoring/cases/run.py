@@ -17,8 +17,8 @@ from injector.authoring.diagnostic_formats import quoted_lines
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.loading.limits import limited
+from injector.names import shortened
 from injector.reasons import Reason
-from injector.spelling import shortened
 from injector.templates.template import request_words
 
 #: Seconds of processor time that a case may take, programs apart.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from injector.authoring.cases.document import Absent, Steps
+from injector.names import cut, nearest, shortened
 from injector.pods.fields import ANY, POD, Field
-from injector.spelling import cut, nearest, shortened
 
 #: Characters of a value that a difference shows.
 _SHOWN = 160

@@ -13,13 +13,13 @@ from injector.authoring.cases.document import Absent, CaseDocument, Steps, read_
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
-from injector.authoring.sample import SAMPLE
+from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
+from injector.names import hint, shortened
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.resource_kinds import resource_of
 from injector.reasons import Reason
-from injector.spelling import hint, shortened
 from injector.strict_decoder import decode
 
 #: The folder of a template that holds its cases.

@@ -16,8 +16,8 @@ from typing import Any, Final
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.diagnostics import Diagnostic, Place, Severity
+from injector.names import shortened
 from injector.pods.constraints.pod_view import mapping
-from injector.spelling import shortened
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))

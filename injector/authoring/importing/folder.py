@@ -20,8 +20,8 @@ from injector.authoring.importing.sidecar_overlay import (
     source_of,
     value_text,
 )
+from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.reference import BEGIN, END, code, with_section
-from injector.authoring.sample import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object

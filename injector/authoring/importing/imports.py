@@ -17,9 +17,9 @@ from injector.authoring.importing.sidecar_overlay import deliver, unused
 from injector.authoring.importing.source import LIMIT, RULE
 from injector.authoring.lint.pod_schema import SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
+from injector.names import legal_name, shortened, template_name
 from injector.pods.fields import OBJECT
 from injector.pods.merge_keys import step_of
-from injector.spelling import legal_name, shortened, template_name
 
 
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:

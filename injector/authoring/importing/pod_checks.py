@@ -6,13 +6,12 @@ from typing import Any
 
 from injector.authoring.cases.document import Steps
 from injector.authoring.importing.find import Teller
-from injector.kubernetes_names import is_dns_label
+from injector.names import is_dns_label, nearest, shortened
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 from injector.pods.fields import OBJECT
 from injector.pods.merge_keys import step_of
 from injector.pods.quantity import parse_quantity
-from injector.spelling import nearest, shortened
 from injector.templates.parameter_keywords import FORMATS
 
 

@@ -27,8 +27,8 @@ from injector.authoring.importing.pod_checks import check_names, without_duplica
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic
+from injector.names import KINDS, hint, nearest, shortened
 from injector.pods.context import Object
-from injector.spelling import KINDS, hint, nearest, shortened
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd2]")

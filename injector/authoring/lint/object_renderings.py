@@ -11,18 +11,17 @@ from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
 from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Failure, ObjectRendering
+from injector.authoring.lint.subject import ObjectRendering, RenderFailure
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.loading.limits import limited
+from injector.names import shortened
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.policies.admit import admit, object_context
-from injector.policies.request import ObjectRequest
-from injector.policies.simulate import asked_of, named_resources
+from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
-from injector.spelling import shortened
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import OVERLAY, UNSET, Template
@@ -57,10 +56,10 @@ class ObjectRenders:
         self._snapshot = Snapshot(Settings(), Catalog([self._template]), Cluster(kubernetes), "lint")
         self._at = PathTemplates(templates=(template.name,), failure_policy="Fail")
 
-    def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[Failure, ...]]:
+    def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[RenderFailure, ...]]:
         """Renderings, and failures but those of cases: a case may be about one."""
         renderings: list[ObjectRendering] = []
-        failures: list[Failure] = []
+        failures: list[RenderFailure] = []
         if UNSET in self._required.values():  # told where pods are rendered, or by `renders`
             return (), ()
         for made in self._each():
@@ -72,18 +71,18 @@ class ObjectRenders:
                     break
         return tuple(renderings), tuple(failures)
 
-    def _each(self) -> Iterator[ObjectRendering | Failure]:
+    def _each(self) -> Iterator[ObjectRendering | RenderFailure]:
         samples = [sample for sample, _ in zip(self._samples(), range(_SAMPLES), strict=False)]
         for sample in samples:
             made = self._one(sample, {})
-            if isinstance(made, Failure) and sample is not samples[0]:
+            if isinstance(made, RenderFailure) and sample is not samples[0]:
                 made = replace(made, broken="")
             if made is not None:
                 yield made
         for given, edge in tried(list(self._template.parameters.values())):
             made = self._one(samples[0], given, edge)
             if made is not None:
-                yield replace(made, broken="") if isinstance(made, Failure) else made
+                yield replace(made, broken="") if isinstance(made, RenderFailure) else made
         for case in self._cases():
             made = self._one(case, case.given or {})
             if isinstance(made, ObjectRendering):
@@ -111,7 +110,7 @@ class ObjectRenders:
 
     def _one(
         self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
-    ) -> ObjectRendering | Failure | None:
+    ) -> ObjectRendering | RenderFailure | None:
         """What comes of one; None where nothing can be said."""
         title = ", ".join([what.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         try:
@@ -119,11 +118,13 @@ class ObjectRenders:
                 return self._made(what, given, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
-            return Failure(title, given, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True)
+            return RenderFailure(
+                title, given, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True
+            )
 
     def _made(
         self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue, title: str
-    ) -> ObjectRendering | Failure | None:
+    ) -> ObjectRendering | RenderFailure | None:
         # a case says itself what is required, maybe by an annotation of its namespace
         name, parameters = self._template.name, {**(self._required if what.given is None else {}), **given}
         injection = admit(what.asked, what.namespace, self._at, self._snapshot, {name: parameters})
@@ -137,7 +138,7 @@ class ObjectRenders:
             mistake = injection.mistake
             place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
             found = replace(injection.failures[0], place=place)
-            return Failure(title, given, injection.reason, found, broken=mistake.rule if mistake else "")
+            return RenderFailure(title, given, injection.reason, found, broken=mistake.rule if mistake else "")
         [applied] = injection.applied
         seen = object_context(
             what.asked, what.asked.object, what.namespace, self._snapshot, dict(applied.parameters.values)

@@ -18,8 +18,8 @@ from referencing.jsonschema import SchemaRegistry
 from injector.authoring.lint.subject import Steps
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
+from injector.names import WANTED, hint, shortened
 from injector.pods.context import Object
-from injector.spelling import WANTED, hint, shortened
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"

@@ -13,11 +13,12 @@ from injector.authoring.lint.boundary_values import BoundaryValue, tried
 from injector.authoring.lint.object_renderings import ObjectRenders
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
-from injector.authoring.lint.subject import Failure, ObjectRendering, Rendering, Subject
+from injector.authoring.lint.subject import ObjectRendering, RenderFailure, Rendering, Subject
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.loading.limits import limited
+from injector.names import shortened
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
@@ -25,7 +26,6 @@ from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.spelling import shortened
 from injector.templates.parameters import resolve
 from injector.templates.render import Context, RenderError, render_files
 from injector.templates.samples import sample_value
@@ -50,10 +50,10 @@ def make_subject(
 ) -> Subject:
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
     renderings: list[Rendering] = []
-    failures: list[Failure] = []
+    failures: list[RenderFailure] = []
     renders = _Renders(template, kubernetes)
     for made in () if template.why_not_injected else renders.all():
-        if isinstance(made, Failure):
+        if isinstance(made, RenderFailure):
             failures.append(made)
             if made.hopeless or len(failures) == _ENOUGH:
                 break
@@ -90,7 +90,7 @@ class _Renders:
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
         }
 
-    def all(self) -> Iterator[Rendering | Failure]:
+    def all(self) -> Iterator[Rendering | RenderFailure]:
         """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
         if unknown := self.unknown():
             yield from unknown
@@ -112,12 +112,12 @@ class _Renders:
             if made is not None:
                 yield made
 
-    def unknown(self) -> list[Failure]:
+    def unknown(self) -> list[RenderFailure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""
         what, help_ = "parameter {} is required, and no value that it takes is known", "give it `examples`"
         code, place = Reason.BAD_PARAMETER.label, Place(MANIFEST)
         return [
-            Failure(
+            RenderFailure(
                 "", {}, Reason.BAD_PARAMETER, Diagnostic(code, "error", what.format(name), help_, place=place), name
             )
             for name, value in self._required.items()
@@ -126,7 +126,7 @@ class _Renders:
 
     def _one(
         self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue = _NO_EDGE
-    ) -> Rendering | Failure | None:
+    ) -> Rendering | RenderFailure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
         title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         try:
@@ -136,11 +136,11 @@ class _Renders:
             place = error.place or Place(OVERLAY)
             broken = error.rule if sample is STANDARD and not given else ""
             found = replace(error.diagnostic, place=place)
-            return Failure(title, given, Reason.TEMPLATE_FAILED, found, hopeless=True, broken=broken)
+            return RenderFailure(title, given, Reason.TEMPLATE_FAILED, found, hopeless=True, broken=broken)
 
     def _made(
         self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue, title: str
-    ) -> Rendering | Failure | None:
+    ) -> Rendering | RenderFailure | None:
         template, snapshot = self._template, self._snapshots[sample.native]
         task = InjectionContext(
             sample.namespace,
@@ -176,15 +176,15 @@ class _Renders:
             hopeless = error.rule == "limit"
             if sample is not STANDARD or given:
                 found = replace(error.diagnostic, place=error.place)
-                return Failure(title, given, error.reason, found, hopeless=hopeless)
+                return RenderFailure(title, given, error.reason, found, hopeless=hopeless)
             error = _told(error, sample.pod, task)
             found = replace(error.diagnostic, place=error.place)
-            return Failure(title, given, error.reason, found, hopeless=hopeless, broken=error.rule)
+            return RenderFailure(title, given, error.reason, found, hopeless=hopeless, broken=error.rule)
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
             found = replace(error.diagnostic, place=Place(OVERLAY))
-            return Failure(title, given, error.reason, found, free=edge.free, overlay=overlay)
+            return RenderFailure(title, given, error.reason, found, free=edge.free, overlay=overlay)
         return Rendering(
             title=title,
             context=context,

@@ -1,11 +1,25 @@
-"""The pods that a template is linted with: more than a reload tries, each unlike the others where templates trip."""
+"""The pods that a template is shown and linted with, each unlike the others where templates trip."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from injector.pods.context import Namespace, Object, Workload
+
+#: An ordinary Deployment, as its author writes it.
+SAMPLE: Final[Object] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 8080}]}]},
+        }
+    },
+}
+
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
 _WORKER: Object = {

@@ -85,7 +85,7 @@ class ObjectRendering:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RenderFailure:
     """A pod or an object, and parameters, for which nothing is rendered, and the template said no fail() or deny()."""
 
     title: str
@@ -117,7 +117,7 @@ class Subject:
     rules: Collection[str]  #: the names of all rules
     kubernetes: tuple[int, int]  #: the API server's version
     renderings: tuple[Rendering, ...]
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[RenderFailure, ...] = ()
     objects: tuple[ObjectRendering, ...] = ()  #: what it makes at a path, where it is for more than pods on CREATE
     not_served: str = ""  #: why, where the template says fail() for every pod and parameter that was tried
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from injector.kubernetes_names import DNS_SUBDOMAIN, LABEL_NAME
+from injector.names import DNS_SUBDOMAIN, LABEL_NAME
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameter_schema import TYPES
 from injector.templates.template import SETTERS

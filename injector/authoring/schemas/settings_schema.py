@@ -6,7 +6,7 @@ import copy
 from typing import Any, Final
 
 from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of
-from injector.kubernetes_names import DNS_SUBDOMAIN
+from injector.names import DNS_SUBDOMAIN
 from injector.settings import LONGEST_PREFIX, Settings
 
 #: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.

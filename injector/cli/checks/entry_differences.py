@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from injector.names import cut
 from injector.pods.context import Object
-from injector.spelling import cut
 
 #: What the API server fills in: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/.
 _DEFAULTS: dict[str, Any] = {

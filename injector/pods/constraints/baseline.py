@@ -6,6 +6,7 @@ Rules: Kubernetes docs, "Pod Security Standards", Baseline; one function a group
 from __future__ import annotations
 
 from injector.diagnostics import Diagnostic, Key, Path
+from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
 from injector.pods.constraints.pod_view import (
     PodView,
@@ -14,7 +15,6 @@ from injector.pods.constraints.pod_view import (
     mapping,
     mappings,
     sequence,
-    shown_value,
     string_field,
 )
 from injector.pods.context import Object

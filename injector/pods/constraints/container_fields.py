@@ -6,6 +6,7 @@ Rules: Kubernetes API reference, Container, EnvVar and EnvFromSource.
 from __future__ import annotations
 
 from injector.diagnostics import Key, Path
+from injector.names import shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -14,7 +15,6 @@ from injector.pods.constraints.pod_view import (
     invalid,
     mapping,
     sequence,
-    shown_value,
     wrong_value,
 )
 from injector.pods.context import Object

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key
-from injector.pods.constraints.pod_view import PodView, Violations, invalid, shown_value
+from injector.names import shown_value
+from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.merge_keys import has_key, step_of

@@ -6,15 +6,8 @@ Rules: Kubernetes API reference, Probe and LifecycleHandler.
 from __future__ import annotations
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import (
-    PodView,
-    Violations,
-    chosen_members,
-    invalid,
-    mapping,
-    shown_value,
-    wrong_value,
-)
+from injector.names import shown_value
+from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, mapping, wrong_value
 from injector.pods.constraints.ports import PORT_NAME
 from injector.pods.context import Object
 from injector.pods.field_rules import RULES

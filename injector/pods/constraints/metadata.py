@@ -6,8 +6,8 @@ Rules: Kubernetes docs, "Labels and Selectors" (syntax and character set) and "A
 from __future__ import annotations
 
 from injector.diagnostics import Key
-from injector.kubernetes_names import is_label_key, is_label_value
-from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, shown_value, violation
+from injector.names import is_label_key, is_label_value, shown_value
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, violation
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024

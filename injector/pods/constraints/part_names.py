@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.kubernetes_names import is_dns_label
-from injector.pods.constraints.pod_view import PodView, Violations, invalid, shown_value
+from injector.names import is_dns_label, shown_value
+from injector.pods.constraints.pod_view import PodView, Violations, invalid
 
 #: RFC 1123: lower case letters, digits and dashes, 63 at most, no dash at either end.
 

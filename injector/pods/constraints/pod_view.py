@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
+from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.reasons import Reason
@@ -126,21 +127,6 @@ def string_field(value: object) -> str:
 def chosen_members(owner: Object, fields: tuple[str, ...]) -> list[str]:
     """Which of these fields are set; null is not."""
     return [field for field in fields if owner.get(field) is not None]
-
-
-def shown_value(value: object) -> str:
-    """A value in a message: short, whatever it is."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**63:
-        return "a huge number"
-    if isinstance(value, str):
-        return f'"{value}"' if len(value) <= 40 else f'"{value[:37]}..."'
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    return "a list" if isinstance(value, list) else "a mapping"
 
 
 def violation(reason: Reason, path: Path, message: str, help_: str = "", **fields: Any) -> Diagnostic:

@@ -10,15 +10,8 @@ from __future__ import annotations
 import re
 
 from injector.diagnostics import Diagnostic, spoken_path
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    mappings,
-    shown_value,
-    violation,
-)
+from injector.names import shown_value
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, mappings, violation
 from injector.pods.context import Object
 from injector.reasons import Reason
 

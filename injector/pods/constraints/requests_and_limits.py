@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    mapping,
-    shown_value,
-    wrong_value,
-)
+from injector.names import shown_value
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, mapping, wrong_value
 from injector.pods.constraints.usage import asking, pod_level, sum_of_asks
 from injector.pods.quantity import format_quantity, parse_quantity
 

@@ -7,16 +7,9 @@ Rules: Kubernetes docs, "Pod Security Standards", Restricted.
 from __future__ import annotations
 
 from injector.diagnostics import Diagnostic, Key, Path
+from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.pod_view import (
-    PodView,
-    Violations,
-    level_violation,
-    mapping,
-    sequence,
-    shown_value,
-    string_field,
-)
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation, mapping, sequence, string_field
 from injector.pods.context import Object
 
 _LEVEL = "restricted"

@@ -6,6 +6,7 @@ Rules: Kubernetes API reference, Volume, VolumeMount and VolumeDevice.
 from __future__ import annotations
 
 from injector.diagnostics import Key, Path
+from injector.names import shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -13,7 +14,6 @@ from injector.pods.constraints.pod_view import (
     invalid,
     mapping,
     mappings,
-    shown_value,
     string_field,
     wrong_value,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.pods.context import Cluster
-from injector.policies.simulate import manifest_request, paths_for
+from injector.policies.request import manifest_request, paths_for
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.spelling import nearest
+from injector.names import nearest
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.errors import InjectionError, TemplateError
+from injector.errors import FaultError, InjectionError, TemplateError
 from injector.templates.holes import Run, current
 from injector.templates.quoting import check_harmless, ini_value, json_quote, nginx_quote, shell_quote
-from injector.templates.render_fault import FaultError
 from tests.unit.templates.build import file, overlay
 from tests.unit.templates.hostile import HOSTILE
 

@@ -93,9 +93,9 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
-from injector.spelling import hint
 
 SEVERITY = "error"
 

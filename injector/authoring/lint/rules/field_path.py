@@ -34,8 +34,8 @@ from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, string_field
-from injector.spelling import hint
 
 SEVERITY = "error"
 

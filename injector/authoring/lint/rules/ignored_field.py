@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject, plain_mapping
-from injector.spelling import nearest
+from injector.names import nearest
 
 SEVERITY = "warning"
 

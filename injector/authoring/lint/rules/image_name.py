@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import shortened
+from injector.names import shortened
 from injector.templates.parameter_keywords import FORMATS
 
 SEVERITY = "error"

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import hint
+from injector.names import hint
 
 SEVERITY = "error"
 

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import hint
+from injector.names import hint
 
 SEVERITY = "error"
 

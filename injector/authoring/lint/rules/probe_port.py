@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import hint
+from injector.names import hint
 
 SEVERITY = "error"
 

@@ -43,8 +43,8 @@ from itertools import takewhile, zip_longest
 
 from injector.authoring.lint.subject import Finding, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
+from injector.names import hint, shortened
 from injector.settings import Settings
-from injector.spelling import hint, shortened
 
 SEVERITY = "warning"
 

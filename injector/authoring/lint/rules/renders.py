@@ -41,7 +41,7 @@ from injector.authoring.lint.rules._names import APPS
 from injector.authoring.lint.rules._slips import run_together, slips
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.subject import Failure, Finding, Rendering, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, RenderFailure, Rendering, Subject, plain_mapping
 from injector.authoring.refusal_location import path_in
 from injector.diagnostics import Diagnostic, Place
 from injector.pods.overlay import bare_value
@@ -86,7 +86,7 @@ def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
     return Finding(found.advice, place, f"seen for {title}", found.path, about=_part(found))
 
 
-def _failed(subject: Subject, failure: Failure, explained: bool) -> Iterator[Finding]:
+def _failed(subject: Subject, failure: RenderFailure, explained: bool) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
         found = failure.diagnostic
         yield Finding(found.message, subject.manifest(("parameters", failure.parameter)), found.help)
@@ -106,7 +106,7 @@ def _failed(subject: Subject, failure: Failure, explained: bool) -> Iterator[Fin
     yield _finding(failure.diagnostic, place, failure.title)
 
 
-def _merged_place(subject: Subject, failure: Failure) -> Place:
+def _merged_place(subject: Subject, failure: RenderFailure) -> Place:
     """The place of the part that a merge did not take; the overlay's first line where it is about none."""
     name = _part(failure.diagnostic)
     place = _written(subject, name)

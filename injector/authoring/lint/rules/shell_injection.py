@@ -49,7 +49,7 @@ from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, 
 from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
 from injector.diagnostics import Place
 from injector.errors import InjectionError
-from injector.spelling import shortened
+from injector.names import shortened
 from injector.templates.parameter_schema import make_parameter, value_of
 from injector.templates.samples import sample_value
 from injector.templates.template import UNSET, Parameter

@@ -49,7 +49,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._configmap import references
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import hint
+from injector.names import hint
 
 SEVERITY = "error"
 

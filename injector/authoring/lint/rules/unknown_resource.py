@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import hint
+from injector.names import hint
 
 SEVERITY = "error"
 

@@ -55,7 +55,7 @@ from collections.abc import Iterator
 from jinja2 import nodes
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.spelling import shortened
+from injector.names import shortened
 from injector.templates.environment import Environment
 from injector.templates.parameter_schema import value_of
 from injector.templates.program import is_document

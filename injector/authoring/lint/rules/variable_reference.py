@@ -34,9 +34,9 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._scripts import interpreter
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.names import hint
 from injector.pods.constraints.pod_view import mappings, sequence, string_field
 from injector.pods.context import Object
-from injector.spelling import hint
 
 SEVERITY = "error"
 
