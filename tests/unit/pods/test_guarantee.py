@@ -114,7 +114,7 @@ def test_what_every_app_container_must_have_is_checked():
     app["imagePullPolicy"] = "Never"
     assert differences(actual) == (
         "spec.containers[app].env[HTTP_PROXY].value: it is not what the template has",
-        "spec.containers[app].volumeMounts[/etc/conf]: it is missing; the template has a map",
+        "spec.containers[app].volumeMounts[/etc/conf]: it is missing; the template has a mapping",
         'spec.containers[app].imagePullPolicy: the pod has "Never"; the template has "Always"',
     )
 

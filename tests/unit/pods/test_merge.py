@@ -284,7 +284,7 @@ def test_a_volumes_source_belongs_to_one_side():
         pod, {"spec": {"volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "secret": {}}]}}
     )
     assert result.pod["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}, {"name": "w", "secret": {}}]
-    assert lines(result) == ("spec.volumes[v].configMap: the pod's nothing stays; the template has a map",)
+    assert lines(result) == ("spec.volumes[v].configMap: the pod's null stays; the template has a mapping",)
 
 
 def test_every_replace_is_noted_and_an_unneeded_one_changes_nothing():
@@ -336,7 +336,7 @@ def test_what_a_pods_own_budget_and_system_rule_out_is_left_out():
     ("spec", "place"),
     [
         ({"containers": "x"}, 'spec.containers: the pod has "x" where Kubernetes takes a list'),
-        ({"containers": [], "volumes": {}}, "spec.volumes: the pod has a map where Kubernetes takes a list"),
+        ({"containers": [], "volumes": {}}, "spec.volumes: the pod has a mapping where Kubernetes takes a list"),
         (
             {"containers": [{"name": "app", "env": 7}]},
             "spec.containers[app].env: the pod has 7 where Kubernetes takes a list",
