@@ -15,8 +15,8 @@ from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
 from injector.pods.fields import CONTAINER_LISTS, POD
+from injector.pods.keyed_pointers import escape, steps_to
 from injector.pods.merge import merge
-from injector.pods.merge_keys import escape, steps_to
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off, value_at
 from injector.pods.shape import string_map

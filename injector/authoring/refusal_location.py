@@ -14,7 +14,7 @@ from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.delivery import config_map
 from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.merge_keys import has_key, step_of
+from injector.pods.keyed_pointers import has_key, step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, plain
 from injector.pods.shape import string_map
 from injector.reasons import Reason

@@ -14,8 +14,8 @@ from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, mismatches
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
+from injector.pods.keyed_pointers import escape, step_of, steps_of
 from injector.pods.merge_differences import SHOWN, difference_at, is_below, may_be_secret
-from injector.pods.merge_keys import escape, step_of, steps_of
 
 #: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
 _PLACING = frozenset({"restartPolicy"})

@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, Field
-from injector.pods.merge_keys import escape, steps_of
+from injector.pods.keyed_pointers import escape, steps_of
 from injector.pods.quantity import parse_quantity
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.

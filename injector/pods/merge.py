@@ -18,8 +18,7 @@ from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import POD, Field
-from injector.pods.merge_differences import SHOWN, Differences
-from injector.pods.merge_keys import (
+from injector.pods.keyed_pointers import (
     element_name,
     element_step,
     escape,
@@ -29,6 +28,7 @@ from injector.pods.merge_keys import (
     steps_of,
     tags,
 )
+from injector.pods.merge_differences import SHOWN, Differences
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
 from injector.pods.platform_filter import fit

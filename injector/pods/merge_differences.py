@@ -9,7 +9,7 @@ from injector.diagnostics import Diagnostic
 from injector.names import shown_value
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
-from injector.pods.merge_keys import path_of
+from injector.pods.keyed_pointers import path_of
 
 #: How much of a value a difference shows.
 SHOWN = 24

@@ -10,14 +10,14 @@ from operator import is_
 from typing import Any, Literal, NamedTuple
 
 from injector.pods.fields import POD, Field
-from injector.pods.merge_keys import escape, steps_of
+from injector.pods.keyed_pointers import escape, steps_of
 
 
 class Change(NamedTuple):
     """One change. Applied in the order of the list they come in, they turn the one pod into the other.
 
-    `keyed` is the keyed pointer (see `merge_keys`); `path` the JSON pointer with indexes, valid at its turn. `old` is
-    None for an add and `new` None for a remove.
+    `keyed` is the keyed pointer (see `keyed_pointers`); `path` the JSON pointer with indexes, valid at its turn.
+    `old` is None for an add and `new` None for a remove.
     """
 
     op: Literal["add", "replace", "remove"]

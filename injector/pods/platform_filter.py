@@ -10,7 +10,7 @@ from typing import Any
 
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.merge_keys import escape
+from injector.pods.keyed_pointers import escape
 from injector.pods.overlay import Overlay, Replace
 
 _LINUX_SECURITY = frozenset(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
 from injector.pods.fields import POD, Field
-from injector.pods.merge_keys import escape, steps_of, steps_to, unescape
+from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
 from injector.settings import Settings
 

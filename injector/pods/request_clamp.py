@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.pods.context import Object
-from injector.pods.merge_keys import escape
+from injector.pods.keyed_pointers import escape
 from injector.pods.overlay import Overlay
 from injector.pods.quantity import parse_quantity
 

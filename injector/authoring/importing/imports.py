@@ -19,7 +19,7 @@ from injector.authoring.lint.pod_schema import SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
 from injector.names import legal_name, shortened, template_name
 from injector.pods.fields import OBJECT
-from injector.pods.merge_keys import step_of
+from injector.pods.keyed_pointers import step_of
 
 
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:

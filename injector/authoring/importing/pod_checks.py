@@ -10,7 +10,7 @@ from injector.names import is_dns_label, nearest, shortened
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 from injector.pods.fields import OBJECT
-from injector.pods.merge_keys import step_of
+from injector.pods.keyed_pointers import step_of
 from injector.pods.quantity import parse_quantity
 from injector.templates.parameter_keywords import FORMATS
 

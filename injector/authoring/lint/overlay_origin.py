@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.authoring.lint.subject import Rendering, Steps, plain_mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, Field
-from injector.pods.merge_keys import step_of
+from injector.pods.keyed_pointers import step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 
 

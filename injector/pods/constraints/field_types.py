@@ -14,7 +14,7 @@ from injector.names import shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
-from injector.pods.merge_keys import has_key, step_of
+from injector.pods.keyed_pointers import has_key, step_of
 
 #: The Python types of a kind's values, and what to say of others. Quantities are no matter of types alone.
 _WANTED: dict[str, tuple[tuple[type, ...], str]] = {

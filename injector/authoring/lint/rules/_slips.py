@@ -11,7 +11,7 @@ from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Steps, Subject
 from injector.pods.fields import POD, Field
-from injector.pods.merge_keys import has_key
+from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
 from injector.templates.program import is_document
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from injector.diagnostics import spoken_path
 from injector.pods.fields import OBJECT
-from injector.pods.merge_keys import escape, path_of, steps_of, unescape
+from injector.pods.keyed_pointers import escape, path_of, steps_of, unescape
 from tests.unit.pods.pod_cases import GROWING, KEYS, fields, json_values
 
 
