@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from injector.cli import injection_sources
 from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
 from injector.cli.main import cli
 from injector.errors import InjectorError
-from injector.templates import snapshot
 from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.corpus.manifests import FOLDER, Manifest
@@ -35,7 +35,7 @@ def templates_loaded_once() -> Iterator[None]:
         return made(name, tuple(texts.items()), origin)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(snapshot, "load_template", load)
+        patch.setattr(injection_sources, "load_within_limits", load)
         yield
 
 
