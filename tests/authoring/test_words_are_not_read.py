@@ -128,7 +128,7 @@ _OTHERS = {"cluster/api_error.py", "templates/library_messages.py"}
 #: The layout of a diagnostic's own help.
 _LAYOUT = {"diagnostics.py"}
 #: Looks for what people gave: the words that a case's author wants to see, the values of a Secret, which nobody may.
-_ASKED_FOR = {"authoring/cases/run.py", "policies/secret_values.py"}
+_ASKED_FOR = {"authoring/cases/run.py", "policies/admit.py"}
 
 
 def reads(tree: ast.AST) -> Iterator[int]:

@@ -100,7 +100,7 @@ def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> 
     needed = 'parameters: {a: {type: string, pattern: "^[0-9]{9}$", required: true, description: A.}}\n'
     manifest = "description: A.\nfor: {resources: [services]}\n" + needed
     problems = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ params.a }}}}\n"))
-    assert [p.message for p in problems if p.code == "renders"] == [
+    assert [p.advice for p in problems if p.code == "renders"] == [
         "parameter a is required, and no value that it takes is known; give it `examples`"
     ]
 
