@@ -69,7 +69,7 @@ BOMBS: dict[str, Files] = {
     ),
     "include-chain": _overlay(
         '{% include "_0.j2" %}\n',
-        **{f"_{n}.j2": f'{{% include "_{n + 1}.j2" %}}' if n < 900 else "a" for n in range(901)},
+        **{f"_{n}.j2": f'{{% include "_{n + 1}.j2" %}}' if n < 4000 else "a" for n in range(4001)},
     ),
     "pattern": _parameter("{type: string, pattern: '^(?=(a+)+$)', default: " + "a" * 50 + "b}"),
     "pattern-of-keys": _parameter(
