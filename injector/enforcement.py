@@ -55,7 +55,7 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
 def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
     """What the validating guard asks of a pod as it will be stored: that it lacks nothing, and has it as it was made.
 
-    Raises InjectionError with Reason.NOT_INJECTED, or as `make` does.
+    Raises InjectionError with Reason.NOT_INJECTED, or as `apply_templates` does.
     """
     made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, made, task)

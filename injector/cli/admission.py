@@ -1,4 +1,9 @@
-"""What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn."""
+"""What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn.
+
+As in an API server the mutating ones come first, each about what the one before it has left; those that were called
+before another changed something are called once more; then the validating ones. The first refusal ends it.
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A certificate that the cluster signs: asked for, approved, fetched, and stored; begun once, ended later."""
+"""A certificate that the cluster signs: asked for, approved, fetched, and stored; begun once, ended later.
+
+The key waits where the certificate will be (`pending.key`), and the request is named by it: who runs the command again
+goes on with the same request.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Manifests as documents: read one by one, and written back so that an untouched one keeps every byte."""
+"""Manifests as documents: read one by one, and written back so that an untouched one keeps every byte.
+
+A document that changes keeps what stands before its value (`---`, directives, comments such as `# Source: ...`) and
+its line ends; its body is written anew, so comments in it are lost and aliases are written out.
+"""
 
 from __future__ import annotations
 

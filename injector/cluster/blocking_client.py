@@ -1,4 +1,12 @@
-"""What the command line reads from a cluster: a workload, its namespace, and how the injector is set up there."""
+"""What the command line reads from a cluster: a workload, its namespace, and how the injector is set up there.
+
+Plain blocking calls over one connection:
+
+    with BlockingClient(context="staging") as live:
+        pod = live.read("deploy/web", "shop")
+
+https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What the webhook configurations should be, from the settings. The chart says the same in its own language."""
+"""What the webhook configurations should be, from the settings. The chart says the same in its own language.
+
+The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; why
+each is as it is stands in docs/serving.md. Only `caBundle` is missing here: it belongs to the certificates.
+
+https://kubernetes.io/docs/reference/using-api/cel/ has the language; optional fields are its `?`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 A pod that was injected comes back, on reinvocation and at the validating guard, with defaults filled in, zero values
 gone and quantities rewritten. Sources: `field_rules`, and the LimitRanger and ServiceAccount admission plugins.
+
+The ServiceAccount plugin mounts the token into every container, the LimitRanger fills in requests and limits. Both run
+again after a webhook changed the pod, but not after the webhook's second call.
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 It is no proof of anything: whoever writes the pod can write it. Reading one never fails, and taking off what a forged
 one claims yields a pod into which everything is merged afresh.
+
+What a receipt claims is made again and compared. That needs the snapshot that the receipt names. While replicas are
+replaced one after the other, or take new templates one after the other, a pod may be injected by one and be looked at
+by another, which does not know that snapshot. A seal then says that the receipt is a replica's word.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty; `seal`
-    is by which other replicas know it (see `seal`).
+    is by which other replicas know it (see `Seals`).
     """
 
     version: int

@@ -1,4 +1,11 @@
-"""The pipeline of a path: an object of any kind, and the templates that the settings have for that path."""
+"""The pipeline of a path: an object of any kind, and the templates that the settings have for that path.
+
+Beside `inject.py`, and as pure. No label, mark or receipt has a say: who is asked about is the webhook entry's to say,
+and whether a template is for it the template's. A template that fails is told by the path's `failurePolicy`.
+
+A template's mistake is told with what it was about, and that may be a value: of a look-up by it, of a key twice. Where
+the object is a Secret its values stand in no warning, refusal or log.
+"""
 
 from __future__ import annotations
 

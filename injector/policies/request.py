@@ -1,4 +1,9 @@
-"""What is asked at a path of the settings, whether a template is for it, and what would be asked about a manifest."""
+"""What is asked at a path of the settings, whether a template is for it, and what would be asked about a manifest.
+
+An API server asks at the paths of mutating webhooks first, then at those of validating ones, each in the order of its
+configuration.
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#admission-control-phases
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The sandbox that templates run in: Jinja without everything that is not on a list."""
+"""The sandbox that templates run in: Jinja without everything that is not on a list.
+
+Attributes are keys of mappings, never Python's attributes; methods are the few in `filters`; what may be called are
+macros and the functions here; operators check the size of their result before they make it.
+"""
 
 from __future__ import annotations
 

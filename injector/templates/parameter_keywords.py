@@ -1,4 +1,9 @@
-"""JSON Schema as parameters take it: our formats, each with its words, and regular expressions read by RE2."""
+r"""JSON Schema as parameters take it: our formats, each with its words, and regular expressions read by RE2.
+
+A pod's author chooses the text, so a pattern that some text makes slow would let one pod stop the server. RE2's dialect
+is JSON Schema's (ECMA-262) in what both have: `$` is the very end, `\d` and `\w` are ASCII. It has no look-around and
+no references to groups. https://github.com/google/re2/wiki/Syntax
+"""
 
 from __future__ import annotations
 
@@ -222,7 +227,7 @@ class _Known(list[Any]):
         self.known = frozenset(map(_canonical, values))
 
 
-#: JSON Schema, but for regular expressions (see `patterns`) and what takes too long.
+#: JSON Schema, but for regular expressions (see `compiled`) and what takes too long.
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     {

@@ -1,6 +1,6 @@
 """What authors may write: every node of a template's syntax tree is looked at before it is compiled.
 
-What is on no list is refused with its place: `code` is what `places` hands Jinja for a line. Where Jinja's own code
+What is on no list is refused with its place: `code` is what `source_map` hands Jinja for a line. Where Jinja's own code
 has no hook (loops, comparisons, `~`, slices, methods), a call of a checked function is put in its place.
 """
 

@@ -74,7 +74,7 @@ class Harness:
             return
 
     def run(self, checked: Checked) -> Outcome:
-        """What inject() makes of a case, or amend(). Raises CaseError for a case that names what there is not."""
+        """What inject() makes of a case, or admit(). Raises CaseError for a case that names what there is not."""
         case = checked.case
         settings = self._settings(checked)
         known = self._known(checked, settings)
@@ -118,7 +118,7 @@ class Harness:
         overrides: Mapping[str, Mapping[str, Any]],
         snapshot: Snapshot,
     ) -> Outcome:
-        """What amend() makes of the case's object."""
+        """What admit() makes of the case's object."""
         case, given = checked.case, checked.given
         asked, namespace = question(case, given.obj, given.others, checked.named, known.values())
         injection = admit(asked, namespace, case_path(case, known), snapshot, overrides)

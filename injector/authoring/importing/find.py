@@ -3,6 +3,10 @@
 Two forms of configs are in use. One has containers and volumes and no more; which pods get it is an annotation's yes.
 The other has a name, by which pods ask for it, and in `env` and `volumeMounts` what all containers get. Forks of both
 know more fields of a pod, so each is taken wherever it is met.
+
+Two forms are in use. One has containers and volumes and no more; which pods get it is an annotation's yes. The other
+has a name, by which pods ask for it, and in `env` and `volumeMounts` what all containers get. Forks of both know more
+fields of a pod, so each is taken wherever it is met.
 """
 
 from __future__ import annotations

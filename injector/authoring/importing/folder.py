@@ -1,4 +1,7 @@
-"""What an import leaves: the template's folder with its files and a case, and what goes into the settings."""
+"""What an import leaves: the template's folder with its files and a case, and what goes into the settings.
+
+So they need not be in every namespace any more. What else refers to them keeps its reference.
+"""
 
 from __future__ import annotations
 

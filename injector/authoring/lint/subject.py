@@ -74,7 +74,7 @@ class ObjectRendering:
     title: str  #: for people: `UPDATE of services, limit = 3`, or the case that it is from
     asked: ObjectRequest
     given: Mapping[str, Any]  #: parameters, by name, that differ from their defaults
-    injection: Injection  #: what amend() made of it
+    injection: Injection  #: what admit() made of it
     overlay: RenderedSource | None
     context: Context | None  #: what the template saw; None where it refuses the object
 

@@ -1,4 +1,9 @@
-"""A template under another name: what carries its name in its files is called after the new one."""
+"""A template under another name: what carries its name in its files is called after the new one.
+
+Only what is the template's own is renamed: containers, volumes and ports called after it, its annotations, its name in
+lists of templates and in commands, its README's title. The program may have the same name (nginx), so its image, its
+command, its paths and its config files stay.
+"""
 
 from __future__ import annotations
 
