@@ -240,7 +240,7 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
         name, value = names[variable], parameters.values[variable]
         origin = parameters.origins.get(name)
         said.append(f"{name} = {shortened(value)}, from {origin}" if origin else f"{name} is not given")
-    return error.saying("; ".join(said)) if said else error
+    return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
 
 
 def _render(

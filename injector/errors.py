@@ -108,17 +108,26 @@ class TemplateError(InjectorError):
     others: tuple[TemplateError, ...] = ()
 
     def __init__(
-        self, template: str, message: str, place: Place | None = None, *, rule: str = "value", origin: str = ""
+        self,
+        template: str,
+        message: str,
+        place: Place | None = None,
+        *,
+        rule: str = "value",
+        origin: str = "",
+        path: Path = (),
     ) -> None:
         self.template = template
         where = replace(place or Place(), origin=origin or template)
-        self.diagnostic = Diagnostic(rule, "error", message, place=where)
+        self.diagnostic = Diagnostic(rule, "error", message, path=path, place=where)
         super().__init__(str(self.diagnostic))
 
     @classmethod
     def of(cls, template: str, *diagnostics: Diagnostic) -> TemplateError:
         """The error of one or more mistakes of a template."""
-        first, *others = (cls(template, d.message, d.place, rule=d.code, origin=d.place.origin) for d in diagnostics)
+        first, *others = (
+            cls(template, d.message, d.place, rule=d.code, origin=d.place.origin, path=d.path) for d in diagnostics
+        )
         first.others = tuple(others)
         return first
 

@@ -7,6 +7,7 @@ import http.client
 import msgspec
 
 from injector.errors import InjectorError
+from injector.library_messages import api_server_message
 
 #: Reasons of our own, for what the API server did not answer itself.
 UNREACHABLE, TIMEOUT, BAD_ANSWER, WATCH_ENDED = "Unreachable", "Timeout", "BadAnswer", "WatchEnded"
@@ -35,17 +36,15 @@ class ApiError(InjectorError):
         """Whether a watch or a page can only be begun anew (410 Gone)."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
-    # RBAC, quota and admission all answer 403 Forbidden; only the API server's words tell them apart.
-
     @property
     def no_permission(self) -> bool:
         """Whether RBAC refused it, for want of a permission."""
-        return self.status == 403 and " cannot " in self.message
+        return self.status == 403 and api_server_message(self.message).kind == "no-permission"
 
     @property
     def over_quota(self) -> bool:
         """Whether a ResourceQuota refused it."""
-        return self.status == 403 and "exceeded quota" in self.message
+        return self.status == 403 and api_server_message(self.message).kind == "over-quota"
 
 
 class _Cause(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -145,7 +146,8 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
 
 
 def _refused(name: str, error: RenderError) -> TrialResult:
-    return TrialResult(name, [_problem(error.rule, f"{error.message} (tried with a sample pod)", error.place)])
+    message = f"{error.diagnostic.message} (tried with a sample pod)"
+    return TrialResult(name, [replace(error.diagnostic, code=error.rule, message=message, place=error.place)])
 
 
 def _problem(code: str, message: str, place: Place | None = None) -> Diagnostic:

@@ -27,10 +27,13 @@ from injector.settings import Settings
 #: The form of receipt that this release writes, and the only one it reads.
 VERSION = 1
 
-#: Maps into which others write beside us: what we add to them is claimed entry by entry, everything else as a whole.
+#: Maps into which others write beside us, by type and field: what we add to them is claimed entry by entry, everything
+#: else as a whole.
 _SHARED_MAPS = frozenset(
-    {"metadata", "spec", "annotations", "labels", "nodeSelector", "securityContext", "affinity", "dnsConfig"}
-    | {"resources", "requests", "limits"}
+    {"Pod.metadata", "Pod.spec", "ObjectMeta.annotations", "ObjectMeta.labels"}
+    | {f"PodSpec.{name}" for name in ("affinity", "dnsConfig", "nodeSelector", "resources", "securityContext")}
+    | {f"{type_}.{name}" for type_ in ("Container", "EphemeralContainer") for name in ("resources", "securityContext")}
+    | {"ResourceRequirements.limits", "ResourceRequirements.requests"}
 )
 
 
@@ -194,7 +197,7 @@ def _claim(pointer: str, field: Field, value: Any, added: list[str], created: li
 def _entries(field: Field, value: Any) -> Iterator[tuple[str, Any]]:
     if type(value) is list and field.aligned:
         return iter(list(zip(steps_of(value, field), value, strict=True)))
-    if type(value) is dict and field.name in _SHARED_MAPS:
+    if type(value) is dict and field.address in _SHARED_MAPS:
         return iter(value.items())
     return iter(())
 

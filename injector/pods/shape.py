@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.diagnostics import Key, Path
+from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
+from injector.names import kind_of
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
-_OBJECT_LISTS = (*_MERGED_LISTS, "imagePullSecrets", "tolerations", "hostAliases")
-_KINDS = {
-    "bool": "a boolean", "int": "a number", "float": "a number", "str": "a string", "dict": "a mapping",
-    "NoneType": "null",
-}  # fmt: skip
+_OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)
+_OBJECT_LISTS = tuple(field.name for field in _OF_SPEC if field.kind == "list" and field.element.kind == "mapping")
+_MAPS = tuple(field.name for field in _OF_SPEC if field.kind in ("map", "mapping"))
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
-_MAPS = ("affinity", "dnsConfig", "nodeSelector", "os", "overhead", "resources", "securityContext")
 
 
 class OverlayError(ValueError):
     """An overlay that could not be merged into any pod; `path` leads to the field that is wrong."""
 
-    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+    def __init__(self, message: str, path: Path) -> None:
         super().__init__(message)
         self.path = path
 
@@ -83,15 +81,10 @@ def _given(parent: Object, field: str, default: Any) -> Any:
 
 def _expect(value: Any, kind: type, path: Path, what: str) -> Any:
     if not isinstance(value, kind):
-        found = "missing" if value is None else _kind(value)
+        found = "missing" if value is None else kind_of(value)
         message = f"it is {found}" if path else f"the pod is {found}"
         raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}", path=path)
     return value
-
-
-def _kind(value: Any) -> str:
-    name = type(value).__name__
-    return _KINDS.get(name, f"a {name}")
 
 
 def check_overlay(overlay: Overlay) -> None:
@@ -102,14 +95,13 @@ def check_overlay(overlay: Overlay) -> None:
     """
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
-            raise OverlayError(f"{field} stands outside of `spec:`, where it does not count; put it below it", (field,))
+            raise OverlayError("it stands outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
     if "template" in spec:
-        raise OverlayError(
-            "spec.template is a workload's; an overlay is a partial pod, with `spec.containers`", ("spec", "template")
-        )
+        message = "it is a field of workloads; an overlay is a partial pod, with `spec.containers`"
+        raise OverlayError(message, ("spec", "template"))
     _need(spec, ("spec",), _MERGED_LISTS, list)
     bare = {field: bare_value(value) for field, value in spec.items()}
     _need(bare, ("spec",), _MAPS, dict)
@@ -123,15 +115,15 @@ def check_overlay(overlay: Overlay) -> None:
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
     """Refuse two of one name, of which merging would make one."""
-    places: dict[str, str] = {}
+    places: dict[str, Path] = {}
     for field in lists:
         for position, item in enumerate(spec.get(field) or []):
-            name, here = name_of(item), f"spec.{field}[{position}]"
+            name, here = name_of(item), ("spec", field, position)
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
-                words = f"{here} is named {name[:63]}, as {places[name]} is; a name stands once"
-                raise OverlayError(words, ("spec", field, position))
+                message = f"it is named {name[:63]}, as {spoken_path(places[name])} is; use each name once"
+                raise OverlayError(message, here)
             places[name] = here
 
 
@@ -139,12 +131,11 @@ def check_object_overlay(overlay: Overlay) -> None:
     """Refuse what no object of any kind can be given by a template. Raises OverlayError naming the field."""
     for field in ("apiVersion", "kind", "status"):
         if field in overlay:
-            raise OverlayError(f"{field} cannot be set by a template", (field,))
+            raise OverlayError("a template cannot set it", (field,))
     _need(overlay, (), ("metadata",), dict)
     for field in overlay.get("metadata") or {}:
         if field not in _METADATA:
-            words = f"metadata.{field} cannot be set by a template; there are {', '.join(_METADATA)}"
-            raise OverlayError(words, ("metadata", field))
+            raise OverlayError(f"a template cannot set it; it can set {', '.join(_METADATA)}", ("metadata", field))
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
 
 
@@ -155,12 +146,11 @@ def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: 
             _need_one(value, (*path, field), kind)
 
 
-def _need_one(value: Any, path: tuple[str | int, ...], kind: type) -> None:
+def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
-        found = "replaced as a whole" if type(value) is Replace else _kind(value)
+        found = "replaced as a whole" if type(value) is Replace else kind_of(value)
         what = "a mapping" if kind is dict else "a list"
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
-        raise OverlayError(f"{where} is {found}; it has to be {what}", path)
+        raise OverlayError(f"it is {found}; it has to be {what}", path)
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

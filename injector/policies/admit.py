@@ -48,7 +48,7 @@ def without_secrets(error: InjectionError, request: Request, *objects: Object) -
     if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
         return error
     if isinstance(error, RenderError):
-        return RenderError(error.template, _INSTEAD, error.place, rule=error.rule, undefined=error.undefined)
+        return error.saying(_INSTEAD, whole=False)
     return InjectionError(error.reason, _INSTEAD, code=error.code)
 
 
@@ -204,7 +204,8 @@ def _merged(
         try:
             check_overlay(overlay)
         except OverlayError as error:
-            raise InjectionError(Reason.TEMPLATE_FAILED, f"template {template.name}: {error}") from None
+            message = f"{error} (template {template.name})"
+            raise InjectionError(Reason.TEMPLATE_FAILED, message, path=error.path) from None
     merged = merge(state, overlay, app=containers_of(state), placement=Placement(native=False), caches=caches)
     return merged.pod, merged.differences
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from injector.library_messages import TOKENS, jinja_message, python_message
 from injector.names import KINDS, hint, nearest
 from injector.templates import foreign_habits
-from injector.templates.library_messages import TOKENS, jinja_message, python_message
 
 #: The tags that templates may use.
 TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")

@@ -20,8 +20,8 @@ from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
+from injector.library_messages import re2_message
 from injector.names import hint, is_dns_label, shortened
-from injector.templates.library_messages import re2_message
 
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)

@@ -11,14 +11,14 @@ from typing import Any
 import yaml
 from jinja2 import UndefinedError
 
-from injector.diagnostics import Place
+from injector.diagnostics import Path, Place
 from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
+from injector.library_messages import undefined_message
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
 from injector.templates.expression_errors import explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
-from injector.templates.library_messages import undefined_message
 from injector.templates.program import Root, in_comment
 from injector.templates.quoting import UnquotedError
 from injector.templates.source_map import Tagged
@@ -27,7 +27,7 @@ from injector.templates.yaml_errors import explain_yaml
 
 
 class RenderError(InjectionError):
-    """A template failed to render: TEMPLATE_FAILED, `template/file:line:column: why`. `message` is the why.
+    """A template failed to render: TEMPLATE_FAILED, with the place in its files.
 
     `rule` is the kind of mistake, see `injector.errors.TemplateError`.
     `undefined` says that it used something that is not there. `params` are the parameters, by their names in
@@ -41,31 +41,41 @@ class RenderError(InjectionError):
         place: Place,
         *,
         rule: str,
+        path: Path = (),
         undefined: bool = False,
         params: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(Reason.TEMPLATE_FAILED, message, place=replace(place, origin=template.name))
-        self.message = message
+        where = replace(place, origin=template.name)
+        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=where)
         self.place = place
         self.rule = rule
         self.undefined = undefined
         self.params = params
         self.template = template
 
-    def saying(self, more: str) -> RenderError:
-        """The same error, its message with more behind it."""
+    def saying(self, message: str, *, whole: bool = True) -> RenderError:
+        """The same error with another message; without its path, which may quote values, where not `whole`."""
         return RenderError(
             self.template,
-            f"{self.message} ({more})",
+            message,
             self.place,
             rule=self.rule,
+            path=self.diagnostic.path if whole else (),
             undefined=self.undefined,
             params=self.params,
         )
 
     def as_template_error(self) -> TemplateError:
         """The same as a mistake of the template, for its author."""
-        return TemplateError(self.template.name, self.message, self.place, rule=self.rule, origin=self.template.origin)
+        one = self.diagnostic
+        return TemplateError(
+            self.template.name,
+            one.message,
+            self.place,
+            rule=self.rule,
+            origin=self.template.origin,
+            path=one.path,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     """Any error of a render of `root` as one with its place."""
     job = _Render(template, root, variables)
     program, word, rule = template.program, "", "value"
+    path: Path = ()
     found: tuple[str, int | None] | None
     if isinstance(error, yaml.YAMLError):
         rule = "limit" if isinstance(error, TooMuchError) else "yaml"
@@ -90,7 +101,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         rule = "limit" if isinstance(error, LimitError) else rule
     elif isinstance(error, OverlayError):
         found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
-        message, rule = str(error), "overlay"
+        message, rule, path = str(error), "overlay", error.path
     else:
         found = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
         if isinstance(error, FaultError) and error.source is not None and not found[0]:
@@ -108,7 +119,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     undefined = isinstance(error, UndefinedError)
     params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
     message = message[:300] + in_comment(place)
-    return RenderError(template, message, place, rule=rule, undefined=undefined, params=params)
+    return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
 
 
 #: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.

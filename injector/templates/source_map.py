@@ -25,9 +25,9 @@ from jinja2 import TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
 from injector.diagnostics import Place
+from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
-from injector.templates.library_messages import jinja_message
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, scalar_text, untagged
 
 _LINE_END = re.compile(r"\r\n|\r")

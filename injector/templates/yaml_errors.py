@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
+from injector.library_messages import yaml_message
 from injector.templates import foreign_habits
 from injector.templates.kubernetes_yaml import index
-from injector.templates.library_messages import yaml_message
 
 _HELM = re.compile(r"\{\{")
 

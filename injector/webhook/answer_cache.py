@@ -68,6 +68,8 @@ class AnswerCache:
         self._limit = limit
         self._entries: OrderedDict[bytes, tuple[Answer, int]] = OrderedDict()
         self._namespaces: dict[str, tuple[Namespace, bytes]] = {}
+        #: By a config file's text: what the key left out for the pod that it was first rendered for.
+        self._first: IdentityCache[tuple[bytes, ...]] = IdentityCache(256)
         self._serial = 0
         self._snapshot: Snapshot | None = None
         self._hits = metrics.cache.cell("hit")
@@ -97,9 +99,28 @@ class AnswerCache:
 
     def keep(self, snapshot: Snapshot, key: CacheKey, answer: Answer, patch: bytes) -> None:
         """Keep an answer (with its patch as plain JSON) if it is good for every pod of this key."""
-        if snapshot is self._snapshot and may_be_kept(key[1], patch, answer):
+        if snapshot is self._snapshot and self.may_be_kept(key[1], patch, answer):
             self.put(key[0], answer)
             self._bytes.value = self.size
+
+    def may_be_kept(self, volatile: tuple[bytes, ...], patch: bytes, answer: Answer) -> bool:
+        """Whether an answer, and its patch as plain JSON, hold nothing of what the key leaves out."""
+        for part in volatile:
+            if part in patch or part in answer.tail or part in answer.line:
+                return False
+        names = " ".join(file.name for file in answer.files)
+        if any(part.decode(errors="replace") in names for part in volatile):
+            return False
+        return not any(self._holds(text, volatile) for file in answer.files for text in file.data.values())
+
+    def _holds(self, text: str, volatile: tuple[bytes, ...]) -> bool:
+        """Whether a text holds one of these; the very text that came out for a pod with another one does not."""
+        first = self._first.get(text)
+        if first is None:
+            self._first.put(text, volatile)
+        elif len(first) == len(volatile):
+            volatile = tuple(part for part, other in zip(volatile, first, strict=True) if part == other)
+        return any(part.decode(errors="replace") in text for part in volatile)
 
     def forget(self) -> None:
         """Give no answer again that was given before: seals are made with another key now."""
@@ -159,28 +180,3 @@ def key_of(token: bytes, pod: bytes) -> CacheKey:
             pod = pod[end:]
     digest.update(pod)
     return digest.digest()[:16], volatile
-
-
-#: By a config file's text: what the key left out for the pod that it was first rendered for.
-_FIRST: IdentityCache[tuple[bytes, ...]] = IdentityCache(256)
-
-
-def may_be_kept(volatile: tuple[bytes, ...], patch: bytes, entry: Answer) -> bool:
-    """Whether an answer (its patch as plain JSON, and what would be kept) holds nothing of what its key leaves out."""
-    for part in volatile:
-        if part in patch or part in entry.tail or part in entry.line:
-            return False
-    names = " ".join(file.name for file in entry.files)
-    if any(part.decode(errors="replace") in names for part in volatile):
-        return False
-    return not any(_holds(text, volatile) for file in entry.files for text in file.data.values())
-
-
-def _holds(text: str, volatile: tuple[bytes, ...]) -> bool:
-    """Whether a text holds one of these. The very text that came out for a pod with another one does not hold it."""
-    first = _FIRST.get(text)
-    if first is None:
-        _FIRST.put(text, volatile)
-    elif len(first) == len(volatile):
-        volatile = tuple(part for part, other in zip(volatile, first, strict=True) if part == other)
-    return any(part.decode(errors="replace") in text for part in volatile)

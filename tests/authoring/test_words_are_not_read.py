@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +13,15 @@ import pytest
 from injector.authoring.importing.imports import import_configs
 from injector.cli.checks.check_report import look
 from injector.cli.checks.check_result import Section
-from injector.diagnostics import Diagnostic
-from tests.authoring.importing.test_import_command import REFUSED
+from tests.authoring.importing.test_import_command import NAMED, REFUSED
 from tests.baseline.check import check
-from tests.baseline.entrances import command
+from tests.baseline.entrances import Output, command
+from tests.silence import Switch, wordless
 from tests.unit.cli.manifests import POD
 from tests.unit.cli.test_check_parts import broken, fine, forbidden, lost, wrong_settings
 
 #: Parts of the baseline: reasons, effects, exit codes, places, rules, as they were recorded with all words.
 PARTS = ["broken/templates", "broken/rules", "broken/cases", "broken/settings"]
-#: Keys of JSON that hold words for people.
-_WORDS = ("message", "help", "text", "toDo", "warnings", "notes", "facts", "detail", "why")
-
-
-class Switch:
-    """Makes every Diagnostic say `x` while it is on, and keeps those that are made."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.on = True
-        self.made: list[Diagnostic] = []
-        init = Diagnostic.__init__
-
-        def silent(this: Diagnostic, code: str, severity: Any, message: str, help: str = "", *rest: Any, **more: Any):  # noqa: A002
-            init(this, code, severity, "x" if self.on else message, "x" if self.on and help else help, *rest, **more)
-            self.made.append(this)
-
-        monkeypatch.setattr(Diagnostic, "__init__", silent)
-
-    def both(self, ask: Callable[[], Any]) -> tuple[Any, Any]:
-        """What is answered with the words, and without."""
-        self.on = False
-        spoken = ask()
-        self.on = True
-        return spoken, ask()
 
 
 @pytest.fixture
@@ -89,6 +65,21 @@ def test_imports(switch: Switch) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["", "vloumes: []\n", "inherits: base.yaml\n", "containers: 5\n", "env: [{name: A}]\n"]
+)
+def test_imports_as_a_command(text: str, switch: Switch, tmp_path: Path) -> None:
+    def found() -> tuple[Output, dict[str, bytes]]:
+        folder = tmp_path / str(switch.on)
+        done = command("import", "-", "--output", str(folder), data=f"{NAMED}{text}".encode())
+        return done, {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    (spoken, files), (silent, same) = switch.both(found)
+    assert (silent.exit, bool(silent.err)) == (spoken.exit, bool(spoken.err))
+    assert same == files
+    assert bool(files) is (spoken.exit == 0)
+
+
+@pytest.mark.parametrize(
     ("label", "templates"),
     [("injection=required", "nginx"), ("injection=enable", "nginx"), ("injection=enabled", "gone")],
 )
@@ -98,13 +89,6 @@ def test_explanations(label: str, templates: str, switch: Switch) -> None:
     assert (silent.exit, bool(silent.out)) == (spoken.exit, bool(spoken.out))
     if spoken.out:
         assert wordless(json.loads(silent.out)) == wordless(json.loads(spoken.out))
-
-
-def wordless(value: Any) -> Any:
-    """A value of JSON without what it says to people."""
-    if isinstance(value, dict):
-        return {key: len(item) > 0 if key in _WORDS else wordless(item) for key, item in value.items()}
-    return [wordless(item) for item in value] if isinstance(value, list) else value
 
 
 def test_checks(switch: Switch) -> None:
@@ -123,8 +107,8 @@ _HOLDERS = {"message", "help", "headline", "sentence", "advice", "warnings"}
 _ERRORS = {"error", "failure", "mistake", "refusal", "problem", "finding"}
 _METHODS = {"partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix"}
 _METHODS |= {"find", "index", "replace", "match", "search", "fullmatch", "sub", "findall", "finditer"}
-#: Modules for words of others: of the API server, and of libraries that give nothing else.
-_OTHERS = {"cluster/api_error.py", "templates/library_messages.py"}
+#: The module for words of others: of the API server, and of libraries that give nothing else.
+_OTHERS = {"library_messages.py"}
 #: The layout of a diagnostic's own help.
 _LAYOUT = {"diagnostics.py"}
 #: Looks for what people gave: the words that a case's author wants to see, the values of a Secret, which nobody may.

@@ -123,9 +123,21 @@ class Api:
         """Change the object; `patch_type` is merge, strategic or json."""
         return self._call("PATCH", path(kind, namespace, name), patch, content_type=_PATCH_TYPES[patch_type])
 
-    def delete(self, kind: str, name: str, namespace: str | None = None, propagation: str = "Background") -> None:
+    def delete(
+        self,
+        kind: str,
+        name: str,
+        namespace: str | None = None,
+        propagation: str = "Background",
+        *,
+        missing_ok: bool = False,
+    ) -> None:
         """Delete the object; what it owns goes too, unless `propagation` is Orphan."""
-        self._call("DELETE", path(kind, namespace, name), query={"propagationPolicy": propagation})
+        try:
+            self._call("DELETE", path(kind, namespace, name), query={"propagationPolicy": propagation})
+        except ApiError as error:
+            if not missing_ok or error.code != http.client.NOT_FOUND:
+                raise
 
     def exists(self, kind: str, name: str, namespace: str | None = None) -> bool:
         """Whether there is an object of that name."""

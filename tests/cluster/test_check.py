@@ -30,6 +30,7 @@ from tests.cluster.objects import config_map, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.room import unlabel_namespaces
 from tests.cluster.server import INJECTOR, PROJECT
+from tests.silence import Switch, wordless
 
 READS_WEBHOOKS: Object = {
     "apiGroups": ["admissionregistration.k8s.io"],
@@ -311,6 +312,29 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
         assert "ConfigMap broken" in found[text]
     finally:
         api.delete("ConfigMap", "broken", where)
+
+
+def test_nothing_reads_the_words(
+    control_plane: ControlPlane, installed: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With settings, a template and an entry that are wrong, every check comes to the same without its words."""
+    api, where = control_plane.api, installed.namespace
+    switch = Switch(monkeypatch)
+    configuration = installed.webhooks()[0]
+    configuration["webhooks"][0] |= BROKEN["timeout"][0]
+    files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
+    api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
+    try:
+        for settings in (installed.settings, "podDefalt: skip\n"):
+            api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": settings}}, where)
+            installed.put(configuration)
+            spoken, silent = switch.both(lambda: checked(control_plane))
+            assert spoken[0] == 1
+            assert wordless([*silent]) == wordless([*spoken])
+    finally:
+        api.delete("ConfigMap", "broken", where)
+        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
+        installed.put_right(configuration["kind"])
 
 
 def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, installed: Installed) -> None:

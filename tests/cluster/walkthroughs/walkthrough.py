@@ -97,8 +97,8 @@ def clear(control_plane: ControlPlane, before: set[tuple[str, str, str]]) -> Non
     made = contents(control_plane) - before
     for kind in (*_OF_THE_CLUSTER, *_OF_A_NAMESPACE, "Namespace"):
         for what, namespace, name in sorted(made):
-            if what == kind and api.exists(kind, name, namespace or None):
-                api.delete(kind, name, namespace or None)
+            if what == kind:
+                api.delete(kind, name, namespace or None, missing_ok=True)
         if kind in CONFIGURATIONS:
             wait_until_in_force(control_plane, kind)
     for kind, namespace, name in made:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from injector.diagnostics import spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject
 from injector.loading.trial import try_one
 from injector.pods.overlay import Replace
-from injector.pods.shape import check_overlay
+from injector.pods.shape import OverlayError, check_overlay
 from injector.reasons import Reason
 from injector.templates.load import load_template
 from injector.templates.render import render_overlay
@@ -21,38 +22,41 @@ from tests.unit.templates.build import context
 
 #: An overlay and what is said about it.
 MISSHAPEN: list[tuple[Mapping[str, Any], str]] = [
-    ({"spec": 5}, "spec is a number; it has to be a mapping"),
-    ({"spec": []}, "spec is a list; it has to be a mapping"),
-    ({"metadata": "x"}, "metadata is a string; it has to be a mapping"),
-    ({"metadata": Replace({})}, "metadata is replaced as a whole; it has to be a mapping"),
-    ({"metadata": {"annotations": Replace({"a": "b"})}}, "metadata.annotations is replaced as a whole"),
-    ({"metadata": {"labels": 5}}, "metadata.labels is a number; it has to be a mapping"),
-    ({"spec": {"containers": {"name": "x"}}}, "spec.containers is a mapping; it has to be a list"),
-    ({"spec": {"containers": Replace([])}}, "spec.containers is replaced as a whole; it has to be a list"),
-    ({"spec": {"volumes": ["x"]}}, "spec.volumes[0] is a string; it has to be a mapping"),
-    ({"spec": {"tolerations": "x"}}, "spec.tolerations is a string; it has to be a list"),
-    ({"spec": {"tolerations": Replace([{}, "x"])}}, "spec.tolerations[1] is a string; it has to be a mapping"),
-    ({"spec": {"nodeSelector": "x"}}, "spec.nodeSelector is a string; it has to be a mapping"),
-    ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext is a string; it has to be a mapping"),
-    ({"containers": []}, "containers stands outside of `spec:`"),
-    ({"spec": {"template": {"spec": {}}}}, "spec.template is a workload's"),
-    ({"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}, "spec.containers[1] is named a, as spec.containers[0]"),
+    ({"spec": 5}, "spec: it is a number; it has to be a mapping"),
+    ({"spec": []}, "spec: it is a list; it has to be a mapping"),
+    ({"metadata": "x"}, "metadata: it is a string; it has to be a mapping"),
+    ({"metadata": Replace({})}, "metadata: it is replaced as a whole; it has to be a mapping"),
+    ({"metadata": {"annotations": Replace({"a": "b"})}}, "metadata.annotations: it is replaced as a whole"),
+    ({"metadata": {"labels": 5}}, "metadata.labels: it is a number; it has to be a mapping"),
+    ({"spec": {"containers": {"name": "x"}}}, "spec.containers: it is a mapping; it has to be a list"),
+    ({"spec": {"containers": Replace([])}}, "spec.containers: it is replaced as a whole; it has to be a list"),
+    ({"spec": {"volumes": ["x"]}}, "spec.volumes[0]: it is a string; it has to be a mapping"),
+    ({"spec": {"tolerations": "x"}}, "spec.tolerations: it is a string; it has to be a list"),
+    ({"spec": {"tolerations": Replace([{}, "x"])}}, "spec.tolerations[1]: it is a string; it has to be a mapping"),
+    ({"spec": {"nodeSelector": "x"}}, "spec.nodeSelector: it is a string; it has to be a mapping"),
+    ({"spec": {"securityContext": Replace("x")}}, "spec.securityContext: it is a string; it has to be a mapping"),
+    ({"containers": []}, "containers: it stands outside of `spec:`"),
+    ({"spec": {"template": {"spec": {}}}}, "spec.template: it is a field of workloads"),
+    (
+        {"spec": {"containers": [{"name": "a"}, {"name": "a"}]}},
+        "spec.containers[1]: it is named a, as spec.containers[0]",
+    ),
     (
         {"spec": {"initContainers": [{"name": "a"}], "containers": [Replace({"name": "a"})]}},
-        "spec.containers[0] is named a, as spec.initContainers[0]",
+        "spec.containers[0]: it is named a, as spec.initContainers[0]",
     ),
     (
         {"spec": {"volumes": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}},
-        "spec.volumes[2] is named a, as spec.volumes[0]",
+        "spec.volumes[2]: it is named a, as spec.volumes[0]",
     ),
 ]
 
 
 @pytest.mark.parametrize(("overlay", "words"), MISSHAPEN)
 def test_what_cannot_be_merged_into_any_pod_is_refused(overlay: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(OverlayError) as caught:
         check_overlay(overlay)
-    assert words in str(caught.value)
+    assert words in f"{spoken_path(caught.value.path)}: {caught.value}"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,7 @@ def test_what_can_be_is_not(overlay: dict[str, Any]) -> None:
 def test_such_a_template_is_refused_at_its_trial_and_never_crashes_an_injection() -> None:
     files = {"template.yaml": "description: A test.\n", "overlay.yaml.j2": "spec: {containers: 5}\n"}
     [problem] = try_one("wrong", files).problems
-    assert problem.message.startswith("spec.containers is a number; it has to be a list")
+    assert problem.headline.startswith("spec.containers: it is a number; it has to be a list")
     with pytest.raises(InjectionError) as caught:
         render_overlay(load_template("wrong", files), context())
     assert caught.value.reason is Reason.TEMPLATE_FAILED

@@ -34,7 +34,7 @@ EXPRESSIONS = {
 def test_expressions(expression: str) -> None:
     with pytest.raises(RenderError) as caught:
         overlay(f"a: 1\nb: {{{{ {expression} }}}}\n")
-    assert EXPRESSIONS[expression] in caught.value.message
+    assert EXPRESSIONS[expression] in caught.value.diagnostic.message
     assert (caught.value.place.line, caught.value.place.column) == (2, 7)
 
 
@@ -50,7 +50,7 @@ def test_expressions(expression: str) -> None:
 def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> None:
     with pytest.raises(TemplateError) as caught:
         overlay(f"a: 1\n{{% if native %}}\nb: {{{{ {call} }}}}\n{{% endif %}}\n")
-    assert words in caught.value.message
+    assert words in caught.value.diagnostic.message
     assert caught.value.place
     assert (caught.value.place.line, caught.value.place.column) == (3, 7)
 
@@ -67,14 +67,14 @@ def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> 
 def test_statements(text: str, words: str) -> None:
     with pytest.raises(RenderError) as caught:
         overlay(text)
-    assert words in caught.value.message
+    assert words in caught.value.diagnostic.message
 
 
 def test_a_macro_that_is_not_defined_on_this_way() -> None:
     macros = "{% if not native %}{% macro m() %}{% endmacro %}{% endif %}"
     with pytest.raises(RenderError) as caught:
         overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
-    assert caught.value.message == "_m.j2 defines no m on this way through it"
+    assert caught.value.diagnostic.message == "_m.j2 defines no m on this way through it"
 
 
 @pytest.mark.parametrize("quote", "\u201c\u2019")

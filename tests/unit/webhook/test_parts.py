@@ -14,7 +14,7 @@ from injector.errors import ReviewError
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
-from injector.webhook.answer_cache import Answer, AnswerCache, key_of, may_be_kept
+from injector.webhook.answer_cache import Answer, AnswerCache, key_of
 from injector.webhook.response import AdmissionResponse, answer_head, answer_tail, shorten, shorten_warnings
 from injector.webhook.review import read_object, read_review
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
@@ -102,14 +102,15 @@ def test_keys_of_anything(text: bytes) -> None:
 
 
 def test_an_answer_that_holds_what_its_key_leaves_out_is_not_kept() -> None:
+    cache = AnswerCache(1000, Metrics())
     files = (GeneratedConfigMap("web-x", "shop", {"a": "volume kube-api-access-abcde"}, None, {}),)
     volatile = (b"abcde",)
-    assert may_be_kept(volatile, b"patch", Answer(b"tail", b"line", ()))
-    assert not may_be_kept(volatile, b"an abcde here", Answer(b"", b"", ()))
-    assert not may_be_kept(volatile, b"", Answer(b"a warning of abcde", b"", ()))
-    assert not may_be_kept(volatile, b"", Answer(b"", b"of a pod called kube-api-access-abcde", ()))
-    assert not may_be_kept(volatile, b"", Answer(b"", b"", (), files))
-    assert may_be_kept((), b"abcde", Answer(b"abcde", b"abcde", (), files))
+    assert cache.may_be_kept(volatile, b"patch", Answer(b"tail", b"line", ()))
+    assert not cache.may_be_kept(volatile, b"an abcde here", Answer(b"", b"", ()))
+    assert not cache.may_be_kept(volatile, b"", Answer(b"a warning of abcde", b"", ()))
+    assert not cache.may_be_kept(volatile, b"", Answer(b"", b"of a pod called kube-api-access-abcde", ()))
+    assert not cache.may_be_kept(volatile, b"", Answer(b"", b"", (), files))
+    assert cache.may_be_kept((), b"abcde", Answer(b"abcde", b"abcde", (), files))
 
 
 def test_the_cache_is_bounded_by_bytes_and_drops_the_longest_unused() -> None:

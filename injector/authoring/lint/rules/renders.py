@@ -43,7 +43,7 @@ from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, RenderFailure, Rendering, Subject, plain_mapping
 from injector.authoring.refusal_location import path_in
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Diagnostic, Key, Place
 from injector.pods.overlay import bare_value
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
@@ -128,7 +128,8 @@ def _written(subject: Subject, name: str) -> Place:
 
 def _part(found: Diagnostic) -> str:
     """The name of the container or volume that a failure is about; empty where it is about none."""
-    return str(found.path[2]) if len(found.path) > 2 and found.path[1] in _PARTS else ""
+    name = found.path[2] if len(found.path) > 2 and found.path[1] in _PARTS else None
+    return name if isinstance(name, Key) else ""
 
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:

@@ -1,7 +1,7 @@
-"""The words of other libraries, which say nothing else: what kind of mistake they mean, and the values in them.
+"""The words of other programs, where they give nothing else: what kind of mistake they mean, and the values in them.
 
-Nowhere else does the injector read a library's words. Each pattern has a test that has the library say it, so that a
-release which says it otherwise is noticed (tests/unit/templates/test_library_messages.py).
+No other module of the injector reads words. Each pattern has a test in which the library says them, so that a release
+with other words is noticed (tests/unit/test_library_messages.py; for the API server tests/cluster/test_config_maps.py).
 """
 
 from __future__ import annotations
@@ -126,6 +126,10 @@ _PYTHON = _compiled(
 )
 
 
+#: What the API server says of a request that it forbids: RBAC, quota and admission all answer 403 Forbidden.
+_API_SERVER = _compiled({"over-quota": r".*exceeded quota.*", "no-permission": r".* cannot .*"})
+
+
 def yaml_message(error: yaml.YAMLError) -> LibraryMessage:
     """What libyaml means."""
     return _read(_YAML, f"{getattr(error, 'problem', None) or error}\n{getattr(error, 'context', None) or ''}")
@@ -149,3 +153,8 @@ def re2_message(words: str) -> LibraryMessage:
 def python_message(error: Exception) -> LibraryMessage:
     """What Python means."""
     return _read(_PYTHON, str(error))
+
+
+def api_server_message(words: str) -> LibraryMessage:
+    """Why the API server forbids a request."""
+    return _read(_API_SERVER, words)

@@ -12,8 +12,8 @@ import pytest
 import re2
 import yaml
 
-from injector.templates import library_messages as messages
-from injector.templates.library_messages import LibraryMessage, jinja_message, python_message, yaml_message
+from injector import library_messages as messages
+from injector.library_messages import LibraryMessage, jinja_message, python_message, yaml_message
 
 #: By kind, a text that libyaml cannot read, and the values in what it says.
 YAML = {
