@@ -40,7 +40,7 @@ test: $(STAMP) ## Run all tests against the real programs (the first time these 
 
 soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
 	$(BIN)/python -m injector.loading.trial_cache
-	$(WITH_PARTS) $(BIN)/python -m pytest -v -m soak -o log_cli=true -o log_cli_level=INFO
+	$(WITH_PARTS) $(BIN)/python -m pytest -v -m soak -o log_cli=true -o log_cli_level=INFO $(SOAK)
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update
