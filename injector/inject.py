@@ -29,7 +29,7 @@ from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
 from injector.pods.fields import POD
 from injector.pods.patch import changes
-from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed, take_off, write_receipt
+from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed_text, take_off
 from injector.pods.shape import check_shape, string_map, with_annotations
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
@@ -136,7 +136,7 @@ def _is_of_peer(
     """Whether the pod is as another replica injected it, with a snapshot that is not known here."""
     if receipt is None or receipt.generation == snapshot.generation:
         return False
-    return is_sealed(receipt, pod, namespace.name, seals)
+    return is_sealed(receipt, pod, snapshot.settings, namespace.name, seals)
 
 
 def _completed(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
@@ -163,7 +163,7 @@ def _done(
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     asked = before if decision.required and seals is not None else None
-    unsealed = asked is not None and not is_sealed(asked, pod, namespace, seals)
+    unsealed = asked is not None and not is_sealed(asked, pod, settings, namespace, seals)
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
@@ -176,7 +176,7 @@ def _done(
             {
                 settings.status_key: "injected",
                 settings.reason_key: None,
-                settings.receipt_key: write_receipt(sealed(receipt_of(made, task), final, namespace, seals)),
+                settings.receipt_key: sealed_text(receipt_of(made, task), final, namespace, seals),
             },
         )
         snapshot = task.snapshot

@@ -42,7 +42,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty; `seal`
-    is by which other replicas know it (see `Seals`).
+    is by which replicas of 0.1.0 know it. Others go by the entry `mac`, which is the last of the text and about it (see
+    `sealed_text`). Fields are only ever added, and optional: a release reads a receipt of the next one without them.
     """
 
     version: int
@@ -267,6 +268,10 @@ def _undone_map(value: Object, node: _Node, field: Field) -> Object:
 class Seals(Protocol):
     """What signs and verifies. All replicas have the same key; a seal is good for some minutes."""
 
+    @property
+    def legacy(self) -> Seals | None:
+        """The seals of 0.1.0, with a key that is derived in its way; None where no replica of that release may run."""
+
     def sign(self, namespace: str, text: str) -> str:
         """The seal for a text about a pod of this namespace; "" where there is no key."""
 
@@ -274,31 +279,53 @@ class Seals(Protocol):
         """Whether a replica has sealed this text for this namespace a few minutes ago at the most."""
 
 
-def sealed(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> Receipt:
-    """A pod's receipt with a seal for it, the parts that it names and the namespace; a bare one without `seals`."""
-    bare = replace(receipt, seal="")
-    return bare if seals is None else replace(bare, seal=seals.sign(namespace, _text(bare, pod)))
+#: How the last entry of a sealed receipt's text begins. A quote that follows a comma is never one within a string.
+_MAC = ',"mac":"'
 
 
-def is_sealed(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> bool:
-    """Whether a replica wrote this receipt for a pod of this namespace a few minutes ago at the most.
+def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> str:
+    """The annotation's text for a pod's receipt; with `seals` sealed, together with the parts that it names.
+
+    The seal is about the text itself. A replica that does not know all of its fields can verify it all the same.
+    """
+    receipt = replace(receipt, seal="")
+    text = write_receipt(receipt)
+    if seals is None:
+        return text
+    parts = _parts(receipt, pod)
+    if seals.legacy is not None:
+        text = write_receipt(replace(receipt, seal=seals.legacy.sign(namespace, text + parts)))
+    mac = seals.sign(namespace, f"{text}\0{parts}")
+    return f'{text[:-1]}{_MAC}{mac}"}}' if mac else text
+
+
+def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str, seals: Seals | None) -> bool:
+    """Whether a replica wrote this receipt of the pod for one of this namespace a few minutes ago at the most.
 
     The parts that it names have to be there as they were then: nobody can put others of the same name in their place.
     """
-    if seals is None or not receipt.seal:
+    if seals is None:
         return False
-    return seals.verify(namespace, _text(replace(receipt, seal=""), pod), receipt.seal)
+    head, _, mac = str(_annotations(pod).get(settings.receipt_key)).rpartition(_MAC)
+    own, legacy = mac.endswith('"}'), seals.legacy if receipt.seal else None
+    if not own and legacy is None:
+        return False
+    parts = _parts(receipt, pod)
+    if own and seals.verify(namespace, f"{head}}}\0{parts}", mac[:-2]):
+        return True
+    bare = replace(receipt, seal="")
+    return legacy is not None and legacy.verify(namespace, write_receipt(bare) + parts, receipt.seal)
 
 
-def _text(receipt: Receipt, pod: Object) -> str:
-    """What is sealed: the receipt, its parts, and what it put in the place of other values.
+def _parts(receipt: Receipt, pod: Object) -> str:
+    """What is sealed beside the receipt: its parts, and what it put in the place of other values.
 
     Less what Kubernetes fills in on the way, and quantities, which it writes in its own way. What was null before is
     a whole list or map, into which others write as well.
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
     parts = [_part(pod, pointer) for pointer in (*receipt.added, *insisted)]
-    return write_receipt(receipt) + msgspec.json.encode(parts, order="deterministic").decode()
+    return msgspec.json.encode(parts, order="deterministic").decode()
 
 
 def _part(pod: Object, pointer: str) -> Any:

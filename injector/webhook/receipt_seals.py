@@ -1,6 +1,7 @@
 """The seals of receipts: HMAC-SHA256 (RFC 2104) with a key that all replicas have, as they serve the same certificate.
 
-The key is derived from the certificate's, so there is no other secret to keep, to hand out and to rotate.
+The key is derived from the certificate's by HKDF (RFC 5869), so there is no other secret to keep, to hand out and to
+rotate, and what is known of the one says nothing of the other.
 """
 
 from __future__ import annotations
@@ -10,13 +11,26 @@ import hmac
 import time
 from collections.abc import Callable
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
 #: Seconds of one period. A seal is good in its own, the next, and the one before, as clocks differ.
 PERIOD_SECONDS = 300.0
 #: Seconds for which a sealed answer may be given again: with what a creation takes, it stays below a period.
 REUSE_SECONDS = 240.0
-_PURPOSE = b"sidecar-injector receipt\0"
+#: Random, as RFC 5869 advises (3.1), and the same everywhere: it is no secret.
+_SALT = bytes.fromhex("97aa4137df519770f26044baa95a84ec235462db264dc601b2a3dbd8f074c8ae")
+_PURPOSE = b"sidecar-injector receipt seal"
 #: Keys that are known: replicas take a new certificate one after the other, and one that starts knows only the new one.
 _KEYS = 2
+
+
+def _by_hkdf(key: bytes) -> bytes:
+    return HKDF(SHA256(), 32, salt=_SALT, info=_PURPOSE).derive(key)
+
+
+def _as_in_0_1_0(key: bytes) -> bytes:
+    return hashlib.sha256(b"sidecar-injector receipt\0" + key).digest()
 
 
 class CertificateSeals:
@@ -25,15 +39,20 @@ class CertificateSeals:
     A seal is by the last two keys, one of which every replica has, whichever certificate it has got so far.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, derive: Callable[[bytes], bytes] = _by_hkdf) -> None:
         self._clock = clock
+        self._derive = derive
         self._keys: tuple[bytes, ...] = ()
+        #: For replicas of 0.1.0, beside which those of the next release run during an upgrade; later ones need none.
+        self.legacy = None if derive is _as_in_0_1_0 else CertificateSeals(clock, _as_in_0_1_0)
         #: Called when what was sealed before is not all that it could be any more.
         self.on_new_key: Callable[[], None] = lambda: None
 
     def use(self, key: bytes) -> None:
         """Sign by this private key (PEM) from now on, and by the one before."""
-        derived = hashlib.sha256(_PURPOSE + b"".join(key.split())).digest()
+        if self.legacy is not None:
+            self.legacy.use(key)
+        derived = self._derive(b"".join(key.split()))
         keys = (derived, *(known for known in self._keys if known != derived))[:_KEYS]
         if keys != self._keys:
             self._keys = keys

@@ -90,10 +90,10 @@ def _result(injection: Injection) -> Result:
 
 
 class _Seals:
-    """Seals by a fixed key at a fixed time, over the text without hashes."""
+    """Seals as in 0.1.0, by a fixed key at a fixed time, over the text without hashes."""
 
     def __init__(self) -> None:
-        self._seals = CertificateSeals(clock=lambda: 1_800_000_000.0)
+        self._seals = CertificateSeals(clock=lambda: 1_800_000_000.0).legacy
         self._seals.use(b"a key that everybody may know")
 
     def sign(self, namespace: str, text: str) -> str:
@@ -101,6 +101,19 @@ class _Seals:
 
     def verify(self, namespace: str, text: str, seal: str) -> bool:
         return self._seals.verify(namespace, timeless(text.encode()).decode(), seal)
+
+
+class _LegacySeals:
+    """Those alone: the seal of now is about the annotation's own text, hashes and all."""
+
+    def __init__(self) -> None:
+        self.legacy = _Seals()
+
+    def sign(self, namespace: str, text: str) -> str:
+        return ""
+
+    def verify(self, namespace: str, text: str, seal: str) -> bool:
+        return False
 
 
 @functools.cache
@@ -134,7 +147,7 @@ class Injector:
 
     def __init__(self, settings: Object, version: tuple[int, int], templates: _Templates | None = None) -> None:
         self._snapshot = _snapshot(settings, version, templates)
-        self._seals = _Seals()
+        self._seals = _LegacySeals()
 
     def inject(self, pod: Object, namespace: Object) -> Result:
         """What becomes of a pod that is created."""

@@ -30,6 +30,7 @@ __all__ = [
     "cache",
     "find",
     "get",
+    "go_without",
     "in_ci",
     "require",
     "search_path",
@@ -58,10 +59,12 @@ _HOW_TO_GET = {
     "fluent-bit": "put fluent-bit 4 or newer on PATH; fluentbit.io has packages",
     "fluentd": "put fluentd 1.16 or newer on PATH; a Ruby gem",
     "sdk-server": "put Agones' sdk-server 1.57 or newer on PATH; agonessdk-server of its releases on GitHub has it",
+    "history": "fetch the whole history of the repository: git fetch --unshallow",
 }
 
-#: What no registry has, or not every mirror of one: the tests that need it skip in CI as well.
-OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server"))
+#: What no registry has, or not every mirror of one, nor every copy of the repository: the tests that need it skip in CI
+#: as well.
+OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server", "history"))
 
 
 def cache() -> Path:
@@ -109,7 +112,7 @@ def require(name: str) -> Path:
     Without it the running test is skipped, or, where `CI` is set, fails. An optional part is skipped there too.
     """
     why = get(name)
-    return find(name) or _go_without(name, why)
+    return find(name) or go_without(name, why)
 
 
 def get(name: str) -> str:
@@ -138,7 +141,8 @@ def _ask(listening: str, getter: str) -> socket.socket:
     return connection
 
 
-def _go_without(name: str, why: str) -> NoReturn:
+def go_without(name: str, why: str = "") -> NoReturn:
+    """Skip the running test for want of this part; fail where `CI` is set and the part is not optional."""
     how = _HOW_TO_GET.get(name, "put it on PATH")
     message = f"{name} is not on this machine: {why or how}"
     if in_ci() and name not in OPTIONAL:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from injector.inject import guard, inject
+from injector.pods import receipt as receipts
 from injector.pods.context import Cluster, Namespace
 from injector.pods.defaults import TOKEN_PATH
 from injector.pods.receipt import read_receipt, write_receipt
@@ -107,9 +109,14 @@ def test_what_the_api_server_s_plugins_added_between_two_calls_stays() -> None:
         assert guard(again.object, SHOP, known, seals=seals()).allowed
 
 
+def text_of(injected: dict[str, Any]) -> str:
+    text: str = injected["metadata"]["annotations"][SETTINGS.receipt_key]
+    return text
+
+
 def test_without_seals_there_are_none() -> None:
-    assert read_receipt(inject(pod(), SHOP, OLD).object, SETTINGS).seal == ""
-    assert read_receipt(inject(pod(), SHOP, OLD, seals=seals()).object, SETTINGS).seal != ""
+    assert {"seal", "mac"}.isdisjoint(json.loads(text_of(inject(pod(), SHOP, OLD).object)))
+    assert {"seal", "mac"} <= json.loads(text_of(inject(pod(), SHOP, OLD, seals=seals()).object)).keys()
 
 
 def test_a_pod_that_has_everything_is_sealed_anew_when_its_seal_does_not_hold() -> None:
@@ -160,6 +167,70 @@ def test_a_seal_holds_for_its_namespace_its_key_and_some_minutes() -> None:
         later = Clock()
         later.now += seconds
         assert guard(injected, SHOP, NEW, seals=seals(clock=later)).allowed is holds
+
+
+class Of010:
+    """Seals of a replica of 0.1.0, for one of now."""
+
+    def __init__(self) -> None:
+        self.legacy = seals().legacy
+
+    def sign(self, namespace: str, text: str) -> str:
+        return ""
+
+    def verify(self, namespace: str, text: str, seal: str) -> bool:
+        return False
+
+
+class Without010(CertificateSeals):
+    """Seals of the release after the next, which knows those of 0.1.0 no more."""
+
+    def __init__(self) -> None:
+        super().__init__(Clock())
+        self.legacy = None
+        self.use(KEY)
+
+
+def test_replicas_of_0_1_0_and_of_later_releases_know_each_other_by_the_seals_that_both_have() -> None:
+    for one, other, known in (
+        (Of010(), seals(), True),
+        (seals(), Of010(), True),
+        (Without010(), seals(), True),
+        (seals(), Without010(), True),
+        (Of010(), Without010(), False),
+        (Without010(), Of010(), False),
+    ):
+        injected = inject(pod(), SHOP, OLD, seals=one).object
+        assert guard(injected, SHOP, NEW, seals=other).allowed is known
+
+
+def test_the_keys_of_the_two_derivations_are_two() -> None:
+    own = seals()
+    assert own.sign("shop", "text") != own.legacy.sign("shop", "text")
+    assert not own.verify("shop", "text", own.legacy.sign("shop", "text"))
+    injected = inject(pod(), SHOP, OLD, seals=own).object
+    receipt = json.loads(text_of(injected))
+    for mac in (receipt["seal"], receipt["mac"].partition(".")[0], "", "x"):
+        text = json.dumps({**receipt, "seal": "", "mac": mac}, separators=(",", ":"))
+        forged = copy.deepcopy(injected)
+        forged["metadata"]["annotations"][SETTINGS.receipt_key] = text
+        assert not guard(forged, SHOP, NEW, seals=seals()).allowed
+
+
+def with_fields_of_the_next_release(receipt: receipts.Receipt) -> str:
+    return f'{write_receipt(receipt)[:-1]},"next":{{"mac":"a"}},"mac":"b"}}'
+
+
+def test_a_field_that_a_replica_does_not_know_breaks_no_seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(receipts, "write_receipt", with_fields_of_the_next_release)
+        injected = inject(pod(), SHOP, OLD, seals=Without010()).object
+    assert '"next"' in text_of(injected)
+    assert guard(injected, SHOP, NEW, seals=seals()).allowed
+    forged = copy.deepcopy(injected)
+    text = text_of(injected).replace('"next":{', '"next":{"b":1,')
+    forged["metadata"]["annotations"][SETTINGS.receipt_key] = text
+    assert not guard(forged, SHOP, NEW, seals=seals()).allowed
 
 
 def test_what_was_taken_away_afterwards_is_missed_all_the_same() -> None:
@@ -214,8 +285,7 @@ def test_with_the_snapshot_known_the_pod_is_compared_and_no_seal_helps() -> None
 
 def test_without_a_key_there_are_no_seals() -> None:
     without = CertificateSeals()
-    receipt = read_receipt(inject(pod(), SHOP, OLD, seals=without).object, SETTINGS)
-    assert receipt.seal == ""
+    assert text_of(inject(pod(), SHOP, OLD, seals=without).object) == text_of(inject(pod(), SHOP, OLD).object)
     assert not without.verify("shop", "text", without.sign("shop", "text"))
 
 
