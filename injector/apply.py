@@ -166,6 +166,7 @@ def render_context(
         workload=task.workload or workload_of_pod(base),
         containers=containers,
         ports=tuple(tcp_ports(containers)),
+        app=app,
         cluster=task.snapshot.cluster,
         native=task.native,
     )

@@ -222,6 +222,7 @@ def object_context(
         workload=workload_of_pod(state) if asked.is_pod else workload_of_object(asked.subject),
         containers=containers,
         ports=tuple(tcp_ports(containers)),
+        app=containers_of(state) if asked.is_pod else frozenset(),
         cluster=snapshot.cluster,
         native=False,
         old_object=asked.old_object,

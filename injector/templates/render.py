@@ -13,6 +13,7 @@ from injector.caches import IdentityCache
 from injector.errors import InjectionError, LimitError
 from injector.names import kind_of
 from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.templates.dependencies import read
@@ -30,7 +31,7 @@ class Context(msgspec.Struct, frozen=True):
     """What a template sees.
 
     `params` by their names in templates; `object` the pod, or what else the template is for; `containers` the app's;
-    `ports` the TCP ports that those declare, in order; `native` whether sidecars are native here; `configmap` the name
+    `ports` the TCP ports that those declare, in order; `app` the names of the app's containers of every list; `native` whether sidecars are native here; `configmap` the name
     of the generated ConfigMap. `old_object` and `request` are of a review at a path: the object before, and all of the
     AdmissionReview's request but the two objects.
     """
@@ -41,6 +42,7 @@ class Context(msgspec.Struct, frozen=True):
     workload: Workload
     containers: Sequence[Object] = ()
     ports: Sequence[int] = ()
+    app: frozenset[str] = frozenset()
     cluster: Cluster = Cluster()
     native: bool = True
     configmap: str = ""
@@ -213,6 +215,9 @@ _VARIABLES: dict[str, Callable[[Context], Any]] = {
     },
     "workload": lambda c: {"kind": c.workload.kind, "name": c.workload.name},
     "containers": lambda c: list(c.containers),
+    "app_containers": lambda c: [
+        one for field in CONTAINER_LISTS if c.app for one in c.object["spec"].get(field) or [] if one["name"] in c.app
+    ],
     "ports": lambda c: list(c.ports),
     "files": lambda c: {"configmap": c.configmap},
     "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},

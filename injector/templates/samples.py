@@ -43,6 +43,7 @@ SAMPLES: tuple[Object, ...] = (
     {"metadata": _META, "spec": {"containers": [_WEB], "hostNetwork": True}},
 )
 
+_APP = frozenset(("web", "metrics", "migrate"))
 _PODS = Resource("", "v1", "pods")
 #: How many requests are tried that are not the creation of a pod.
 _OBJECTS = 12
@@ -97,6 +98,7 @@ def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
             workload=Workload("Deployment", "web", None) if number else Workload("Pod", "bare", None),
             containers=containers,
             ports=ports,
+            app=_APP,
             cluster=Cluster(),
             native=number % 2 == 0,
             configmap=f"{template.name}-0123456789ab",
@@ -119,6 +121,7 @@ def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
             namespace=Namespace("sample"),
             workload=Workload(obj.get("kind", "Pod"), "sample", None),
             containers=() if gone else obj["spec"].get("containers", ()),
+            app=_APP if resource.is_pods and not gone else frozenset(),
             old_object=obj if operation in ("UPDATE", "DELETE") else {},
             configmap=f"{template.name}-0123456789ab",
             request=_request(resource, obj, operation),

@@ -28,7 +28,8 @@ from injector.templates.source_map import first_offset
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
 #: The names that a template sees; see `render.Context`.
 NAMES = REVIEW_NAMES | {
-    "params", "object", "pod", "namespace", "workload", "containers", "ports", "files", "cluster", "native",
+    "params", "object", "pod", "namespace", "workload", "containers", "app_containers", "ports", "files", "cluster",
+    "native",
 }  # fmt: skip
 #: The nodes of a syntax tree that authors may use.
 _ALLOWED = (
@@ -39,7 +40,7 @@ _ALLOWED = (
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
-_PATH_ROOTS = NAMES - {"containers", "ports", "native", "operation"}
+_PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
 
 
 class ForbiddenError(Exception):

@@ -391,7 +391,8 @@ def test_pods_are_merged_as_pods_and_every_container_is_meant() -> None:
         + "".join(
             f'  {field}:\n  - name: "*"\n    imagePullPolicy: !replace Always\n'
             for field in ("containers", "initContainers", "ephemeralContainers")
-        ),
+        )
+        + 'metadata: {annotations: {seen: {{ app_containers | map(attribute="name") | join(" ") }}}}\n',
     }
     pod = {
         "metadata": {"name": "web"},
@@ -404,7 +405,7 @@ def test_pods_are_merged_as_pods_and_every_container_is_meant() -> None:
     found = amended(snapshot({"always": template}), asked(pod, "pods/ephemeralcontainers", "UPDATE", pod))
     lists = [found.object["spec"][field] for field in ("containers", "initContainers", "ephemeralContainers")]
     assert [c["imagePullPolicy"] for containers in lists for c in containers] == ["Always"] * 3
-    assert "annotations" not in found.object["metadata"]
+    assert found.object["metadata"]["annotations"] == {"seen": "first web debugger"}
 
 
 def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
