@@ -31,9 +31,9 @@ class Context(msgspec.Struct, frozen=True):
     """What a template sees.
 
     `params` by their names in templates; `object` the pod, or what else the template is for; `containers` the app's;
-    `ports` the TCP ports that those declare, in order; `app` the names of the app's containers of every list; `native` whether sidecars are native here; `configmap` the name
-    of the generated ConfigMap. `old_object` and `request` are of a review at a path: the object before, and all of the
-    AdmissionReview's request but the two objects.
+    `ports` the TCP ports that those declare, in order; `app` the names of the app's containers of every list; `native`
+    whether sidecars are native here; `configmap` the name of the generated ConfigMap. `old_object` and `request` are of
+    a review at a path: the object before, and all of the AdmissionReview's request but the two objects.
     """
 
     params: dict[str, Any]
