@@ -18,7 +18,7 @@ from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import escape, steps_to
 from injector.pods.merge import merge
 from injector.pods.overlay import name_of
-from injector.pods.receipt import Receipt, take_off, value_at
+from injector.pods.receipt import Places, Receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.sidecars import Placement
 from injector.reasons import Reason
@@ -114,16 +114,17 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
     compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
     volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
     compared |= {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
-    hidden = [p for p in receipt.claims if "/".join(p.split("/")[:4]) not in compared]
+    claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
+    hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)
-    if all(_is_as_made(unmarked, made.pod, pointer) for pointer in hidden):
+    have, wanted = Places(unmarked), Places(made.pod)
+    if all(_is_as_made(have.at(pointer), wanted.at(pointer), pointer) for pointer in hidden):
         return made
     return apply_templates(unmarked, task)
 
 
-def _is_as_made(pod: Object, made: Object, pointer: str) -> bool:
+def _is_as_made(have: object, wanted: object, pointer: str) -> bool:
     """Whether a pod holds nothing else at a place than a made pod has there."""
-    have, wanted = value_at(pod, pointer), value_at(made, pointer)
     if have is None or have in ({}, []):
         return True
     return next(mismatches(have, wanted, POD.at(steps_to(pointer)), pointer, exact=True), None) is None

@@ -45,6 +45,11 @@ KINDS = {
 }  # fmt: skip
 
 
+#: How many unknown names of one kind are compared with the known ones; an answer has no room for more warnings
+#: (4,096 bytes), and each comparison takes as long as many containers do.
+SEARCHES = 40
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelled most like `name`, or None where nothing comes near.
 

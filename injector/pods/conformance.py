@@ -6,7 +6,7 @@ the pod's author win, and a receipt can be forged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from injector.diagnostics import Diagnostic
@@ -79,14 +79,15 @@ def _everything(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
         yield pointer, have, wanted, False
+    named = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
     for field in CONTAINER_LISTS:
         for container in _items(want_spec, field):
             name = str(container.get("name"))
             here = f"/spec/{field}/{escape(name)}"
             if name in app:
-                yield from _patched(_named(have_spec, (field,), name), container, here)
+                yield from _patched(named[field].get(name), container, here)
             else:
-                yield from _sidecar(have_spec, field, container, here, overridable.get(name, ()))
+                yield from _sidecar(named, field, container, here, overridable.get(name, ()))
     for field, wanted in want_spec.items():
         if field in CONTAINER_LISTS:
             continue
@@ -100,14 +101,15 @@ def _everything(
 
 
 def _sidecar(
-    have_spec: Object, field: str, wanted: Object, here: str, overridable: Collection[str]
+    named: Mapping[str, Mapping[str, Object]], field: str, wanted: Object, here: str, overridable: Collection[str]
 ) -> Iterator[_Found]:
+    name = str(wanted.get("name"))
     places = (field, *(other for other in ("initContainers", "containers") if other != field))
-    have = _named(have_spec, places, str(wanted.get("name")))
-    if have is None:
+    place = next((place for place in places if name in named[place]), None)
+    if place is None:
         yield here, None, wanted, True
         return
-    in_init = any(item is have for item in _items(have_spec, "initContainers"))
+    have, in_init = named[place][name], place == "initContainers"
     runs_on = have.get("restartPolicy") == "Always" if in_init else True
     should_run_on = field == "containers" or wanted.get("restartPolicy") == "Always"
     if runs_on != should_run_on:
@@ -117,11 +119,12 @@ def _sidecar(
     theirs = {key: value for key, value in wanted.items() if key not in leave}
     for pointer, value, asked in mismatches(mine, theirs, CONTAINER, here, exact=True):
         yield pointer, value, asked, True
+    expected = [mount for mount in _items(wanted, "volumeMounts") if mount.get("mountPath") == TOKEN_PATH]
     for mount in _items(have, "volumeMounts"):
         # Such a mount is let through as the ServiceAccount plugin's, but not with a token of the author's own.
-        if not is_token_mount(mount) or mount in _items(wanted, "volumeMounts"):
+        if not is_token_mount(mount) or mount in expected:
             continue
-        if not is_token_volume(_named(have_spec, ("volumes",), mount["name"])):
+        if not is_token_volume(named["volumes"].get(mount["name"])):
             yield f"{here}/volumeMounts/{escape(TOKEN_PATH)}", mount, None, True
     for unset in wanted.keys() & set(overridable):  # set as it likes, but set
         if have.get(unset) is None and not CONTAINER.fields[unset].means_nothing(wanted[unset]):
@@ -136,17 +139,18 @@ def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found]
         mine = have.get(name) if have is not None else None
         pointer, field = f"{here}/{escape(name)}", CONTAINER.fields[name]
         if field.aligned:
+            by_step: dict[str, list[Any]] = {}
+            for item in mine if type(mine) is list else ():
+                by_step.setdefault(step_of(item, field), []).append(item)
             for item, step in zip(value, steps_of(value, field), strict=True):
-                yield from _element(mine if type(mine) is list else [], item, step, field, pointer)
+                yield from _element(by_step.get(step, ()), item, field, f"{pointer}/{escape(step)}")
         else:
             for place, actual, asked in mismatches(mine, value, field, pointer, exact=False):
                 yield place, actual, asked, False
 
 
-def _element(have: list[Any], wanted: Any, step: str, field: Field, pointer: str) -> Iterator[_Found]:
+def _element(same_key: Sequence[Any], wanted: Any, field: Field, here: str) -> Iterator[_Found]:
     """One variable, mount or port; all that have its key must agree: of two variables of a name the last one counts."""
-    here = f"{pointer}/{escape(step)}"
-    same_key = [item for item in have if step_of(item, field) == step]
     if not same_key:
         yield here, None, wanted, True
     for item in same_key:
@@ -159,8 +163,13 @@ def _items(spec: Object, field: str) -> list[Object]:
     return [item for item in items if type(item) is dict] if type(items) is list else []
 
 
-def _named(spec: Object, fields: tuple[str, ...], name: str) -> Object | None:
-    return next((item for field in fields for item in _items(spec, field) if item.get("name") == name), None)
+def _by_name(spec: Object, field: str) -> dict[str, Object]:
+    """The items of a list by their names; of two of a name the first."""
+    found: dict[str, Object] = {}
+    for item in _items(spec, field):
+        if type(name := item.get("name")) is str:
+            found.setdefault(name, item)
+    return found
 
 
 def _difference(pointer: str, have: Any, wanted: Any) -> Diagnostic:

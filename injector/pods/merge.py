@@ -16,7 +16,7 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.defaults import mismatches
+from injector.pods.defaults import mismatches, without_fillings
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import (
     element_name,
@@ -219,27 +219,38 @@ class _Merger:
                 result[position] = new
         if not missing:
             return result
-        result = list(have) if result is have else result
-        for step, new in missing.items():
-            if field.name == "initContainers":
-                result.insert(self.placement.position([step_of(old, field) for old in result], step), new)
-            else:
-                result.insert(self.before_own_successor(result, wanted, step, field, here, index), new)
-        return result
+        if field.name == "initContainers":
+            order = self.placement.arranged([step_of(old, field) for old in result], list(missing))
+            both = [*result, *missing.values()]
+            return [both[number] for number in order]
+        if self.differences.claimed and field.name == "env":
+            return self.before_own_successors(result, missing, wanted, field, here, index)
+        return [*result, *missing.values()]
 
-    def before_own_successor(
-        self, result: list[Any], wanted: list[Any], step: str, field: Field, here: str, index: dict[str, int]
-    ) -> int:
-        """The end of the list; but before what this overlay put there earlier and wants after the new element.
+    def before_own_successors(
+        self,
+        have: list[Any],
+        missing: dict[str, Any],
+        wanted: list[Any],
+        field: Field,
+        here: str,
+        index: dict[str, int],
+    ) -> list[Any]:
+        """New variables at the end; but before what this overlay put there earlier and wants after them.
 
         A variable must stand before those whose `$(NAME)` refer to it.
         """
-        if self.differences.claimed and field.name == "env":
-            order = [element_step(item, field) for item in wanted]
-            for later in order[order.index(step) + 1 :]:
-                if later in index and self.differences.is_claimed(f"{here}/{escape(later)}"):
-                    return next(i for i, old in enumerate(result) if step_of(old, field) == later)
-        return len(result)
+        follows: dict[str, int | None] = {}
+        successor: int | None = None
+        for step in reversed([element_step(item, field) for item in wanted]):
+            follows[step] = successor
+            if step in index and self.differences.is_claimed(f"{here}/{escape(step)}"):
+                successor = index[step]
+        before: dict[int | None, list[Any]] = {}
+        for step, new in missing.items():
+            before.setdefault(follows[step], []).append(new)
+        result = [item for number, old in enumerate(have) for item in (*before.get(number, ()), old)]
+        return result + before.get(None, [])
 
     def new_element(self, wanted: Any, field: Field, here: str) -> Any:
         if type(wanted) is not dict or not field.holds_containers:
@@ -264,9 +275,13 @@ class _Merger:
 
     def union(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
         new = []
+        alike: dict[str, list[Any]] = {}  # what says the same is the same without what Kubernetes fills in
+        for old in have:
+            alike.setdefault(step_of(without_fillings(old, field.element), field), []).append(old)
         for item in wanted:
             value = self.untagged(item, field.element, here) if self.tagged else item
-            if all(next(mismatches(old, value, field.element, "", exact=True), None) for old in have):
+            same = alike.get(step_of(without_fillings(value, field.element), field), ())
+            if all(next(mismatches(old, value, field.element, "", exact=True), None) for old in same):
                 new.append(value)
         if not new:
             return have

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Protocol
 
 import msgspec
@@ -150,18 +151,31 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     return result if type(result) is dict else pod
 
 
-def value_at(value: Any, pointer: str) -> Any:
-    """What stands at a keyed pointer; None where there is nothing."""
-    field = POD
-    for step in steps_to(pointer):
-        if type(value) is dict:
-            value = value.get(step)
-        elif type(value) is list and field.aligned:
-            value = dict(zip(steps_of(value, field), value, strict=True)).get(step)
-        else:
-            return None
-        field = field.at((step,))
-    return value
+class Places:
+    """What stands at keyed pointers in a pod: each list is looked through once, however many pointers lead into it."""
+
+    __slots__ = ("_items", "_pod")
+
+    def __init__(self, pod: Object) -> None:
+        self._pod = pod
+        self._items: dict[int, dict[str, Any]] = {}
+
+    def at(self, pointer: str) -> Any:
+        """The value at a keyed pointer; None where there is nothing."""
+        value: Any = self._pod
+        field = POD
+        for step in steps_to(pointer):
+            if type(value) is dict:
+                value = value.get(step)
+            elif type(value) is list and field.aligned:
+                items = self._items.get(id(value))
+                if items is None:
+                    items = self._items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
+                value = items.get(step)
+            else:
+                return None
+            field = field.at((step,))
+        return value
 
 
 class _Old:
@@ -308,7 +322,7 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
         return False
     head, _, mac = str(_annotations(pod).get(settings.receipt_key)).rpartition(_MAC)
     own, legacy = mac.endswith('"}'), seals.legacy if receipt.seal else None
-    if not own and legacy is None:
+    if (not own and legacy is None) or _overlaps(receipt):
         return False
     parts = _parts(receipt, pod)
     if own and seals.verify(namespace, f"{head}}}\0{parts}", mac[:-2]):
@@ -324,13 +338,20 @@ def _parts(receipt: Receipt, pod: Object) -> str:
     a whole list or map, into which others write as well.
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
-    parts = [_part(pod, pointer) for pointer in (*receipt.added, *insisted)]
+    places = Places(pod)
+    parts = [_part(places, pointer) for pointer in (*receipt.added, *insisted)]
     return msgspec.json.encode(parts, order="deterministic").decode()
 
 
-def _part(pod: Object, pointer: str) -> Any:
+def _overlaps(receipt: Receipt) -> bool:
+    """Whether it claims a place twice, or one within another. No injection does, and what is there counts often."""
+    steps = sorted(map(steps_to, (*receipt.added, *receipt.replaced)))
+    return any(after[: len(one)] == one for one, after in pairwise(steps))
+
+
+def _part(places: Places, pointer: str) -> Any:
     steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
-    holder, value = POD.at(steps[:-1]), value_at(pod, pointer)
+    holder, value = POD.at(steps[:-1]), places.at(pointer)
     if holder.aligned:
         return without_fillings(value, holder.element)
     return without_fillings({steps[-1]: value}, holder)

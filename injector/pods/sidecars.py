@@ -29,21 +29,37 @@ class Placement(msgspec.Struct, frozen=True):
     setup: tuple[str, ...] = ()
     sidecars: tuple[str, ...] = ()
 
-    def position(self, present: Sequence[str], name: str) -> int:
-        """The index at which init container `name` belongs among those `present`, of which none moves.
+    def arranged(self, present: Sequence[str], missing: Sequence[str]) -> list[int]:
+        """The order of the init containers with the missing among those present, of which none moves: the numbers of
+        those present and, counted on, of the missing.
 
         Set-up of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes
         last: nothing that it redirects traffic to runs before the pod's own init containers are done.
         """
+        end = len(present) + len(missing)  # stands for both ends of a ring
+        after, before = [*range(1, end + 1), 0], [end, *range(end)]
+        last = len(present) - 1 if present else end
+        after[last], before[end] = end, last
+        if not present:
+            after[end] = end
+        at = {name: number for number, name in reversed(list(enumerate(present)))}
         order = self.setup + self.sidecars
-        at = order.index(name) if name in order else 0
-        for earlier in reversed(order[:at]):
-            if earlier in present:
-                return present.index(earlier) + 1
-        for later in order[at + 1 :]:
-            if later in present:
-                return present.index(later)
-        return 0 if self.native else len(present)
+        turns = {name: turn for turn, name in reversed(list(enumerate(order)))}
+        for number, name in enumerate(missing, len(present)):
+            turn = turns.get(name, 0)
+            left = next((at[order[i]] for i in range(turn - 1, -1, -1) if order[i] in at), None)
+            if left is None:
+                right = next((at[order[i]] for i in range(turn + 1, len(order)) if order[i] in at), None)
+                left = before[right] if right is not None else end if self.native else before[end]
+            right = after[left]
+            after[left] = before[right] = number
+            before[number], after[number] = left, right
+            at[name] = number
+        found, number = [], after[end]
+        while number != end:
+            found.append(number)
+            number = after[number]
+        return found
 
 
 def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCaches) -> tuple[Overlay, Placement]:
@@ -103,7 +119,8 @@ def _names(pod: Object, field: str) -> set[Any]:
 
 def _new_names(items: list[Any], known: tuple[str, ...]) -> tuple[str, ...]:
     names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
-    return tuple(name for name in names if name is not None and name not in known)
+    before = frozenset(known)
+    return tuple(name for name in names if name is not None and name not in before)
 
 
 def _restarts(item: Any) -> bool:

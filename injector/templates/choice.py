@@ -10,7 +10,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import nearest, shortened, suggestion, template_name
+from injector.names import SEARCHES, nearest, shortened, suggestion, template_name
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -92,10 +92,9 @@ def misspelt_annotations(
     asked = (settings.inject_key, settings.templates_key)
     known = (*asked, settings.status_key, settings.reason_key, settings.receipt_key)
     written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
-    for key in ours:
+    unknown = [key for key in ours if key not in known]
+    for key in unknown[:SEARCHES]:
         name = key[len(start) :]
-        if key in known:
-            continue
         owner = next((t.name for t in templates if name in t.parameters), None)
         near = f"{owner}.{start}{name}" if owner else None
         if near is None and (words := get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)):
@@ -104,21 +103,26 @@ def misspelt_annotations(
             message = f"{what} {key[:80]} does not apply"
             fields = {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
+    if more := len(unknown[SEARCHES:]):
+        message = f"{more} more {what}s that begin with {start} were not compared with those that apply"
+        yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
 
 
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
-    for key in annotations:
-        at = key.find(ending)
-        if at > 0 and catalog.get(name := key[:at]) is None:
-            yield Diagnostic(
-                Reason.UNKNOWN_TEMPLATE.label,
-                "warning",
-                f"{whose} annotation {key[:80]}: no template {shortened(name)}",
-                suggestion(name, catalog.names),
-                fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
-            )
+    unknown = [(key, key[:at]) for key in annotations if (at := key.find(ending)) > 0 and not catalog.get(key[:at])]
+    for key, name in unknown[:SEARCHES]:
+        yield Diagnostic(
+            Reason.UNKNOWN_TEMPLATE.label,
+            "warning",
+            f"{whose} annotation {key[:80]}: no template {shortened(name)}",
+            suggestion(name, catalog.names),
+            fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
+        )
+    if more := len(unknown[SEARCHES:]):
+        message = f"{more} more {whose} annotations are of templates that do not exist"
+        yield Diagnostic(Reason.UNKNOWN_TEMPLATE.label, "warning", message, fields={"more": more})
 
 
 def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog: Catalog) -> tuple[list[str], str]:

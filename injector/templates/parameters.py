@@ -16,7 +16,7 @@ import msgspec
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import nearest, shortened, suggestion
+from injector.names import SEARCHES, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameter_schema import allowed, value_of
@@ -60,6 +60,7 @@ def resolve(
         if defaults is not None:
             return defaults
     warnings: list[Diagnostic] = []
+    more = 0
     given: dict[str, tuple[str, Any]] = {}
     sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
@@ -74,8 +75,13 @@ def resolve(
             name = key[len(prefix) :]
             if name in parameters and (not setter or setter in parameters[name].setters):
                 given[name] = (f"{kind} {shown}{name}", raw)
-            else:
+            elif len(warnings) < SEARCHES:
                 warnings.append(_unused(name, f"{kind} {shown}", parameters))
+            else:
+                more += 1
+    if more:
+        message = f"{more} more parameters of template {template.name} are not there or may not be set"
+        warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
     resolved: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, parameter in parameters.items():
@@ -141,7 +147,7 @@ def _unused(name: str, where: str, parameters: Mapping[str, Parameter]) -> Diagn
 
 def _meant(wanted: str, unused: Iterable[Diagnostic]) -> str:
     """The first warning of a name that may be meant for the wanted one, as the rest of a sentence."""
-    return next((f"; {one.sentence}" for one in unused if nearest(one.fields["parameter"], [wanted])), "")
+    return next((f"; {one.sentence}" for one in unused if nearest(one.fields.get("parameter", ""), [wanted])), "")
 
 
 def _where_to_set(parameter: Parameter, suffix: str) -> str:

@@ -55,11 +55,11 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, given: Ask | None) -> V
     if not needed:
         return
     touched = {(container.list_name, container.name) for container in parts.touched}
-    whole = pod_level(parts.spec)
+    whole = _named(pod_level(parts.spec))
     for container in asking(parts.spec, given):
         if (container.list_name, container.name) in touched:
-            stated = {**_named(whole), **_named(container.ask)}
-            missing = [resource for resource in needed if resource not in stated]
+            stated = _named(container.ask)
+            missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
                 where, message = (*container.path, "resources"), f"quota {quota} wants {', '.join(missing)}"
                 fields = {"quota": quota, "missing": tuple(missing)}

@@ -88,9 +88,11 @@ def _within_pod(parts: PodView) -> Violations:
                 "raise it, or lower the sidecar's request",
                 found=asked,
             )
+    turns = {name: turn for turn, name in enumerate(own.limits)}
     for container in containers:
-        for name, most in own.limits.items():
-            if name in container.ask.limits and container.ask.limits[name] > most:
+        for name in sorted(turns.keys() & container.ask.limits.keys(), key=turns.__getitem__):
+            most = own.limits[name]
+            if container.ask.limits[name] > most:
                 limit, whole = format_quantity(container.ask.limits[name]), format_quantity(most)
                 here, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
                 yield invalid(

@@ -113,9 +113,9 @@ def _together(containers: list[Asking], side: int) -> Amounts:
             _add(running, own)
             if container.restarts:
                 _add(sidecars, own)
-                _raise_to(peak, sidecars)
+                _raise_to(peak, {name: sidecars[name] for name in own})
         else:
-            _raise_to(peak, {name: own.get(name, 0) + sidecars.get(name, 0) for name in own.keys() | sidecars.keys()})
+            _raise_to(peak, {name: quantity + sidecars.get(name, 0) for name, quantity in own.items()})
     _raise_to(running, peak)
     return running
 
