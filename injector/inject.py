@@ -22,7 +22,7 @@ from injector.apply import (
 from injector.enforcement import check_guarantee, guaranteed
 from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, patch_between, skipped_injection
-from injector.pods import constraints
+from injector.pods.constraints import check_constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
 from injector.pods.defaults import mismatches
@@ -180,7 +180,7 @@ def _done(
             },
         )
         snapshot = task.snapshot
-        constraints.check(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
+        check_constraints(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
     return Injection(
         decision=decision,
         reason=reason,

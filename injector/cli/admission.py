@@ -14,7 +14,7 @@ import msgspec
 
 from injector.apply import Overrides
 from injector.cli.manifest_objects import metadata_of
-from injector.cli.report import Line, Outcome, line_for
+from injector.cli.report import Line, OutcomeName, line_for
 from injector.cli.simulated_pods import in_manifest, made_of, maker_of
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
@@ -178,7 +178,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         return None
     telling = telling_of(answers)
     result = telling.result
-    outcome: Outcome = "skipped"
+    outcome: OutcomeName = "skipped"
     if not result.allowed:
         outcome = "refused"
     elif result.patch:

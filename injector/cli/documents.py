@@ -20,9 +20,8 @@ from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import Input, read_inputs
 from injector.cli.manifest_writer import dump_json, dump_yaml
 from injector.errors import DocumentError
+from injector.templates.kubernetes_yaml import DEPTH
 
-#: How deep values may lie within each other.
-DEPTH = 200
 _SPACE = " \t\r\n"
 
 

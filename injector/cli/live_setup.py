@@ -13,7 +13,6 @@ from injector.cli.path_explanation import EntryOf, PathEntry
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import configuration_path, service_namespaces
 from injector.cluster.pause import MANAGER, is_paused, words_of_pause
-from injector.cluster.template_maps import Sources as TemplateSources
 from injector.errors import TemplateError
 from injector.loading.limits import load_within_limits
 from injector.loading.template_folders import gallery_path, read_gallery
@@ -22,6 +21,7 @@ from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings
+from injector.templates.load import TemplateSources
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
 from injector.templates.template import Template
 from injector.webhook.snapshot_sources import read_settings

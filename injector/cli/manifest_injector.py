@@ -8,7 +8,7 @@ from injector.cli.admission import Admission, admission_line, admit_pod, asked_a
 from injector.cli.documents import Document
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of
-from injector.cli.report import Outcome, Report, line_for
+from injector.cli.report import OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
@@ -17,7 +17,7 @@ from injector.pods.context import Object
 from injector.pods.workloads import misplaced, pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 
-_OUTCOMES: dict[Effect, Outcome] = {
+_OUTCOMES: dict[Effect, OutcomeName] = {
     Effect.INJECT: "injected",
     Effect.SKIP: "skipped",
     Effect.MARK: "failed",
@@ -155,7 +155,7 @@ def _message(result: Injection) -> str:
     return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
 
 
-def _outcome(result: Injection) -> Outcome:
+def _outcome(result: Injection) -> OutcomeName:
     if result.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
         return "unchanged"
     return _OUTCOMES[result.effect]

@@ -12,7 +12,7 @@ from injector.pods.context import Namespace, Object
 from injector.settings import Settings
 
 #: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
-Change = Callable[[Object, Document], "list[Object] | None"]
+ObjectEdit = Callable[[Object, Document], "list[Object] | None"]
 
 
 def is_list(value: Any) -> bool:
@@ -34,7 +34,7 @@ def _objects(value: Any) -> Iterator[Object]:
         yield value
 
 
-def edit(documents: Iterable[Document], change: Change) -> list[Document]:
+def edit(documents: Iterable[Document], change: ObjectEdit) -> list[Document]:
     """The documents with `change` applied to each object. Documents in which it changes nothing stay themselves."""
     edited: list[Document] = []
     for document in documents:
@@ -48,7 +48,7 @@ def edit(documents: Iterable[Document], change: Change) -> list[Document]:
     return edited
 
 
-def _changed(value: Any, document: Document, change: Change) -> list[Object] | None:
+def _changed(value: Any, document: Document, change: ObjectEdit) -> list[Object] | None:
     if not is_list(value):
         return change(value, document) if isinstance(value, dict) else None
     items: list[Any] = []

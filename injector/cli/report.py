@@ -13,7 +13,9 @@ import click
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.pods.context import Object
 
-Outcome = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"]
+OutcomeName = Literal[
+    "injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"
+]
 
 _COLOURS = {
     "injected": "green",
@@ -35,7 +37,7 @@ class Line:
 
     object: str
     namespace: str
-    outcome: Outcome
+    outcome: OutcomeName
     place: str
     reason: str = ""
     message: str = ""
@@ -102,7 +104,7 @@ def _show(line: Line) -> None:
         click.echo("  its comments are not in the output", err=True)
 
 
-def line_for(obj: Object, namespace: str, outcome: Outcome, place: str) -> Line:
+def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:
     """A line about an object, without reasons."""
     return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
 

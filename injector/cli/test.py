@@ -10,7 +10,7 @@ import click
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.results import results_as_json, results_as_junit
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import Choice, TemplateRun, TestPlan, chosen_by, find_suites, run_suites
+from injector.authoring.cases.runner import CaseFilter, TemplateRun, TestPlan, chosen_by, find_suites, run_suites
 from injector.authoring.diagnostic_formats import diagnostics_github, one_line
 from injector.cli.case_report import show_runs, summary
 from injector.cli.report import Progress
@@ -92,7 +92,7 @@ def _under(run: TemplateRun, percent: float) -> bool:
     return run.coverage is None or run.coverage.percent < percent
 
 
-def _chosen(expression: str | None) -> Choice:
+def _chosen(expression: str | None) -> CaseFilter:
     if expression is None:
         return lambda _: True
     try:

@@ -22,11 +22,12 @@ from injector.cluster.client import Client
 from injector.cluster.connection import context_namespace
 from injector.cluster.installation import KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.template_maps import Sources, template_files
+from injector.cluster.template_maps import template_files
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
 from injector.settings import Settings
+from injector.templates.load import TemplateSources
 
 
 class DiscoveredResource(NamedTuple):
@@ -211,7 +212,7 @@ class BlockingClient:
         texts = (obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {}))
         return next(texts, None)
 
-    def templates(self, namespace: str, settings: Settings) -> Sources:
+    def templates(self, namespace: str, settings: Settings) -> TemplateSources:
         """The templates that are ConfigMaps of the injector in `namespace`."""
         path = f"{_CORE}/namespaces/{namespace}/configmaps"
         found = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})

@@ -13,7 +13,7 @@ from typing import Literal
 from injector.cluster.installation import GROUP, RESOURCES, Installation
 
 #: Where the certificate comes from: the setting `certificates.source`.
-CertificateSource = Literal["files", "builtin", "cert-manager", "csr"]
+CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Permission:
         return rule | ({"resourceNames": list(self.names)} if self.names else {})
 
 
-def permissions(installation: Installation, source: CertificateSource = "builtin") -> tuple[Permission, ...]:
+def permissions(installation: Installation, source: CertificateSourceName = "builtin") -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
     built_in = source == "builtin"
     own = _certificates(installation) if built_in else ()

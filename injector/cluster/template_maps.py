@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from types import MappingProxyType
 
 import structlog
@@ -15,9 +15,7 @@ from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import end_task
 from injector.pods.context import Object
 from injector.settings import Settings
-
-#: Template name to its files, file name to text.
-Sources = Mapping[str, Mapping[str, str]]
+from injector.templates.load import TemplateSources
 
 _log = structlog.get_logger(__name__)
 
@@ -35,7 +33,7 @@ class TemplateMaps:
         client: Client,
         namespace: str,
         settings: Settings,
-        on_change: Callable[[Sources], Awaitable[None]],
+        on_change: Callable[[TemplateSources], Awaitable[None]],
         *,
         quiet: float = 0.5,
         patience: float = 5.0,
@@ -71,7 +69,7 @@ class TemplateMaps:
         return self._reflector.away_since
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> TemplateSources:
         """The templates as last seen; a snapshot of its own that later changes leave alone."""
         return MappingProxyType({key.rpartition("/")[2]: files for key, files in self._reflector.items.items()})
 

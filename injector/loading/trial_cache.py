@@ -20,8 +20,7 @@ from injector import __version__
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.loading.trial import try_templates
-
-Sources = Mapping[str, Mapping[str, str]]
+from injector.templates.load import TemplateSources
 
 _ROOM = Path(__file__).resolve().parent
 _FILE = _ROOM / "trial_cache.json"
@@ -29,12 +28,12 @@ _FILE = _ROOM / "trial_cache.json"
 _LIBRARIES = ("google-re2", "jinja2", "markupsafe", "msgspec", "pyyaml")
 
 
-def try_new(sources: Sources, origins: Mapping[str, str]) -> dict[str, TemplateError]:
+def try_new(sources: TemplateSources, origins: Mapping[str, str]) -> dict[str, TemplateError]:
     """`try_templates` for those of the templates that are not on the list."""
     return try_templates(untried(sources), origins)
 
 
-def untried(sources: Sources) -> dict[str, Mapping[str, str]]:
+def untried(sources: TemplateSources) -> dict[str, Mapping[str, str]]:
     """Those of the templates, given as their sources by name, that are not on the list."""
     passed = _passed()
     return {name: files for name, files in sources.items() if not passed or _digest(name, files) not in passed}
@@ -76,7 +75,7 @@ def _version(library: str) -> str:
         return ""
 
 
-def keep(sources: Sources) -> Iterable[str]:
+def keep(sources: TemplateSources) -> Iterable[str]:
     """Try templates and write the list of those that passed; return what is wrong with the others."""
     failed = try_templates(sources)
     passed = sorted(_digest(name, files) for name, files in sources.items() if name not in failed)

@@ -11,14 +11,14 @@ from typing import Any, Final
 from jinja2 import nodes
 
 #: A path into the names that a template sees.
-Path = tuple[str, ...]
+NamePath = tuple[str, ...]
 #: In a path: each item of a list. No name in a template holds such a character.
 EACH: Final = "\ufdd0"
 #: JSON has no bytes, so this is like no value.
 _ABSENT: Final = b"absent"
 
 
-def chain(node: nodes.Node) -> Path | None:
+def chain(node: nodes.Node) -> NamePath | None:
     """`a.b["c"]` as (a, b, c): a name that is read and constant names that follow from it; None for all else."""
     path: list[str] = []
     while not isinstance(node, nodes.Name):
@@ -32,7 +32,7 @@ def chain(node: nodes.Node) -> Path | None:
     return (node.name, *reversed(path)) if node.ctx == "load" else None
 
 
-def item_reads(node: nodes.For, base: Path) -> set[Path] | None:
+def item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
     """What a loop over `base` reads of the items, where all it does with its variable is to follow constant names.
 
     None where the items themselves are read. Call it before anything in the loop is changed.
@@ -40,13 +40,13 @@ def item_reads(node: nodes.For, base: Path) -> set[Path] | None:
     if not isinstance(node.target, nodes.Name):
         return None
     inside = [*node.body, *node.else_, *((node.test,) if node.test else ())]
-    suffixes: set[Path] = set()
+    suffixes: set[NamePath] = set()
     if not all(_follow(part, node.target.name, suffixes) for part in inside):
         return None
     return {(*base, EACH, *suffix) for suffix in suffixes} or {(*base, EACH, "")}  # no more than how many there are
 
 
-def _follow(node: nodes.Node, name: str, suffixes: set[Path]) -> bool:
+def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
     """Collect what follows `name` within a node; False where the name stands by itself."""
     if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
         return False  # what is included sees the variable as well
@@ -71,7 +71,7 @@ def _follow(node: nodes.Node, name: str, suffixes: set[Path]) -> bool:
     return all(_follow(child, name, suffixes) for child in node.iter_child_nodes())
 
 
-def read(value: Any, path: Path, at: int = 1) -> Any:
+def read(value: Any, path: NamePath, at: int = 1) -> Any:
     """What lies at a path below a value, from step `at`; a list for `EACH`."""
     for position in range(at, len(path)):
         name = path[position]

@@ -20,7 +20,7 @@ Node = yaml.Node
 YAMLError = yaml.YAMLError
 
 #: How many values one document may have, aliases written out, and how deep they may lie within each other.
-NODES = 1_000_000
+YAML_VALUES = 1_000_000
 DEPTH = 200
 
 
@@ -83,7 +83,7 @@ def index(text: str, mark: Any) -> int:
 def load_manifest(text: str) -> Any:
     """The value of the one document of a text, None for an empty one; nulls are kept. Raises YAMLError with a mark."""
     node = compose(text)
-    return None if node is None else _Faithful(NODES).value(node)
+    return None if node is None else _Faithful(YAML_VALUES).value(node)
 
 
 def scalar(text: str) -> Any:

@@ -14,6 +14,8 @@ from injector.templates.template import MANIFEST, OVERLAY, Template
 
 #: A ConfigMap holds 1 MiB; a template that is larger could not be delivered as one.
 LARGEST = 1024 * 1024
+#: Templates as they are read: template name to its files, file name to text.
+TemplateSources = Mapping[str, Mapping[str, str]]
 #: Files that change nothing about what a template does.
 _IGNORED = frozenset(("README.md",))
 

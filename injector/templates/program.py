@@ -195,7 +195,7 @@ class Program:
         tree = environment.parse(self._sources[source], source)
         begin_with_first(tree)
         files = frozenset(f for f in self._sources if f.endswith(".j2"))
-        loader.facts[source] = syntax.check(tree, document=environment.document, files=files)
+        loader.facts[source] = syntax.restrict_tree(tree, document=environment.document, files=files)
         loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
 

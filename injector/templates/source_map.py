@@ -118,9 +118,6 @@ def expression_at(text: str, offset: int) -> str:
     return text[offset : end.start() if end else len(text)]
 
 
-#: A path into a rendered value: keys and list indices.
-Path = Sequence[str | int]
-
 _TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}")
 
 
@@ -191,7 +188,7 @@ class Tagged:
         """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""
         return max(self.text.find(f"{OPEN}{number}{CLOSE}", after), after)
 
-    def offset_of(self, path: Path, *, key: bool = False) -> int:
+    def offset_of(self, path: Sequence[str | int], *, key: bool = False) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         node, key_node = self._composed, None
         for step in path:

@@ -26,7 +26,7 @@ HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 TAG = "\ufdd2"
 _TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
 #: How many values a template's document may have, aliases written out.
-NODES = 100_000
+DOCUMENT_VALUES = 100_000
 #: How many characters one render may come to, values included.
 OUTPUT = 1024 * 1024
 
@@ -204,7 +204,7 @@ def weight(value: Any) -> int:
 
 class _Builder(Builder):
     def __init__(self, replace: bool) -> None:
-        super().__init__(NODES)
+        super().__init__(DOCUMENT_VALUES)
         self.used: Counter[int] = Counter()
         self.tags = ("!replace",) if replace else ()
 

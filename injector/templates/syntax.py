@@ -68,7 +68,7 @@ class Facts:
     strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
 
 
-def check(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
+def restrict_tree(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
     """Check a tree and change it in place. Raises ForbiddenError."""
     checker = _Checker(document, files)
     checker.visit(tree)

@@ -16,8 +16,8 @@ from injector.cluster.namespaces import Namespaces
 from injector.cluster.template_maps import TemplateMaps
 from injector.settings import Settings
 from injector.telemetry import Metrics
+from injector.templates.load import TemplateSources
 from injector.webhook.snapshot_manager import SnapshotManager
-from injector.webhook.snapshot_sources import Templates
 
 #: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
 _VERSION_SECONDS = 300.0
@@ -85,7 +85,7 @@ class ClusterSync:
         if self._namespace:
             taken = asyncio.Event()
 
-            async def take(sources: Templates) -> None:
+            async def take(sources: TemplateSources) -> None:
                 await self._snapshots.update(in_cluster=sources, version=None if taken.is_set() else version)
                 taken.set()
 

@@ -31,7 +31,7 @@ from injector.webhook.review import Review, ReviewRequest, read_object, read_req
 
 #: `inject` or `guard`: (pod, namespace, snapshot, request, decision=...) to the injection.
 Core = Callable[..., Injection]
-Subject = TypeVar("Subject")
+Reviewed = TypeVar("Reviewed")
 
 #: Reasons that a webhook's own selectors contradict: had the API server seen it so, no review would have come.
 DOUBTFUL = frozenset({Reason.NOT_REQUESTED, Reason.NAMESPACE_DISABLED})
@@ -75,8 +75,8 @@ class ReviewTask:
         return Failure(InjectionError(Reason.NOT_READY, what))
 
 
-class Evaluator(ABC, Generic[Subject]):
-    """One kind of webhook. `Subject` is what it reads of a review."""
+class Evaluator(ABC, Generic[Reviewed]):
+    """One kind of webhook. `Reviewed` is what it reads of a review."""
 
     #: The answer to a review that it is not concerned with.
     unconcerned = AdmissionResponse(allowed=True, audit=audit_annotations(Reason.NOT_A_POD_CREATION.label, (), ""))
@@ -89,16 +89,16 @@ class Evaluator(ABC, Generic[Subject]):
         """Whether a review is evaluated at all; any other is allowed as it is, whatever its object looks like."""
 
     @abstractmethod
-    def decode(self, task: ReviewTask) -> Subject:
+    def decode(self, task: ReviewTask) -> Reviewed:
         """What the review is about. Raises ReviewError where that cannot be read."""
 
-    def own_namespace(self, task: ReviewTask, subject: Subject) -> Namespace | None:
+    def own_namespace(self, task: ReviewTask, subject: Reviewed) -> Namespace | None:
         """The namespace to go by where nobody has to be asked for it, else None."""
         return None
 
     @abstractmethod
     def evaluate(
-        self, task: ReviewTask, subject: Subject, namespace: Namespace, failure: Failure | None = None
+        self, task: ReviewTask, subject: Reviewed, namespace: Namespace, failure: Failure | None = None
     ) -> Injection:
         """The verdict of the core, or with a failure that of the table of reasons.
 
@@ -113,7 +113,7 @@ class Evaluator(ABC, Generic[Subject]):
         """What to go by where the API server does not answer for a namespace: the store's word, if it has one."""
         return stored or Namespace(task.namespace), None if stored else task.without_labels(why)
 
-    def response(self, task: ReviewTask, subject: Subject, injection: Injection) -> AdmissionResponse:
+    def response(self, task: ReviewTask, subject: Reviewed, injection: Injection) -> AdmissionResponse:
         """What the API server is answered."""
         return response_to(injection)
 
@@ -122,13 +122,13 @@ class Evaluator(ABC, Generic[Subject]):
         return note_of(injection)
 
     def event(
-        self, subject: Subject, namespace: Namespace, injection: Injection, response: AdmissionResponse
+        self, subject: Reviewed, namespace: Namespace, injection: Injection, response: AdmissionResponse
     ) -> FailureEvent | None:
         """What to report on the object that owns the subject, if anything."""
         return None
 
     @abstractmethod
-    def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Subject, namespace: Namespace) -> bytes:
+    def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Reviewed, namespace: Namespace) -> bytes:
         """The part of the review's log line that is the same for every review with this answer."""
 
     def _log_error(self, task: ReviewTask, namespace: Namespace, error: Exception, **about: str) -> InjectionError:

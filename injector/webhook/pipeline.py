@@ -21,10 +21,10 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Effect, Reason
 from injector.templates.snapshot import Snapshot
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
-from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewTask, Subject
+from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.receipt_seals import REUSE_SECONDS
-from injector.webhook.record import Note, Recorder, Report
+from injector.webhook.record import FailureReporter, Note, Recorder
 from injector.webhook.response import answer_head, answer_tail
 from injector.webhook.review import Review, read_review
 
@@ -70,18 +70,18 @@ class NoConfigMaps:
         """Do nothing."""
 
 
-class Pipeline(Generic[Subject]):
+class Pipeline(Generic[Reviewed]):
     """The handler of one path."""
 
     def __init__(
         self,
-        evaluator: Evaluator[Subject],
+        evaluator: Evaluator[Reviewed],
         snapshots: SnapshotSource,
         namespaces: NamespaceResolver,
         recorder: Recorder,
         *,
         config_maps: ConfigMapCreator | None = None,
-        report: Report = None,
+        report: FailureReporter = None,
         cache: AnswerCache | None = None,
     ) -> None:
         self._evaluator = evaluator
@@ -153,7 +153,7 @@ class Pipeline(Generic[Subject]):
                 namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, task.failure)
         return self._conclude(task, subject, namespace, injection, key)
 
-    async def _evaluate_after_asking(self, task: ReviewTask, subject: Subject, stored: Namespace | None) -> bytes:
+    async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server."""
         unknown = None
         try:
@@ -180,7 +180,7 @@ class Pipeline(Generic[Subject]):
     def _conclude(
         self,
         task: ReviewTask,
-        subject: Subject,
+        subject: Reviewed,
         namespace: Namespace,
         injection: Injection,
         key: CacheKey | None = None,
@@ -222,7 +222,7 @@ class Pipeline(Generic[Subject]):
     def _finish(
         self,
         task: ReviewTask,
-        subject: Subject,
+        subject: Reviewed,
         namespace: Namespace,
         injection: Injection,
         key: CacheKey | None = None,

@@ -69,7 +69,7 @@ class FailureEvent:
 
 
 #: Takes an Event at once and never raises; None where there is nobody to report to.
-Report = Callable[[FailureEvent], None] | None
+FailureReporter = Callable[[FailureEvent], None] | None
 
 
 def note_of(injection: Injection) -> Note:

@@ -17,7 +17,7 @@ from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import NamespaceResolver, NamespaceSource
 from injector.webhook.pipeline import ConfigMapCreator, Pipeline, SnapshotSource
 from injector.webhook.receipt_seals import CertificateSeals
-from injector.webhook.record import Recorder, Report
+from injector.webhook.record import FailureReporter, Recorder
 
 
 def review_routes(
@@ -28,7 +28,7 @@ def review_routes(
     metrics: Metrics,
     output: LogOutput,
     logger: structlog.typing.FilteringBoundLogger,
-    report: Report,
+    report: FailureReporter,
     seals: CertificateSeals,
 ) -> dict[str, Route]:
     """The route for each path that the API server may post reviews to."""

@@ -21,11 +21,12 @@ from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
+from injector.templates.load import TemplateSources
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
-from injector.webhook.snapshot_sources import Disk, SourceFiles, Templates, read_settings
+from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
 
 #: Seconds between two looks at the disk.
-POLL_SECONDS = 1.0
+DISK_POLL_SECONDS = 1.0
 
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
@@ -54,7 +55,7 @@ class SnapshotManager:
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
         self._found = SourceFiles()
-        self._in_cluster: Templates = {}
+        self._in_cluster: TemplateSources = {}
         self._version = Cluster().version
         self._metrics = metrics
         self._logger = logger
@@ -99,7 +100,9 @@ class SnapshotManager:
         self._current = build_snapshot(settings, {}, self._cluster(settings))
         return settings
 
-    async def update(self, *, in_cluster: Templates | None = None, version: tuple[int, int] | None = None) -> bool:
+    async def update(
+        self, *, in_cluster: TemplateSources | None = None, version: tuple[int, int] | None = None
+    ) -> bool:
         """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
 
         True when the newest state is in use afterwards, also when nothing had to change.
@@ -116,7 +119,7 @@ class SnapshotManager:
         loop = asyncio.get_running_loop()
         retry = loop.time() + _RETRY_SECONDS
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(DISK_POLL_SECONDS)
             await self.check()
             await self._forget_previous(loop.time() - _PREVIOUS_SECONDS)
             if loop.time() > retry:

@@ -18,9 +18,7 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.template_folders import files_of, fingerprints, read_folder, templates_in
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-
-#: Templates as they are read: template name to its files, file name to text.
-Templates = Mapping[str, Mapping[str, str]]
+from injector.templates.load import TemplateSources
 
 #: Seconds for which files must have been at rest before they are read.
 _REST_SECONDS = 0.2
@@ -33,7 +31,7 @@ class SourceFiles:
     """The files as they were at one moment. `settings_text` is None without a settings file."""
 
     settings_text: str | None = None
-    templates: Templates = field(default_factory=dict)
+    templates: TemplateSources = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
 
 

@@ -22,7 +22,7 @@ from injector.errors import SettingsError
 from injector.telemetry import Metrics
 
 #: Seconds between two looks at the files.
-POLL_SECONDS = 1.0
+CERTIFICATE_POLL_SECONDS = 1.0
 
 
 class CertificateError(SettingsError):
@@ -101,7 +101,7 @@ class CertificateWatcher:
     async def watch(self) -> None:
         """Look for ever, or until cancelled."""
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(CERTIFICATE_POLL_SECONDS)
             self.check()
 
     def check(self) -> bool:

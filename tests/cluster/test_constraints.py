@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from injector.errors import InjectionError
-from injector.pods.constraints import check
+from injector.pods.constraints import check_constraints
 from injector.pods.context import Namespace, Object
 from tests.cluster.api import ApiError
 from tests.cluster.controlplane import ControlPlane
@@ -78,8 +78,8 @@ def test_the_api_server_agrees(case: Case, control_plane: ControlPlane, shop: Ca
         limit_ranges=tuple(api.list("LimitRange", name)),
     )
     if case.reason is None:
-        check(case.after(), case.before(), namespace)
+        check_constraints(case.after(), case.before(), namespace)
     else:
         with pytest.raises(InjectionError) as caught:
-            check(case.after(), case.before(), namespace)
+            check_constraints(case.after(), case.before(), namespace)
         assert caught.value.reason is case.reason

@@ -239,7 +239,7 @@ def test_limits_are_those_of_the_code() -> None:
     assert numbers == [
         load.LARGEST,
         structure.OUTPUT,
-        structure.NODES,
+        structure.DOCUMENT_VALUES,
         kubernetes_yaml.DEPTH,
         holes.WORK,
         environment._RANGE,

@@ -97,7 +97,7 @@ def test_how_long_things_take() -> None:
         kept.settle_seconds,
         _GONE_SECONDS,
         longest,
-        tls.POLL_SECONDS,
+        tls.CERTIFICATE_POLL_SECONDS,
         Pace().again,
         seen,
         cluster_sync._AWAY_SECONDS,

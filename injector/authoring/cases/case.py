@@ -10,9 +10,9 @@ from injector.injection import Injection
 from injector.reasons import Effect, Reason
 
 #: What becomes of a pod, or of an object at a path, in the words of a case file.
-Decision = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused"]
+DecisionName = Literal["injected", "amended", "unchanged", "skipped", "failed", "refused"]
 
-_DECISIONS: dict[Effect, Decision] = {
+_DECISIONS: dict[Effect, DecisionName] = {
     Effect.INJECT: "injected",
     Effect.SKIP: "skipped",
     Effect.MARK: "failed",
@@ -26,7 +26,7 @@ PATH_KEYS: Final = ("object", "oldObject", "operation", "resource", "user", "req
 CHOSEN: Final = "chosen"
 
 
-def decision_of(injection: Injection) -> Decision:
+def decision_of(injection: Injection) -> DecisionName:
     """What became of a pod or an object: `unchanged` is one that has everything already, or that gets nothing."""
     if injection.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
         return "unchanged"
@@ -71,7 +71,7 @@ class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What has to come out. What is left out is not looked at."""
 
-    decision: Annotated[Decision, described("What becomes of the pod.")]
+    decision: Annotated[DecisionName, described("What becomes of the pod.")]
     reason: Annotated[str | None, described("The reason's name.")] = None
     message: Annotated[str | None, described("A part of the message.")] = None
     code: Annotated[int | None, described("The HTTP status code of a denial.")] = None

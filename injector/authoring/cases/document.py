@@ -13,12 +13,10 @@ import yaml
 
 from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Path as ObjectPath
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.source_map import place_at
 from injector.templates.yaml_errors import yaml_mistake
-
-#: Keys and list indices that lead to a value.
-Steps = tuple[str | int, ...]
 
 _NODES = 100_000
 _ABSENT = "!absent"
@@ -63,7 +61,7 @@ class CaseDocument:
         """The file as people call it."""
         return f"{self.path.rstrip('/')}/{self.name}"
 
-    def place(self, steps: Steps = (), *, key: bool = False) -> Place:
+    def place(self, steps: ObjectPath = (), *, key: bool = False) -> Place:
         """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
         node, mark = self._node, self._node.start_mark if self._node is not None else None
         for number, step in enumerate(steps, 1):
@@ -75,7 +73,7 @@ class CaseDocument:
             mark = key_mark if (last and key) or node.start_mark.line != key_mark.line else node.start_mark
         return self._at(mark)
 
-    def refuse(self, steps: Steps, message: str, *, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
+    def refuse(self, steps: ObjectPath, message: str, *, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
         """The problem that something in this file is not a case."""
         return self.refuse_at(self.place(steps, key=key), message, help)
 

@@ -9,12 +9,12 @@ from typing import Any
 import yaml
 
 from injector.apply import InjectionContext, containers_of, render_context
-from injector.authoring.cases.document import Absent, Steps
+from injector.authoring.cases.document import Absent
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text
 from injector.authoring.cases.suite import Checked
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
@@ -59,7 +59,7 @@ def _of_line(traced: Trace, text: str, line: int) -> Place | None:
     return traced.place_of(sum(len(before) + 1 for before in lines[: line - 1]) + len(row) - len(row.lstrip()))
 
 
-def _at_line(node: Node | None, line: int) -> Steps | None:
+def _at_line(node: Node | None, line: int) -> Path | None:
     """The path of the first key or item of a document that stands in a line, counted from 0."""
     pairs: Iterator[tuple[Any, int, Node]] = iter(())
     if isinstance(node, yaml.MappingNode):
@@ -75,7 +75,7 @@ def _at_line(node: Node | None, line: int) -> Steps | None:
     return None
 
 
-def _named(value: Any, output: str) -> Steps | None:
+def _named(value: Any, output: str) -> Path | None:
     """The path of the one key that a program has in quotes; failing that, of the one value."""
     words = list(dict.fromkeys(_QUOTED.findall(output)))
     for by_key in (True, False):
@@ -86,7 +86,7 @@ def _named(value: Any, output: str) -> Steps | None:
     return None
 
 
-def _paths(value: Any, word: str, steps: Steps, *, by_key: bool) -> Iterator[Steps]:
+def _paths(value: Any, word: str, steps: Path, *, by_key: bool) -> Iterator[Path]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in items:
         if (step if by_key else inner) == word:

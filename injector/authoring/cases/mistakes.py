@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.cases.case import CHOSEN, PATH_KEYS
-from injector.authoring.cases.document import Absent, CaseDocument, Steps
+from injector.authoring.cases.document import Absent, CaseDocument
 from injector.authoring.lint.pod_schema import version_of
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Path
 from injector.names import hint, shortened
 from injector.reasons import Reason
 from injector.templates.template import FILE, FOR
@@ -28,7 +28,7 @@ _SAID_BY = {
 GOLDEN = ".golden.yaml"
 
 
-def mistakes(item: Any, document: CaseDocument, steps: Steps) -> Iterator[Diagnostic]:
+def mistakes(item: Any, document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     """The mistakes of a case, the item at `steps` of its document. Values of the wrong type are told of by `decode`."""
     if not isinstance(item, dict):
         return
@@ -50,7 +50,7 @@ def mistakes(item: Any, document: CaseDocument, steps: Steps) -> Iterator[Diagno
         yield from _expect_mistakes(item["expect"], document, (*steps, "expect"))
 
 
-def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Steps) -> Iterator[Diagnostic]:
+def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     """What only a pod's case, or only an object's case can have."""
     keys = [key for key in PATH_KEYS if key in item]
     expect = item["expect"] if isinstance(item.get("expect"), dict) else {}
@@ -95,7 +95,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Steps) -
             yield document.refuse((*steps, "request", key), message, key=True)
 
 
-def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Steps) -> Iterator[Diagnostic]:
+def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     operation, told = item.get("operation", "CREATE"), [key for key in ("object", "file", "pod") if key in item]
     if operation == "DELETE" and "object" in item:
         message = "on DELETE there is no object any more; write it as `oldObject`"
@@ -111,7 +111,7 @@ def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Ste
         yield document.refuse(steps, f"{missing} is missing; it is what goes in on {operation}")
 
 
-def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Steps) -> Iterator[Diagnostic]:
+def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     for field_ in ("pod", "object", "files"):
         for inner in _nulls(expect.get(field_), ()):
             message = f"{inner[-1]} is empty, and nothing that comes out is"
@@ -140,14 +140,14 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Step
         yield document.refuse((*steps, "golden"), message)
 
 
-def _absent(value: Any, steps: Steps) -> Iterator[Steps]:
+def _absent(value: Any, steps: Path) -> Iterator[Path]:
     if isinstance(value, Absent):
         yield steps
     for step, item in _items(value):
         yield from _absent(item, (*steps, step))
 
 
-def _nulls(value: Any, steps: Steps) -> Iterator[Steps]:
+def _nulls(value: Any, steps: Path) -> Iterator[Path]:
     if value is None and steps:
         yield steps
     for step, item in _items(value):

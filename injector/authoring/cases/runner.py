@@ -56,7 +56,7 @@ class TestPlan:
     """What is run, and how."""
 
     ways: Ways
-    chosen: Choice = lambda _: True
+    chosen: CaseFilter = lambda _: True
     stop_at_first: bool = False
     workers: int = 0  #: how many programs at once; 0 for as many as there are processors
 
@@ -157,12 +157,12 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Harness | None:
 
 
 #: Whether a case is chosen, by what people call it.
-Choice = Callable[[str], bool]
+CaseFilter = Callable[[str], bool]
 
 _TOKEN = re.compile(r"\s*(?:(\()|(\))|\"([^\"]*)\"|'([^']*)'|([^\s()\"']+))")
 
 
-def chosen_by(expression: str) -> Choice:
+def chosen_by(expression: str) -> CaseFilter:
     """The choice that an expression makes: `sidecar and not (redirect or "host network")`.
 
     A word is a part of the name, in capitals or not; one in quotes may hold blanks. Raises ValueError saying what is
@@ -193,20 +193,20 @@ class _Parser:
         """The next token, None at the end."""
         return self._tokens[0][0] if self._tokens else None
 
-    def either(self) -> Choice:
+    def either(self) -> CaseFilter:
         """`a or b`."""
         left = self._both()
         while self._take("or"):
             left = _either(left, self._both())
         return left
 
-    def _both(self) -> Choice:
+    def _both(self) -> CaseFilter:
         left = self._one()
         while self._take("and"):
             left = _both(left, self._one())
         return left
 
-    def _one(self) -> Choice:
+    def _one(self) -> CaseFilter:
         if self._take("not"):
             inner = self._one()
             return lambda name: not inner(name)
@@ -229,9 +229,9 @@ class _Parser:
         return False
 
 
-def _either(left: Choice, right: Choice) -> Choice:
+def _either(left: CaseFilter, right: CaseFilter) -> CaseFilter:
     return lambda name: left(name) or right(name)
 
 
-def _both(left: Choice, right: Choice) -> Choice:
+def _both(left: CaseFilter, right: CaseFilter) -> CaseFilter:
     return lambda name: left(name) and right(name)

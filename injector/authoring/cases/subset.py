@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from injector.authoring.cases.document import Absent, Steps
+from injector.authoring.cases.document import Absent
+from injector.diagnostics import Path
 from injector.names import cut, nearest, shortened
 from injector.pods.fields import ANY, POD, Field
 
@@ -24,7 +25,7 @@ _OTHER = {
 class Mismatch:
     """What is not as expected. `steps` lead to the expectation, to its key with `key`; `where` is for people."""
 
-    steps: Steps
+    steps: Path
     where: str
     message: str
     key: bool = False
@@ -47,7 +48,7 @@ class _Comparison:
         self._pod = pod
 
     def compare(
-        self, expected: Any, found: Any, steps: Steps, where: str, field: Field, parent: dict[str, Any]
+        self, expected: Any, found: Any, steps: Path, where: str, field: Field, parent: dict[str, Any]
     ) -> Iterator[Mismatch]:
         if isinstance(expected, Absent):
             yield Mismatch(steps, where, f"must not be there, and is {shown_text(found)}")
@@ -59,7 +60,7 @@ class _Comparison:
             yield Mismatch(steps, where, f"expected {shown_text(expected, found)}, found {shown_text(found, expected)}")
 
     def _mappings(
-        self, expected: dict[str, Any], found: dict[str, Any], steps: Steps, where: str, field: Field
+        self, expected: dict[str, Any], found: dict[str, Any], steps: Path, where: str, field: Field
     ) -> Iterator[Mismatch]:
         for key, value in expected.items():
             here = _within(where, key)
@@ -71,7 +72,7 @@ class _Comparison:
                 yield Mismatch((*steps, key), here, f"expected {shown_text(value)}, and it is not there{rest}", True)
 
     def _lists(
-        self, expected: list[Any], found: list[Any], steps: Steps, where: str, field: Field, parent: dict[str, Any]
+        self, expected: list[Any], found: list[Any], steps: Path, where: str, field: Field, parent: dict[str, Any]
     ) -> Iterator[Mismatch]:
         keys = self._keys(field, expected, found)
         if not expected or (keys is None and not field.grows):
@@ -115,7 +116,7 @@ class _Comparison:
         return ("name",) if named else None
 
     def _whole(
-        self, expected: list[Any], found: list[Any], steps: Steps, where: str, element: Field
+        self, expected: list[Any], found: list[Any], steps: Path, where: str, element: Field
     ) -> Iterator[Mismatch]:
         if len(expected) != len(found) or not all(isinstance(i, dict) for i in (*expected, *found)):
             if not equal(expected, found):

@@ -9,12 +9,13 @@ from typing import Any
 
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
-from injector.authoring.cases.document import Absent, CaseDocument, Steps, read_document
+from injector.authoring.cases.document import Absent, CaseDocument, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
+from injector.diagnostics import Path as ObjectPath
 from injector.names import hint, shortened
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
@@ -48,7 +49,7 @@ class Checked:
 
     def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
         """The problem that an expectation, or something else of this case, is not met."""
-        at: Steps = ("cases", self.number, *steps)
+        at: ObjectPath = ("cases", self.number, *steps)
         lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as an excerpt has them
         return Diagnostic(rule, "error", one_line(message), lines, place=self.document.place(at, key=key))
 
@@ -126,7 +127,7 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
         return
     names: dict[str, int] = {}
     for number, item in enumerate(items):
-        steps: Steps = ("cases", number)
+        steps: ObjectPath = ("cases", number)
         case, wrong = decode(Case, item, null=False)
         problems = [_case_problem(problem, document, steps) for problem in wrong]
         problems += mistakes(item, document, steps)
@@ -143,7 +144,7 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
             suite.cases.append(Checked(case, document, number, pod, named))
 
 
-def _case_problem(problem: Diagnostic, document: CaseDocument, steps: Steps) -> Diagnostic:
+def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath) -> Diagnostic:
     """What the decoder found wrong with the case at these steps of a document, at its place."""
     at, value = (*steps, *problem.path), problem.fields["value"]
     message, to_do = problem.message, problem.help
@@ -158,7 +159,9 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: Steps) -> 
     return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)
 
 
-def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, problems: list[Diagnostic]) -> Given | None:
+def _given(
+    case: Case, document: CaseDocument, steps: ObjectPath, suite: Suite, problems: list[Diagnostic]
+) -> Given | None:
     """What goes in; None, and a problem, where that is not to be had."""
     if case.file is not None:
         try:
@@ -179,7 +182,7 @@ def _given(case: Case, document: CaseDocument, steps: Steps, suite: Suite, probl
         return None
 
 
-def _given_object(case: Case, document: CaseDocument, steps: Steps, problems: list[Diagnostic]) -> Given | None:
+def _given_object(case: Case, document: CaseDocument, steps: ObjectPath, problems: list[Diagnostic]) -> Given | None:
     """The object of a case at a path; of one that is deleted, the one before."""
     field_ = "oldObject" if case.operation == "DELETE" else "object"
     obj = case.old_object if case.operation == "DELETE" else case.object

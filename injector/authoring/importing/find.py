@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from injector.authoring.cases.document import Steps
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.diagnostics import Diagnostic, Place, Severity
+from injector.diagnostics import Path as ObjectPath
 from injector.names import shortened
 from injector.pods.constraints.pod_view import mapping
 
@@ -38,7 +38,7 @@ class Config:
     """
 
     source: ImportSource
-    steps: Steps
+    steps: ObjectPath
     value: Any
     name: str
     config_map: str = ""
@@ -52,7 +52,7 @@ class ConfigFiles:
     name: str
     data: dict[str, str]
     source: ImportSource
-    steps: Steps
+    steps: ObjectPath
     binary: bool = False  #: whether it has more than texts
 
 
@@ -65,7 +65,7 @@ class FoundConfigs:
     problems: list[Diagnostic] = field(default_factory=list)
 
 
-def find(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
+def find_configs(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
     """The sidecar configs of inputs, each a name as a person would call it and its bytes."""
     found = FoundConfigs()
     for name, data in inputs:
@@ -102,7 +102,7 @@ def _in_document(source: ImportSource, name: str, found: FoundConfigs) -> None:
         found.configs.append(Config(source, (), value, stem, folder=here))
 
 
-def _objects(value: dict[str, Any]) -> Iterator[tuple[Steps, Any]]:
+def _objects(value: dict[str, Any]) -> Iterator[tuple[ObjectPath, Any]]:
     """An object, or those of a List."""
     items = value.get("items")
     if str(value.get("kind")).endswith("List") and isinstance(items, list):
@@ -111,7 +111,7 @@ def _objects(value: dict[str, Any]) -> Iterator[tuple[Steps, Any]]:
         yield (), value
 
 
-def _in_object(source: ImportSource, steps: Steps, value: Any, found: FoundConfigs) -> None:
+def _in_object(source: ImportSource, steps: ObjectPath, value: Any, found: FoundConfigs) -> None:
     kind, metadata = mapping(value).get("kind"), mapping(mapping(value).get("metadata"))
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
@@ -143,7 +143,7 @@ def _stem(key: str) -> str:
     return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
 
 
-def _in_key(source: ImportSource, steps: Steps, key: str, config_map: str, found: FoundConfigs) -> list[Config]:
+def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, found: FoundConfigs) -> list[Config]:
     """The config that a ConfigMap's key holds, or a list of them. What does not parse, and looks so, is a problem."""
     label = f"ConfigMap {config_map}, key {key}"
     try:
@@ -157,14 +157,14 @@ def _in_key(source: ImportSource, steps: Steps, key: str, config_map: str, found
     return [Config(inner, (), inner.value, _stem(key), config_map)] if is_config(inner.value) else []
 
 
-def _text_at(source: ImportSource, steps: Steps) -> str:
+def _text_at(source: ImportSource, steps: ObjectPath) -> str:
     value = source.value
     for step in steps:
         value = value[step]
     return str(value)
 
 
-def _left_aside(source: ImportSource, steps: Steps, texts: Iterable[str], found: FoundConfigs) -> None:
+def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], found: FoundConfigs) -> None:
     for key in texts:
         message = f"the key {key} is no sidecar config; it is left aside"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
@@ -206,7 +206,7 @@ class Teller:
 
     def tell(
         self,
-        steps: Steps,
+        steps: ObjectPath,
         message: str,
         *,
         help: str = "",  # noqa: A002
@@ -220,6 +220,6 @@ class Teller:
         problem = self._config.source.problem(at, message, help=help, severity=severity, key=key, about=about)
         self._problems.append(problem)
 
-    def warn(self, steps: Steps, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
+    def warn(self, steps: ObjectPath, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
         """Say what will be other than it was written; at the key of a field."""
         self.tell(steps, message, help=help, severity="warning", key=True, about=about)

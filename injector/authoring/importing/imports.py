@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from injector.authoring.importing.find import LISTS, Config, Teller, find
+from injector.authoring.importing.find import LISTS, Config, Teller, find_configs
 from injector.authoring.importing.folder import Imported, folder_of
 from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.sidecar_overlay import deliver, unused
@@ -81,7 +81,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     `name` is that of the one template; with more than one config it is an error. Reads nothing but what configs
     inherit from, and writes nothing.
     """
-    found = find(inputs)
+    found = find_configs(inputs)
     problems = found.problems
     sidecars: list[Sidecar] = []
     for config in found.configs:
@@ -167,7 +167,7 @@ def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Pa
         why = getattr(error, "strerror", None) or error
         told.tell(("inherits",), f"{shortened(name)} cannot be read: {why}; name a file beside this one")
         return None
-    found = find([(name, data)])
+    found = find_configs([(name, data)])
     problems += found.problems
     if len(found.configs) != 1:
         told.tell(("inherits",), f"{shortened(name)} has {len(found.configs)} sidecar configs; it takes one")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from injector.authoring.cases.document import Steps
 from injector.authoring.importing.find import Teller
+from injector.diagnostics import Path
 from injector.names import is_dns_label, nearest, shortened
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
@@ -15,7 +15,7 @@ from injector.pods.quantity import parse_quantity
 from injector.templates.parameter_keywords import FORMATS
 
 
-def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) -> list[Any]:
+def without_duplicates(name: str, items: list[Any], steps: Path, told: Teller) -> list[Any]:
     """A list, and the lists within its items, with each key once.
 
     Where Kubernetes gives two of one key a meaning, that is kept: of variables the last counts, host aliases of one
@@ -45,7 +45,7 @@ def without_duplicates(name: str, items: list[Any], steps: Steps, told: Teller) 
     return list(kept.values())
 
 
-def _within(value: Any, steps: Steps, told: Teller) -> Any:
+def _within(value: Any, steps: Path, told: Teller) -> Any:
     if not isinstance(value, dict):
         return value
     return {
@@ -58,7 +58,7 @@ def _within(value: Any, steps: Steps, told: Teller) -> Any:
 
 def check_names(fields: Object, told: Teller) -> None:
     """Names that Kubernetes takes; a container called `*` would be all of the app's."""
-    taken: dict[str, Steps] = {}
+    taken: dict[str, Path] = {}
     for kind in ("initContainers", "containers", "volumes"):
         for number, item in enumerate(fields.get(kind, [])):
             name, steps = item.get("name"), (kind, number, "name")
@@ -73,7 +73,7 @@ def check_names(fields: Object, told: Teller) -> None:
     _check_mounts(fields, told)
 
 
-def _check_container(container: Object, steps: Steps, told: Teller) -> None:
+def _check_container(container: Object, steps: Path, told: Teller) -> None:
     """An image that kubelet can read, which the holes of a chart are not, and requests within the limits."""
     image, form = container.get("image"), FORMATS["image"]
     if not image:
@@ -94,7 +94,7 @@ def _check_container(container: Object, steps: Steps, told: Teller) -> None:
 
 def _check_mounts(fields: Object, told: Teller) -> None:
     """Mounts that no container may have beside its own, and those of volumes that pods have to bring."""
-    every: list[tuple[Steps, Any]] = [
+    every: list[tuple[Path, Any]] = [
         (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
     ]
     mounts = list(every)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from injector.authoring.cases.document import Steps
 from injector.authoring.importing.find import (
     CONFIG_FIELDS,
     EVERYWHERE,
@@ -26,7 +25,7 @@ from injector.authoring.importing.find import (
 from injector.authoring.importing.pod_checks import check_names, without_duplicates
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, hint, nearest, shortened
 from injector.pods.context import Object
 
@@ -101,7 +100,7 @@ def _sidecar(config: Config, fields: Object) -> Sidecar:
     )
 
 
-def _without_nulls(value: Any, steps: Steps, told: Teller) -> Any:
+def _without_nulls(value: Any, steps: Path, told: Teller) -> Any:
     """The value without fields that say nothing, as Kubernetes reads it. A list's item has to say something."""
     if isinstance(value, dict):
         return {k: _without_nulls(v, (*steps, k), told) for k, v in value.items() if v is not None}
@@ -113,7 +112,7 @@ def _without_nulls(value: Any, steps: Steps, told: Teller) -> Any:
     return value
 
 
-def _check_texts(value: Any, steps: Steps, told: Teller) -> None:
+def _check_texts(value: Any, steps: Path, told: Teller) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _check_texts(key, (*steps, key), told)
@@ -183,7 +182,7 @@ def _checked(fields: Object, told: Teller) -> Object:
     return kept
 
 
-def _is_unquoted(error: Diagnostic, fields: Object, steps: Steps) -> bool:
+def _is_unquoted(error: Diagnostic, fields: Object, steps: Path) -> bool:
     """Whether a text is wanted where YAML, left without quotes, reads a number or a boolean."""
     value: Any = fields
     for step in steps:
@@ -191,7 +190,7 @@ def _is_unquoted(error: Diagnostic, fields: Object, steps: Steps) -> bool:
     return isinstance(value, (bool, int, float)) and error.fields["types"] == ("string",)
 
 
-def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Steps]]:
+def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Path]]:
     """What Kubernetes' schema has against the fields, with the place in the config."""
     newest = max(versions())
     apart = (*EVERYWHERE, *METADATA, "name", "inherits")

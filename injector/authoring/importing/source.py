@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from injector.authoring.cases.document import Steps, step_below
+from injector.authoring.cases.document import step_below
 from injector.authoring.yaml_stream import YamlPiece, split_yaml
-from injector.diagnostics import Diagnostic, Place, Severity
+from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
 from injector.templates.source_map import normal, place_at
@@ -61,7 +61,7 @@ class ImportSource:
 
     def problem(
         self,
-        steps: Steps,
+        steps: Path,
         message: str,
         *,
         help: str = "",  # noqa: A002
@@ -73,7 +73,7 @@ class ImportSource:
         fields = {"field": steps[-1] if steps else "", "about": about}
         return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
 
-    def within(self, steps: Steps, label: str) -> ImportSource:
+    def within(self, steps: Path, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
         node = self.node
         for step in steps:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from injector.authoring.lint.subject import Rendering, Steps, plain_mapping
+from injector.authoring.lint.subject import Rendering, plain_mapping
+from injector.diagnostics import Path
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, Field
 from injector.pods.keyed_pointers import step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 
 
-def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Steps | None:
+def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Path | None:
     """The path in the overlay of what stands at `path` in the pod after injection, as far as the overlay has it.
 
     None where the overlay has nothing of it. Elements of lists are found by their merge keys, containers by their
@@ -31,13 +32,13 @@ def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Steps | Non
     return start + within
 
 
-def _container(rendering: Rendering, name: Any) -> Steps | None:
+def _container(rendering: Rendering, name: Any) -> Path | None:
     """The overlay's container of a name, or else `"*"`."""
     found = {str(value.get("name")): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
     return found.get(str(name), found.get(EVERY_CONTAINER))
 
 
-def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> Steps:
+def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> Path:
     """How far a path within `after` leads within `ours`, in the indices that it has there."""
     found: list[str | int] = []
     for step in path:

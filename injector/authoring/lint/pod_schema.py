@@ -15,8 +15,8 @@ from jsonschema.exceptions import ValidationError
 from referencing import Resource
 from referencing.jsonschema import SchemaRegistry
 
-from injector.authoring.lint.subject import Steps
 from injector.diagnostics import Diagnostic
+from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, shortened
 from injector.pods.context import Object
@@ -108,7 +108,7 @@ def _words(error: ValidationError) -> list[Diagnostic]:
     return [_error(path, message, str(error.validator), types)]
 
 
-def _error(path: Steps, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema") -> Diagnostic:
+def _error(path: ObjectPath, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema") -> Diagnostic:
     return Diagnostic(code, "error", message, path=path, fields={"about": about, "types": types})
 
 
@@ -121,7 +121,7 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for kind in types if kind in WANTED))
 
 
-def _shown(path: Steps) -> str:
+def _shown(path: ObjectPath) -> str:
     """The end of a path as people write it: the field, or the list and the index within it."""
     fields = [step for step in path if isinstance(step, str)]
     if path and isinstance(path[-1], int):

@@ -17,9 +17,6 @@ from injector.templates.manifest import manifest_place
 from injector.templates.render import Context
 from injector.templates.template import Template
 
-#: Keys and list indices that lead to a value of an overlay or of a config file.
-Steps = tuple[str | int, ...]
-
 #: The lists of an overlay that hold containers, in the order they are written.
 _LISTS = ("initContainers", "containers")
 
@@ -50,19 +47,19 @@ class Rendering:
     free: bool = False  #: whether what is given may be wrong beside other parameters, and the template right
     invented: bool = False  #: whether what is given says nothing of what people give: its schema takes anything
 
-    def containers(self) -> Iterator[tuple[Steps, Object]]:
+    def containers(self) -> Iterator[tuple[Path, Object]]:
         """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
         return ((path, value) for path, value in _containers(self.overlay) if value.get("name") != EVERY_CONTAINER)
 
-    def everywhere(self) -> Iterator[tuple[Steps, Object]]:
+    def everywhere(self) -> Iterator[tuple[Path, Object]]:
         """The same of `"*"`, what every container of the app gets."""
         return ((path, value) for path, value in _containers(self.overlay) if value.get("name") == EVERY_CONTAINER)
 
-    def sidecars(self) -> Iterator[tuple[Steps, Object]]:
+    def sidecars(self) -> Iterator[tuple[Path, Object]]:
         """The same of what runs beside the app: `containers` but `"*"`."""
         return sidecars(self.overlay)
 
-    def volumes(self) -> Iterator[tuple[Steps, Object]]:
+    def volumes(self) -> Iterator[tuple[Path, Object]]:
         """Path and value, without tags, of each volume of the overlay."""
         return _items(self.overlay, "volumes")
 
@@ -126,7 +123,7 @@ class Subject:
         lines = self.sources.get(file, "").split("\n")
         return Place(file, line, column, lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else "")
 
-    def manifest(self, path: Steps, key: bool = True) -> Place:
+    def manifest(self, path: Path, key: bool = True) -> Place:
         """The place of a key (or of its value) in template.yaml, such as ("parameters", "app-port", "default").
 
         Of its nearest parent where it is not there.
@@ -148,7 +145,7 @@ def plain_mapping(value: Any) -> Object:
     return bare if isinstance(bare, dict) else {}
 
 
-def sidecars(overlay: RenderedSource) -> Iterator[tuple[Steps, Object]]:
+def sidecars(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
     """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
     return (
         (path, value)
@@ -157,14 +154,14 @@ def sidecars(overlay: RenderedSource) -> Iterator[tuple[Steps, Object]]:
     )
 
 
-def _containers(overlay: RenderedSource) -> Iterator[tuple[Steps, Object]]:
+def _containers(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
     for list_ in _LISTS:
         for path, value in _items(overlay, list_):
             name = name_of(value)
             yield path, value if name is None else {**value, "name": name}
 
 
-def _items(overlay: RenderedSource, list_: str) -> Iterator[tuple[Steps, Object]]:
+def _items(overlay: RenderedSource, list_: str) -> Iterator[tuple[Path, Object]]:
     spec = plain_mapping(overlay.value).get("spec")
     items = bare_value(plain_mapping(spec).get(list_))
     for index, item in enumerate(items if isinstance(items, list) else []):

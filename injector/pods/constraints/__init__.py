@@ -42,7 +42,7 @@ _ALWAYS = (
 _NEWEST = Cluster()
 
 
-def check(
+def check_constraints(
     final: Object,
     base: Object,
     namespace: Namespace,

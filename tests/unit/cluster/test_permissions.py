@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from injector.cluster.installation import Installation
-from injector.cluster.permissions import CertificateSource, permissions
+from injector.cluster.permissions import CertificateSourceName, permissions
 
 HERE = Installation(namespace="edge", name="injector")
 
 
 @pytest.mark.parametrize("source", ["files", "cert-manager", "csr"])
-def test_mounted_certificates_need_no_secrets_leases_or_webhooks(source: CertificateSource) -> None:
+def test_mounted_certificates_need_no_secrets_leases_or_webhooks(source: CertificateSourceName) -> None:
     resources = {resource for line in permissions(HERE, source) for resource in line.resources}
     assert resources == {"namespaces", "resourcequotas", "limitranges", "configmaps", "events"}
 

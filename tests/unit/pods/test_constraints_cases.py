@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from injector.errors import InjectionError
-from injector.pods.constraints import check
+from injector.pods.constraints import check_constraints
 from tests.unit.pods.constraint_cases import CASES
 
 
@@ -14,10 +14,10 @@ def test_case(case):
     before, after = case.before(), case.after()
     kept = copy.deepcopy(after)
     if case.reason is None:
-        check(after, before, case.namespace())
+        check_constraints(after, before, case.namespace())
     else:
         with pytest.raises(InjectionError) as caught:
-            check(after, before, case.namespace())
+            check_constraints(after, before, case.namespace())
         assert (caught.value.reason, case.says in str(caught.value)) == (case.reason, True), str(caught.value)
     assert after == kept
 
@@ -25,9 +25,9 @@ def test_case(case):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_not_injected_is_not_judged(case):
     after = case.after()
-    check(after, after, case.namespace())
-    check(copy.deepcopy(after), after, case.namespace())
-    check(case.before(), case.before(), case.namespace())
+    check_constraints(after, after, case.namespace())
+    check_constraints(copy.deepcopy(after), after, case.namespace())
+    check_constraints(case.before(), case.before(), case.namespace())
 
 
 def test_names_are_unique():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from injector.errors import InjectionError
-from injector.pods.constraints import check
+from injector.pods.constraints import check_constraints
 from injector.pods.constraints.usage import pod_ask
 from injector.pods.context import Cluster, Namespace
 from injector.pods.quantity import format_quantity
@@ -31,7 +31,7 @@ def with_sidecar(base, **fields):
 
 def refusal(final, base, namespace=PLAIN, cluster=None):
     try:
-        check(final, base, namespace, *([cluster] if cluster else []))
+        check_constraints(final, base, namespace, *([cluster] if cluster else []))
     except InjectionError as error:
         return error
     return None
@@ -54,8 +54,8 @@ def test_faults_of_the_pod_itself_stay_the_api_servers(app):
     patched = copy.deepcopy(base)  # as if a template's "*" had touched every container
     patched["spec"]["containers"][0]["workingDir"] = "/"
     for namespace in (PLAIN, Namespace("shop", {LEVEL: "baseline"}), RESTRICTED):
-        check(patched, base, namespace)
-        check(with_sidecar(patched), base, namespace)
+        check_constraints(patched, base, namespace)
+        check_constraints(with_sidecar(patched), base, namespace)
         assert "sidecar" in str(refusal(with_sidecar(patched, image=""), base, namespace))
 
 
@@ -162,7 +162,7 @@ def test_time_grows_with_what_is_touched_only():
     large = pod(env=[{"name": f"E{i}", "value": "v"} for i in range(20_000)])
     start = time.perf_counter()
     for _ in range(20):
-        check(with_sidecar(large), large, RESTRICTED)
+        check_constraints(with_sidecar(large), large, RESTRICTED)
     assert time.perf_counter() - start < 0.2
 
 

@@ -8,14 +8,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Rendering, Steps, Subject, plain_mapping
+from injector.authoring.lint.subject import Rendering, Subject, plain_mapping
+from injector.diagnostics import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One file, or with None all files, and where in the overlay it is asked for."""
 
-    path: Steps
+    path: Path
     file: str | None
 
 
@@ -46,9 +47,9 @@ def references(rendering: Rendering) -> Iterator[Reference]:
                 yield Reference((*path, "volumeMounts", n, "subPath"), mount["subPath"])
 
 
-def holdings(rendering: Rendering, files: Collection[str]) -> dict[Steps, dict[str, str]]:
+def holdings(rendering: Rendering, files: Collection[str]) -> dict[Path, dict[str, str]]:
     """The volumes of an overlay that hold files of the template: each file's path within, by the volume's place."""
-    found: dict[Steps, dict[str, str]] = {}
+    found: dict[Path, dict[str, str]] = {}
     for path, volume in rendering.volumes():
         sources = [volume, *(s for _, s in numbered(plain_mapping(volume.get("projected")).get("sources")))]
         held: dict[str, str] = {}
@@ -92,7 +93,7 @@ def unseen(subject: Subject) -> set[str]:
     return left
 
 
-def _items(path: Steps, config_map: Any) -> Iterator[Reference]:
+def _items(path: Path, config_map: Any) -> Iterator[Reference]:
     items = config_map.get("items")
     if not items:
         yield Reference(path, None)

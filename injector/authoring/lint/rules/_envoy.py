@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Steps
+from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Object
 
 _TYPE = "@type"
 
 
-def listeners(config: Any) -> Iterator[tuple[Steps, Object]]:
+def listeners(config: Any) -> Iterator[tuple[Path, Object]]:
     """Path and value of each listener, of a bootstrap or of a file that the bootstrap reads listeners from."""
     static = mapping(mapping(config).get("static_resources"))
     for index, listener in numbered(static.get("listeners")):
@@ -23,7 +23,7 @@ def listeners(config: Any) -> Iterator[tuple[Steps, Object]]:
             yield ("resources", index), resource
 
 
-def bindings(config: Any) -> Iterator[tuple[str, int, Steps]]:
+def bindings(config: Any) -> Iterator[tuple[str, int, Path]]:
     """Host, port and path of each address that a listener or the admin interface binds."""
     owners = [*listeners(config), (("admin",), mapping(mapping(config).get("admin")))]
     for path, owner in owners:
@@ -38,7 +38,7 @@ def clusters(config: Any) -> list[Object]:
     return mappings(mapping(mapping(config).get("static_resources")).get("clusters"))
 
 
-def filters(listener: Object) -> Iterator[tuple[Steps, Object]]:
+def filters(listener: Object) -> Iterator[tuple[Path, Object]]:
     """Path within the listener and configuration of each network filter."""
     for chain_index, chain in numbered(listener.get("filter_chains")):
         for index, item in numbered(chain.get("filters")):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.diagnostics import Diagnostic, Key
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
@@ -44,7 +44,7 @@ class LevelRefusal:
     """One thing in an overlay that a level refuses, the lowest such level, and the way to it in the overlay."""
 
     violation: Diagnostic
-    path: Steps
+    path: Path
 
     @property
     def field(self) -> str:
@@ -93,7 +93,7 @@ def _named(spec: Object, list_: str) -> list[Object]:
     return [c for c in mappings(spec.get(list_)) if c.get("name") != EVERY_CONTAINER]
 
 
-def _path(found: Diagnostic, spec: Object) -> Steps:
+def _path(found: Diagnostic, spec: Object) -> Path:
     """The path of a violation as steps into the overlay."""
     path: list[str | int] = []
     for step in found.path:
@@ -107,7 +107,7 @@ def _path(found: Diagnostic, spec: Object) -> Steps:
     return tuple(path)
 
 
-def _closer(path: Steps, found: Diagnostic, spec: Object) -> Steps:
+def _closer(path: Path, found: Diagnostic, spec: Object) -> Path:
     """The path; of a capability, that of its item in the list."""
     if found.fields["field"] != "add" or len(path) < 3:
         return path

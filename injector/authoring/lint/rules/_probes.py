@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.subject import Steps
+from injector.diagnostics import Path
 from injector.pods.constraints.handlers import HOOKS, PROBES
 from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Object
@@ -12,10 +12,10 @@ from injector.pods.context import Object
 _ASKING = ("httpGet", "tcpSocket", "grpc")
 
 
-def asked_ports(container: Object) -> Iterator[tuple[Steps, int | str]]:
+def asked_ports(container: Object) -> Iterator[tuple[Path, int | str]]:
     """Path within the container and value of every port that kubelet calls at the pod's own address."""
     hooks = mapping(container.get("lifecycle"))
-    owners: list[tuple[Steps, object]] = [((name,), container.get(name)) for name in PROBES]
+    owners: list[tuple[Path, object]] = [((name,), container.get(name)) for name in PROBES]
     owners += [(("lifecycle", name), hooks.get(name)) for name in HOOKS]
     for path, owner in owners:
         for kind in _ASKING:

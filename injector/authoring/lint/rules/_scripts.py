@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from injector.authoring.lint.subject import Steps
+from injector.diagnostics import Path
 from injector.pods.constraints.handlers import HOOKS, PROBES
 from injector.pods.constraints.pod_view import mapping, sequence
 from injector.pods.context import Object
@@ -36,7 +36,7 @@ _HARMFUL = {
 class Script:
     """A script: its path within the container, its text, and its language: sh, python, perl or node."""
 
-    path: Steps
+    path: Path
     text: str
     language: str
 
@@ -64,14 +64,14 @@ def interpreter(word: str) -> str:
     return next((language for language, (program, _) in _INTERPRETERS.items() if program.match(name)), "")
 
 
-def _words(container: Object, path: tuple[str, ...]) -> list[tuple[Steps, Any]]:
+def _words(container: Object, path: tuple[str, ...]) -> list[tuple[Path, Any]]:
     value: Any = container
     for step in path:
         value = mapping(value).get(step)
     return [((*path, index), word) for index, word in enumerate(sequence(value))]
 
 
-def _script(words: Sequence[tuple[Steps, Any]]) -> Iterator[Script]:
+def _script(words: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
     """The script that a command runs, behind whatever starts the interpreter: `tini -- sh -ec SCRIPT`."""
     language, asked, skipped = "", False, False
     for path, word in words:

@@ -9,7 +9,8 @@ from typing import Any
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Path
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
@@ -82,7 +83,7 @@ def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
                 )
 
 
-def _merged(value: Any, path: Steps, field: Field) -> Iterator[tuple[Steps, Field, Any]]:
+def _merged(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, Field, Any]]:
     """Path, field and value of what Kubernetes merges as lists, at any depth of a pod."""
     bare = bare_value(value)
     if isinstance(bare, dict):

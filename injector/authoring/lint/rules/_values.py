@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Rendering, Steps, Subject
-from injector.diagnostics import Place
+from injector.authoring.lint.subject import Rendering, Subject
+from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object, Workload
@@ -20,7 +20,7 @@ from injector.templates.render import Context
 _HOLE = "{{"
 
 
-def leaves(value: Any, path: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Path and value of everything below that is neither mapping nor list; tags are looked through."""
     bare = bare_value(value)
     if isinstance(bare, dict):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Rendering, Steps
-from injector.diagnostics import Place
+from injector.authoring.lint.subject import Rendering
+from injector.diagnostics import Path, Place
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 
 _FIELDS = ("volumeMounts", "volumeDevices")
@@ -33,7 +33,7 @@ def missing_volumes(rendering: Rendering) -> Iterator[MissingVolume]:
                 yield MissingVolume(name, place, own)
 
 
-def _mounts(rendering: Rendering) -> Iterator[tuple[Steps, str]]:
+def _mounts(rendering: Rendering) -> Iterator[tuple[Path, str]]:
     for path, container in (*rendering.containers(), *rendering.everywhere()):
         for field in _FIELDS:
             for index, mount in numbered(container.get(field)):

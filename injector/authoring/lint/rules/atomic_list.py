@@ -32,7 +32,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Rendering, Subject, plain_mapping
+from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
@@ -63,13 +64,13 @@ def _unknown(subject: Subject, rendering: Rendering) -> set[str | int]:
         return set()
 
 
-def _written(path: Steps) -> str:
+def _written(path: Path) -> str:
     """The end of a path, as people write it."""
     fields = [str(step) for step in path[-2:] if isinstance(step, str)]
     return ".".join(fields if len(fields) > 1 else ['"*"', *fields])
 
 
-def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:
+def _shared(rendering: Rendering) -> Iterator[tuple[Path, bool]]:
     """The lists that the overlay shares with the app, and whether `!replace` stands there."""
     spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
     for field, value in spec.items():
@@ -80,7 +81,7 @@ def _shared(rendering: Rendering) -> Iterator[tuple[Steps, bool]]:
             yield from _lists(item, ("spec", "containers", index), CONTAINER)
 
 
-def _lists(value: Any, path: Steps, field: Field) -> Iterator[tuple[Steps, bool]]:
+def _lists(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, bool]]:
     bare = bare_value(value)
     if isinstance(bare, dict):
         for key, part in bare.items():

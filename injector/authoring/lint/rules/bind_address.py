@@ -68,8 +68,8 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._envoy import bindings
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
 from injector.authoring.lint.rules._values import leaves, usual
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.diagnostics import Place
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path, Place
 
 SEVERITY = "error"
 
@@ -130,6 +130,6 @@ def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Place]]:
                     yield found["host"] or "", int(found["port"]), rendering.overlay.place(where)
 
 
-def _key(path: Steps) -> str:
+def _key(path: Path) -> str:
     """The nearest key that leads to a value."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")

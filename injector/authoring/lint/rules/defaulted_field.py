@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Rendering, Subject, plain_mapping
+from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
@@ -56,7 +57,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _filled(rendering: Rendering) -> Iterator[Steps]:
+def _filled(rendering: Rendering) -> Iterator[Path]:
     spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
     for field in OF_PODS:
         if field in spec and not isinstance(spec[field], Replace):

@@ -92,14 +92,15 @@ from ipaddress import ip_address
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
 from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
 
 SEVERITY = "error"
 
-_Placed = tuple[RenderedSource, Steps, Object]
+_Placed = tuple[RenderedSource, Path, Object]
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -182,7 +183,7 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                     )
 
 
-def _targets(config: Object) -> Iterator[tuple[Steps, str]]:
+def _targets(config: Object) -> Iterator[tuple[Path, str]]:
     """Path within a network filter and name of each cluster that it sends to."""
     if isinstance(config.get("cluster"), str):
         yield ("cluster",), config["cluster"]
@@ -190,5 +191,5 @@ def _targets(config: Object) -> Iterator[tuple[Steps, str]]:
         for index, route in numbered(host.get("routes")):
             target = mapping(route.get("route")).get("cluster")
             if isinstance(target, str):
-                path: Steps = ("route_config", "virtual_hosts", host_index, "routes", index, "route", "cluster")
+                path: Path = ("route_config", "virtual_hosts", host_index, "routes", index, "route", "cluster")
                 yield path, target

@@ -33,7 +33,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, string_field
 
@@ -68,14 +69,14 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield _finding(rendering, (*path, "resourceFieldRef", "resource"), string_field(resource), _RESOURCES)
 
 
-def _finding(rendering: Rendering, path: Steps, field: str, known: tuple[str, ...]) -> Finding:
+def _finding(rendering: Rendering, path: Path, field: str, known: tuple[str, ...]) -> Finding:
     key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
     return Finding(
         f"Kubernetes hands out no {field}{'' if key else hint(field, known)}", rendering.overlay.place(path), key
     )
 
 
-def _references(rendering: Rendering) -> Iterator[tuple[Steps, dict[str, Any], tuple[str, ...]]]:
+def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:
     """Path and value of everything that refers to fields, and the fields that it may name."""
     for path, container in (*rendering.containers(), *rendering.everywhere()):
         for index, variable in numbered(container.get("env")):

@@ -55,7 +55,8 @@ from pathlib import PurePosixPath
 
 from injector.authoring.lint.rules._configmap import seen
 from injector.authoring.lint.rules._values import numbered, usual
-from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object
 
@@ -80,7 +81,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-def _paths(container: Object) -> Iterator[tuple[Steps, str]]:
+def _paths(container: Object) -> Iterator[tuple[Path, str]]:
     for field in ("command", "args"):
         for index, word in enumerate(sequence(container.get(field))):
             for found in _PATH.findall(word) if isinstance(word, str) else ():

@@ -35,7 +35,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Path
 
 SEVERITY = "warning"
 
@@ -52,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"{where} takes {missing}", place, about=(*path, keyword))
 
 
-def _open(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str, str]]:
+def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
     """The parts of a schema without bounds: path, the keyword that is missing, and what it takes, in words."""
     if any(key in schema for key in (*_EXACT, *_COMBINED)):
         return
@@ -82,7 +83,7 @@ def _open_end(lower: bool, upper: bool) -> str:
     return "any number below its maximum: give it a minimum" if upper else "any number: give it a minimum and a maximum"
 
 
-def _of_object(schema: Mapping[str, Any], path: Steps) -> Iterator[tuple[Steps, str, str]]:
+def _of_object(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not properties and not isinstance(others, Mapping) and "propertyNames" not in schema:
         yield path, "properties", "any keys with any values: give it properties, or a schema for additionalProperties"

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.subject import Finding, Steps, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.diagnostics import Path
 from injector.pods.context import Object
 
 SEVERITY = "warning"
@@ -65,6 +66,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _paths(spec: Object) -> Iterator[Steps]:
+def _paths(spec: Object) -> Iterator[Path]:
     yield from (("spec", field) for field in _SPEC if field in spec)
     yield from (("spec", "securityContext", field) for field in plain_mapping(spec.get("securityContext")))

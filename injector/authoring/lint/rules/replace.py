@@ -32,7 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.subject import Finding, Steps, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.diagnostics import Path
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
 
 SEVERITY = "warning"
@@ -68,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(message, place, "tag the one value that has to change")
 
 
-def _tags(value: Any, path: Steps) -> Iterator[tuple[Steps, Any]]:
+def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Path and value of each tag; those in a sidecar of the template's own replace nothing of the app's."""
     if isinstance(value, Replace):
         yield path, value.value

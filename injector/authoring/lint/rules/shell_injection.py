@@ -46,8 +46,8 @@ import msgspec
 
 from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.subject import Finding, Rendering, Steps, Subject
-from injector.diagnostics import Place
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.templates.parameter_schema import make_parameter, value_of
@@ -68,12 +68,12 @@ _HELP = {
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each script and each parameter that can break out of it."""
-    seen: set[tuple[Steps, str, str]] = set()
-    told: set[tuple[Steps, str]] = set()
+    seen: set[tuple[Path, str, str]] = set()
+    told: set[tuple[Path, str]] = set()
     for rendering in subject.renderings:
         for path, container in [*rendering.containers(), *rendering.everywhere()]:
             for script in scripts(container):
-                where: Steps = (*path, *script.path)
+                where: Path = (*path, *script.path)
                 if (where, script.text, script.language) in seen:
                     continue
                 seen.add((where, script.text, script.language))
@@ -92,7 +92,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _breaks_out(
-    subject: Subject, rendering: Rendering, where: Steps, script: Script, parameter: Parameter
+    subject: Subject, rendering: Rendering, where: Path, script: Script, parameter: Parameter
 ) -> str | None:
     """A text that the parameter takes and that changes what the script means, or None."""
     for text, value in _hostile(parameter, harmful(script.language)):
@@ -112,7 +112,7 @@ def _breaks_out(
 
 
 def _with(
-    subject: Subject, rendering: Rendering, where: Steps, script: Script, parameter: Parameter, value: Any
+    subject: Subject, rendering: Rendering, where: Path, script: Script, parameter: Parameter, value: Any
 ) -> Script | None:
     """The script as it is with a value of the parameter; None where there is none then."""
     params = {**rendering.context.params, parameter.variable: value}

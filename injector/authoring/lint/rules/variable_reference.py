@@ -33,7 +33,8 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._scripts import interpreter
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Steps, Subject
+from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.constraints.pod_view import mappings, sequence, string_field
 from injector.pods.context import Object
@@ -63,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _references(container: Object, names: list[str]) -> Iterator[tuple[Steps, str, list[str]]]:
+def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, list[str]]]:
     """Path, name, and the names known there, of every reference that nothing answers."""
     for index, variable in numbered(container.get("env")):
         for name in _REFERENCE.findall(string_field(variable.get("value"))):

@@ -33,7 +33,8 @@ from typing import Any
 import msgspec
 
 from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Finding, ObjectRendering, Steps, Subject
+from injector.authoring.lint.subject import Finding, ObjectRendering, Subject
+from injector.diagnostics import Path
 from injector.errors import InjectionError
 from injector.pods.context import Object
 
@@ -54,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _lists(value: Any, path: Steps) -> Iterator[Steps]:
+def _lists(value: Any, path: Path) -> Iterator[Path]:
     """The paths of lists that are filled in: those in another list, or behind `!replace`, go with that."""
     if type(value) is dict:
         for key, part in value.items():
@@ -63,7 +64,7 @@ def _lists(value: Any, path: Steps) -> Iterator[Steps]:
         yield path
 
 
-def _stays(subject: Subject, rendering: ObjectRendering, path: Steps) -> bool:
+def _stays(subject: Subject, rendering: ObjectRendering, path: Path) -> bool:
     """Whether the list is still there for an object that has one of its own."""
     if rendering.context is None:
         return False
@@ -77,7 +78,7 @@ def _stays(subject: Subject, rendering: ObjectRendering, path: Steps) -> bool:
     return type(value) is list
 
 
-def _with(obj: Object, path: Steps, value: Any) -> Object:
+def _with(obj: Object, path: Path, value: Any) -> Object:
     head, *rest = path
     below = obj.get(str(head))
     return {**obj, str(head): _with(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}
