@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from injector.diagnostics import Diagnostic, Path, Place
@@ -83,24 +84,29 @@ class InjectionError(InjectorError):
         self.code = code
 
 
+#: What keeps a template from loading, by the word in brackets behind such an error: no rule of the linter, and never
+#: off.
+TEMPLATE_ERRORS: Mapping[str, str] = MappingProxyType(
+    {
+        "syntax": "Jinja cannot read it, or it uses a part of Jinja that is not available",
+        "name": "a name, parameter, filter, test, method or field that is not there",
+        "yaml": "what it writes, or template.yaml, is not the YAML that was meant",
+        "manifest": "template.yaml says something that is not allowed",
+        "parameter": "the declaration of a parameter in template.yaml",
+        "overlay": "what is rendered is no partial pod",
+        "value": "a value cannot stand where it stands, or cannot be worked on like that",
+        "file": "a file is missing, cannot be read, or includes itself",
+        "limit": "too much time, memory, output, or too deep",
+    }
+)
+
+
 class TemplateError(InjectorError):
     """A template is wrong: it does not load, does not compile, or renders something that is no overlay.
 
-    `rule` names what kind of mistake it is, `origin` the folder or ConfigMap that the template came from (where none
-    is given, its name). `str()` is one line, `ORIGIN/FILE:LINE:COLUMN: error: message [rule]`, as compilers and editors
-    know it.
-
-    | rule | what is wrong |
-    | --- | --- |
-    | `syntax` | Jinja cannot read it, or it uses a part of Jinja that is not available |
-    | `name` | a name, parameter, filter, test, method or field that is not there |
-    | `yaml` | what it writes, or template.yaml, is not the YAML that was meant |
-    | `manifest` | template.yaml says something that is not allowed |
-    | `parameter` | the declaration of a parameter in template.yaml |
-    | `overlay` | what is rendered is no partial pod |
-    | `value` | a value cannot stand where it stands, or cannot be worked on like that |
-    | `file` | a file is missing, cannot be read, or includes itself |
-    | `limit` | too much time, memory, output, or too deep |
+    `rule` names what kind of mistake it is, a key of TEMPLATE_ERRORS, and `origin` the folder or ConfigMap that the
+    template came from (where none is given, its name). `str()` is one line, `ORIGIN/FILE:LINE:COLUMN: error: message
+    [rule]`, as compilers and editors know it.
 
     Where more than one thing is wrong, `others` are the rest, and `all` is everything in the order of the file.
     """

@@ -18,10 +18,11 @@ from injector.authoring.diagnostic_formats import (
 from injector.authoring.lint.engine import LintOptions, templates_among
 from injector.authoring.lint.engine import lint as lint_templates
 from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
-from injector.authoring.lint.rule import Rule, explanation, kinds, rules
+from injector.authoring.lint.rule import Rule, explanation, rules
 from injector.cli.options import VERSION_OPTION
 from injector.cli.report import Progress, counted
 from injector.diagnostics import Diagnostic
+from injector.errors import TEMPLATE_ERRORS
 from injector.names import hint
 from injector.pods.context import Cluster
 
@@ -120,8 +121,9 @@ def _summary(templates: int, counts: Counter[str]) -> str:
 
 def _explained(name: str) -> str:
     """The documentation of a rule, or what an error is that no rule finds."""
-    if name in kinds():
-        return f"{_bold(name)} (error): {kinds()[name]}.\n\nThe template does not load; no comment switches that off.\n"
+    if name in TEMPLATE_ERRORS:
+        what = TEMPLATE_ERRORS[name]
+        return f"{_bold(name)} (error): {what}.\n\nThe template does not load; no comment switches that off.\n"
     return explanation(_rule(name), _bold)
 
 

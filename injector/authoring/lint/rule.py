@@ -15,7 +15,6 @@ from typing import Any
 from injector.authoring.lint import rules as package
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Severity
-from injector.errors import TemplateError
 
 _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")
@@ -110,11 +109,6 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     if said.proof:
         parts.append(f"{bold('Proof')}\n{said.proof}")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def kinds() -> Mapping[str, str]:
-    """What keeps a template from loading, by the word in brackets behind such an error: no rule, and never off."""
-    return dict(re.findall(r"^\s*\| `(\w+)` \| (.*) \|$", TemplateError.__doc__ or "", re.MULTILINE))
 
 
 def as_markdown(rule: Rule) -> str:
