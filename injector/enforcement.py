@@ -15,10 +15,10 @@ from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
 from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.keyed_pointers import escape, steps_to
+from injector.pods.keyed_pointers import PointerIndex, escape, steps_to
 from injector.pods.merge import merge
 from injector.pods.overlay import name_of
-from injector.pods.receipt import Places, Receipt, take_off
+from injector.pods.receipt import Receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.sidecars import Placement
 from injector.reasons import Reason
@@ -117,7 +117,7 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)
-    have, wanted = Places(unmarked), Places(made.pod)
+    have, wanted = PointerIndex(unmarked), PointerIndex(made.pod)
     if all(_is_as_made(have.at(pointer), wanted.at(pointer), pointer) for pointer in hidden):
         return made
     return apply_templates(unmarked, task)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from injector.diagnostics import Key, Path
+from injector.pods.context import Object
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import Replace, bare_value, plain
 
@@ -141,3 +142,30 @@ def _numbered(steps: list[str]) -> list[str]:
             step = name
         numbered.append(step)
     return numbered
+
+
+class PointerIndex:
+    """What stands at keyed pointers in a pod: each list is looked through once, however many pointers lead into it."""
+
+    __slots__ = ("_items", "_pod")
+
+    def __init__(self, pod: Object) -> None:
+        self._pod = pod
+        self._items: dict[int, dict[str, Any]] = {}
+
+    def at(self, pointer: str) -> Any:
+        """The value at a keyed pointer; None where there is nothing."""
+        value: Any = self._pod
+        field = POD
+        for step in steps_to(pointer):
+            if type(value) is dict:
+                value = value.get(step)
+            elif type(value) is list and field.aligned:
+                items = self._items.get(id(value))
+                if items is None:
+                    items = self._items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
+                value = items.get(step)
+            else:
+                return None
+            field = field.at((step,))
+        return value

@@ -18,16 +18,7 @@ from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, without_fillings
 from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import (
-    element_name,
-    element_step,
-    escape,
-    has_key,
-    path_of,
-    step_of,
-    steps_of,
-    tags,
-)
+from injector.pods.keyed_pointers import element_name, element_step, escape, has_key, path_of, step_of, steps_of, tags
 from injector.pods.merge_differences import SHOWN, Differences
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same

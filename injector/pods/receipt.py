@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
 from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
+from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
 from injector.settings import Settings
 
@@ -149,33 +149,6 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
         _plant(tree, "/metadata/annotations", _MADE)
     result = _undone(pod, tree, POD)
     return result if type(result) is dict else pod
-
-
-class Places:
-    """What stands at keyed pointers in a pod: each list is looked through once, however many pointers lead into it."""
-
-    __slots__ = ("_items", "_pod")
-
-    def __init__(self, pod: Object) -> None:
-        self._pod = pod
-        self._items: dict[int, dict[str, Any]] = {}
-
-    def at(self, pointer: str) -> Any:
-        """The value at a keyed pointer; None where there is nothing."""
-        value: Any = self._pod
-        field = POD
-        for step in steps_to(pointer):
-            if type(value) is dict:
-                value = value.get(step)
-            elif type(value) is list and field.aligned:
-                items = self._items.get(id(value))
-                if items is None:
-                    items = self._items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
-                value = items.get(step)
-            else:
-                return None
-            field = field.at((step,))
-        return value
 
 
 class _Old:
@@ -338,7 +311,7 @@ def _parts(receipt: Receipt, pod: Object) -> str:
     a whole list or map, into which others write as well.
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
-    places = Places(pod)
+    places = PointerIndex(pod)
     parts = [_part(places, pointer) for pointer in (*receipt.added, *insisted)]
     return msgspec.json.encode(parts, order="deterministic").decode()
 
@@ -349,7 +322,7 @@ def _overlaps(receipt: Receipt) -> bool:
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 
 
-def _part(places: Places, pointer: str) -> Any:
+def _part(places: PointerIndex, pointer: str) -> Any:
     steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
     holder, value = POD.at(steps[:-1]), places.at(pointer)
     if holder.aligned:
