@@ -214,7 +214,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
 def _check_app(made: AppliedPod) -> None:
     """Refuse a pod all of whose containers are called as sidecars are: merged, they leave nothing to serve.
 
-    It is the app in most tutorials that is called nginx. Raises InjectionError with Reason.CONFLICT.
+    Raises InjectionError with Reason.CONFLICT.
     """
     names = [container["name"] for container in made.base["spec"]["containers"]]
     if made.own.issuperset(names):

@@ -32,7 +32,7 @@ def pod(run: Run, programs: None) -> Iterator[RunningPod]:
 
 
 def log(pod: RunningPod) -> list[dict[str, object]]:
-    return [json.loads(line) for line in pod.output("nginx").splitlines(keepends=True) if line.endswith("\n")]
+    return [json.loads(line) for line in pod.output("nginx-sidecar").splitlines(keepends=True) if line.endswith("\n")]
 
 
 def entry_of(pod: RunningPod, request: str) -> dict[str, object]:
@@ -53,7 +53,8 @@ def test_it_passes_requests_on(pod: RunningPod) -> None:
 
 
 def test_probes_answer(pod: RunningPod) -> None:
-    for container, probe in (("app", "readinessProbe"), ("nginx", "startupProbe"), ("nginx", "readinessProbe")):
+    sidecar = "nginx-sidecar"
+    for container, probe in (("app", "readinessProbe"), (sidecar, "startupProbe"), (sidecar, "readinessProbe")):
         assert pod.probe(container, probe), (container, probe)
 
 
@@ -112,7 +113,7 @@ def test_websockets_pass(pod: RunningPod) -> None:
 
 
 def test_it_runs_without_privileges_on_a_read_only_root(pod: RunningPod) -> None:
-    process = Path(f"/proc/{pod.process('nginx')}")
+    process = Path(f"/proc/{pod.process('nginx-sidecar')}")
     status = dict(re.findall(r"(\w+):\t(.*)", (process / "status").read_text()))
     assert status["Uid"].split() == ["101"] * 4
     assert {status[f"Cap{kind}"] for kind in ("Prm", "Eff", "Bnd", "Inh", "Amb")} == {"0" * 16}
@@ -127,7 +128,7 @@ def test_the_rate_has_a_limit(run: Run, per: str) -> None:
         assert statuses[:5] == [200] * 5
         assert statuses.count(429) >= 6
         eventually(lambda: [e["status"] for e in log(pod)] == statuses)
-        assert pod.probe("nginx", "readinessProbe")
+        assert pod.probe("nginx-sidecar", "readinessProbe")
 
 
 def test_ipv6(run: Run) -> None:
@@ -160,4 +161,4 @@ def test_no_gzip_and_no_log(run: Run) -> None:
             pod.network.outside, pod.network.pod.ipv4, PORT, "/size/20000", headers={"Accept-Encoding": "gzip"}
         )
         assert answer.body == b"x" * 20000
-        assert pod.output("nginx") == ""
+        assert pod.output("nginx-sidecar") == ""

@@ -136,7 +136,7 @@ def test_variables_configure_it_and_the_app_may_wait_for_it(run: Run) -> None:
     variables = {"SCRAPE_URI": "http://127.0.0.1:18081/status", "CONST_LABELS": "shop=one", "LISTEN_ADDRESS": ":9200"}
     parameters = {**EXPORTER, "port": "9200", "env": variables, "wait": "true", "health-path": "/"}
     with run("nginx", also={NAME: parameters}) as pod:
-        assert [container["name"] for container in pod.spec["initContainers"]] == ["nginx", NAME]
+        assert [container["name"] for container in pod.spec["initContainers"]] == ["nginx-sidecar", NAME]
         assert pod.probe(NAME, "startupProbe")
         families = scraped(pod)
         assert value(families, "nginx_up") == 1

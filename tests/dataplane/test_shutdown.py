@@ -28,7 +28,9 @@ WAYS: dict[str, tuple[str, dict[str, Any], int]] = {
     "fault": ("fault", {"delay-percentage": 0, "abort-percentage": 0}, 16006),
 }
 #: As the default image declares it; an image of one's own may declare none.
-QUIT = {"nginx": signal.SIGQUIT}
+QUIT = {"nginx-sidecar": signal.SIGQUIT}
+#: What each template calls its sidecar.
+SIDECARS = {"envoy": "envoy", "nginx": "nginx-sidecar", "fault": "fault"}
 
 
 @pytest.fixture(params=WAYS)
@@ -61,8 +63,8 @@ def test_a_native_sidecar_ends_after_the_app(run: Run, way: tuple[str, dict[str,
     with run(template, parameters) as pod, under_way(pod, port) as answers:
         gone = shut_down(pod, QUIT)
         assert answers() == {200: REQUESTS}
-        assert list(gone) == ["app", template]
-        assert gone[template] - gone["app"] < 2  # nothing holds the pod
+        assert list(gone) == ["app", SIDECARS[template]]
+        assert gone[SIDECARS[template]] - gone["app"] < 2  # nothing holds the pod
 
 
 def test_an_image_of_nginx_without_its_stop_signal(run: Run) -> None:
@@ -78,8 +80,8 @@ def test_a_plain_sidecar_stays_for_its_delay(run: Run, way: tuple[str, dict[str,
     with run(template, {**parameters, **delay}, native=False) as pod, under_way(pod, port) as answers:
         gone = shut_down(pod, QUIT)
         assert answers() == {200: REQUESTS}
-        assert list(gone) == ["app", template]
-        assert gone["app"] < DELAY <= gone[template] < DELAY + 3
+        assert list(gone) == ["app", SIDECARS[template]]
+        assert gone["app"] < DELAY <= gone[SIDECARS[template]] < DELAY + 3
 
 
 def test_what_the_app_still_sends_leaves_by_envoy(run: Run) -> None:
@@ -104,5 +106,5 @@ def test_in_the_wrong_order_requests_are_lost(run: Run, template: str, port: int
     """So the tests above would tell, and what the order of native sidecars and the delay are good for."""
     require(template)
     with run(template, {"shutdown-delay-seconds": 0}, native=False) as pod, under_way(pod, port) as answers:
-        pod.stop(template)
+        pod.stop(SIDECARS[template])
         assert answers()[200] == 0

@@ -135,24 +135,27 @@ def test_clusters_of_one_name() -> None:
     refused(injected("envoy", {"clusters": [cluster, {**cluster, "port": 2}]}), Reason.NOT_SERVED, "name")
 
 
-@pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
-def test_where_sidecars_are_plain_containers(template: str) -> None:
+SIDECARS = [("envoy", "envoy"), ("nginx", "nginx-sidecar"), ("fault", "fault")]
+
+
+@pytest.mark.parametrize(("template", "sidecar"), SIDECARS)
+def test_where_sidecars_are_plain_containers(template: str, sidecar: str) -> None:
     job = injected(template, native=False, workload=Workload("Job", "import"))
-    container = next(c for c in job.object["spec"]["containers"] if c["name"] == template)
+    container = next(c for c in job.object["spec"]["containers"] if c["name"] == sidecar)
     assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
     assert any("will not complete" in warning for warning in job.warning_lines)
     short = app_pod()
     short["spec"]["terminationGracePeriodSeconds"] = 3
     spec = injected(template, pod=short, native=False).object["spec"]
-    assert next(c for c in spec["containers"] if c["name"] == template)["lifecycle"]["preStop"]["sleep"]["seconds"] == 3
+    assert next(c for c in spec["containers"] if c["name"] == sidecar)["lifecycle"]["preStop"]["sleep"]["seconds"] == 3
     none = injected(template, {"shutdown-delay-seconds": "0"}, native=False).object["spec"]
-    assert "lifecycle" not in next(c for c in none["containers"] if c["name"] == template)
+    assert "lifecycle" not in next(c for c in none["containers"] if c["name"] == sidecar)
 
 
-@pytest.mark.parametrize("template", ["envoy", "nginx", "fault"])
-def test_a_native_sidecar_needs_no_delay(template: str) -> None:
+@pytest.mark.parametrize(("template", "sidecar"), SIDECARS)
+def test_a_native_sidecar_needs_no_delay(template: str, sidecar: str) -> None:
     injection = injected(template, workload=Workload("Job", "import"))
-    container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == template)
+    container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == sidecar)
     assert container["restartPolicy"] == "Always"
     assert "lifecycle" not in container
     assert not any("Job" in warning for warning in injection.warning_lines)

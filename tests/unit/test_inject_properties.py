@@ -55,7 +55,7 @@ def odd_pods(draw: st.DrawFn) -> Object:
         extra = draw(st.sampled_from(["setup, logger", "placement,agent", "noted", "envoy", "nginx,envoy", "logger"]))
         metadata["annotations"] = {**metadata.get("annotations", {}), "sidecar.injector/templates": extra}
     if draw(st.booleans()):
-        name = draw(st.sampled_from(["logger", "agent", "noted", "setup-fetch", "nginx"]))
+        name = draw(st.sampled_from(["logger", "agent", "noted", "setup-fetch", "nginx-sidecar"]))
         where = draw(st.sampled_from(CONTAINER_LISTS))
         pod["spec"].setdefault(where, []).append({"name": name, "image": "own"})
     pod["spec"].setdefault("containers", []).append({"name": "main", "image": "main", "ports": [{"containerPort": 5}]})

@@ -86,12 +86,12 @@ cases:
 - name: behind another template
   templates: [nginx, logger]
   params: {nginx.app-port: 8080}
-  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx}, {name: logger}]}}}
+  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx-sidecar}, {name: logger}]}}}
   validate: false
 - name: chosen by nobody but the settings
   templates: chosen
   settings: {templates: [nginx]}
-  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx}, !absent {name: logger}]}}}
+  expect: {decision: injected, pod: {spec: {initContainers: [{name: nginx-sidecar}, !absent {name: logger}]}}}
   validate: false
 - name: chosen by its selector
   templates: chosen

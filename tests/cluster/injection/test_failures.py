@@ -114,7 +114,7 @@ def test_pod_security(
     assert "pod-security: " in refusal(control_plane, wanted, required)
     harmless = namespace(labels={"injection": "required", **enforce}, annotations={TEMPLATES: "nginx"})
     wanted["spec"]["containers"][0]["ports"] = [{"containerPort": 8080}]
-    assert names(control_plane.api.create(wanted, harmless), "initContainers") == ["nginx"]
+    assert names(control_plane.api.create(wanted, harmless), "initContainers") == ["nginx-sidecar"]
 
 
 def test_a_clash_of_ports(control_plane: ControlPlane, enabled: str, injector: InjectorServer) -> None:

@@ -148,9 +148,9 @@ def test_two_templates_two_config_maps(
     ports = [{"containerPort": 8080}]
     api.create(deployment("web", 3, annotations={TEMPLATES: "proxy, nginx"}, containers=[_app(ports)]), ns)
     pods = wait_until_available(api, "web", ns)
-    assert [names(each, "initContainers") for each in pods] == [["proxy", "nginx"]] * 3
+    assert [names(each, "initContainers") for each in pods] == [["proxy", "nginx-sidecar"]] * 3
     made = {files["metadata"]["labels"]["sidecar.injector/generated"] for files in generated(control_plane, ns)}
-    assert made == {"proxy", "nginx"}
+    assert made == {"proxy", "nginx-sidecar"}
     assert len(generated(control_plane, ns)) == 2
 
 
