@@ -150,7 +150,7 @@ def test_two_templates_two_config_maps(
     pods = wait_until_available(api, "web", ns)
     assert [names(each, "initContainers") for each in pods] == [["proxy", "nginx-sidecar"]] * 3
     made = {files["metadata"]["labels"]["sidecar.injector/generated"] for files in generated(control_plane, ns)}
-    assert made == {"proxy", "nginx-sidecar"}
+    assert made == {"proxy", "nginx"}
     assert len(generated(control_plane, ns)) == 2
 
 
