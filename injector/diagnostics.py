@@ -6,6 +6,7 @@ Text, JSON, SARIF, annotations of a build server and the webhook's warnings are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -29,14 +30,18 @@ WARNING_LENGTH = 120
 #: The way into an object: fields, and elements by their merge key (`Key`) or their index.
 Path = tuple[str | int, ...]
 
+_PLAIN = re.compile(r"[\w-]*")
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 def spoken_path(path: Path) -> str:
-    """A path as people write it: `spec.containers[web].env[PORT].value`."""
+    """A path as people write it: `spec.containers[web].env[PORT].value`, `matchLabels[example.com/app]`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int | Key) else f".{step}" if text else step
+        if isinstance(step, int | Key) or not _PLAIN.fullmatch(step):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
     return text
 
 

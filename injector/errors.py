@@ -35,14 +35,15 @@ class SettingsError(InjectorError):
     `diagnostics` are what is wrong with the values, where it is that; `str()` is the first, `SOURCE: sentence`.
     """
 
-    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), source: str = "") -> None:
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
+        self.source = source
 
     @classmethod
     def of(cls, source: str, *diagnostics: Diagnostic) -> SettingsError:
         """The error of one or more wrong values; `source` is the file, for people."""
-        return cls(f"{source}: {diagnostics[0].sentence}", diagnostics)
+        return cls(f"{source}: {diagnostics[0].sentence}", diagnostics, source)
 
 
 class DocumentError(InjectorError):
@@ -121,18 +122,30 @@ class TemplateError(InjectorError):
         *,
         rule: str = "value",
         origin: str = "",
+        help: str = "",  # noqa: A002  the field's own name
         path: Path = (),
+        fields: Mapping[str, Any] | None = None,
     ) -> None:
         self.template = template
         where = replace(place or Place(), origin=origin or template)
-        self.diagnostic = Diagnostic(rule, "error", message, path=path, place=where)
+        self.diagnostic = Diagnostic(rule, "error", message, help, path, where, fields or {})
         super().__init__(str(self.diagnostic))
 
     @classmethod
     def of(cls, template: str, *diagnostics: Diagnostic) -> TemplateError:
         """The error of one or more mistakes of a template."""
         first, *others = (
-            cls(template, d.message, d.place, rule=d.code, origin=d.place.origin, path=d.path) for d in diagnostics
+            cls(
+                template,
+                d.message,
+                d.place,
+                rule=d.code,
+                origin=d.place.origin,
+                help=d.help,
+                path=d.path,
+                fields=d.fields,
+            )
+            for d in diagnostics
         )
         first.others = tuple(others)
         return first

@@ -127,7 +127,9 @@ _PYTHON = _compiled(
 
 
 #: What the API server says of a request that it forbids: RBAC, quota and admission all answer 403 Forbidden.
-_API_SERVER = _compiled({"over-quota": r".*exceeded quota.*", "no-permission": r".* cannot .*"})
+_API_SERVER = _compiled(
+    {"over-quota": r".*exceeded quota.*", "no-permission": r".*\bUser \".*\" cannot \w+ (?:resource|path) .*"}
+)
 
 
 def yaml_message(error: yaml.YAMLError) -> LibraryMessage:
@@ -153,6 +155,30 @@ def re2_message(words: str) -> LibraryMessage:
 def python_message(error: Exception) -> LibraryMessage:
     """What Python means."""
     return _read(_PYTHON, str(error))
+
+
+#: Where a program's output speaks of a line, and what it has in quotes.
+_LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
+_QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")
+
+
+def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
+    """The first of `files` that a program's output names, and the line; a line alone is one of `file`. "", 0: none."""
+    names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
+    if found := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
+        return found[1], int(found[2])
+    alone = _LINE.search(output)
+    return (file, int(alone[1])) if alone else ("", 0)
+
+
+def quoted_names(output: str) -> list[str]:
+    """The names that a program's output has in quotes, each once."""
+    return list(dict.fromkeys(_QUOTED.findall(output)))
+
+
+def ran_out_of_memory(output: bytes) -> bool:
+    """Whether a Python process ended for want of memory, by what it wrote."""
+    return b"MemoryError" in output
 
 
 def api_server_message(words: str) -> LibraryMessage:

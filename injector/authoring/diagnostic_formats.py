@@ -21,8 +21,8 @@ from xml.etree import ElementTree  # only written here, never read
 import click
 
 from injector import __version__
-from injector.diagnostics import Diagnostic, printable
-from injector.errors import DocumentError, TemplateError
+from injector.diagnostics import Diagnostic, printable, spoken_path
+from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
 
@@ -85,10 +85,16 @@ def error_text(error: Exception) -> str:
         error = error.as_template_error()
     if isinstance(error, TemplateError):
         return diagnostics_text(error.diagnostics).rstrip("\n")
+    if isinstance(error, SettingsError) and len(error.diagnostics) > 1:
+        return "\n".join(_error_line(f"{error.source}: {one.sentence}") for one in error.diagnostics)
     found = error.diagnostic if isinstance(error, DocumentError) else None
     excerpt = f"\n{found.excerpt}" if found is not None and found.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    return f"{click.style('Error', fg='red', bold=True)}: {message}{excerpt}"
+    return f"{_error_line(message)}{excerpt}"
+
+
+def _error_line(message: str) -> str:
+    return f"{click.style('Error', fg='red', bold=True)}: {message}"
 
 
 def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
@@ -99,6 +105,7 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
         "severity": problem.severity,
         "message": problem.headline,
         "help": problem.help,
+        "path": spoken_path(problem.path),
         "template": place.origin,
         "file": place.file,
         "line": place.line,
@@ -143,12 +150,15 @@ def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
             physical["region"]["startColumn"] = place.column
         if place.text:
             physical["region"]["snippet"] = {"text": place.text}
+    location: dict[str, Any] = {"physicalLocation": physical}
+    if problem.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": spoken_path(problem.path)}]
     return {
         "ruleId": problem.code,
         "ruleIndex": names.index(problem.code),
         "level": problem.severity,
         "message": {"text": f"{problem.headline}\n{problem.help}" if problem.help else problem.headline},
-        "locations": [{"physicalLocation": physical}],
+        "locations": [location],
     }
 
 

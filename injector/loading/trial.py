@@ -17,6 +17,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, LimitError, TemplateError
+from injector.library_messages import ran_out_of_memory
 from injector.loading.limits import address_space, limited, set_limit
 from injector.names import cut
 from injector.reasons import Reason
@@ -97,7 +98,7 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
         if done.returncode < 0:
             why = f"the trial ended by signal {-done.returncode}: the template takes too much time or memory"
         elif done.returncode:
-            memory = b"MemoryError" in done.stderr
+            memory = ran_out_of_memory(done.stderr)
             why = (
                 f"the trial ended with code {done.returncode}{': the template takes too much memory' if memory else ''}"
             )

@@ -54,7 +54,8 @@ class Differences:
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's stays; the template has another")
             else:
-                message = f"the pod's {shown_value(actual, SHOWN)} stays; the template has {shown_value(asked, SHOWN)}"
+                mine = f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "it stays unset"
+                message = f"{mine}; the template has {shown_value(asked, SHOWN)}"
                 self.report(pointer, message, value=actual, template=asked)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:

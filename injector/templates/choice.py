@@ -10,7 +10,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import SEARCHES, nearest, shortened, suggestion, template_name
+from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name
 from injector.pods.context import Namespace, Object
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -100,7 +100,7 @@ def misspelt_annotations(
         if near is None and (words := get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)):
             near = written[words[0]]
         if near is not None:
-            message = f"{what} {key[:80]} does not apply"
+            message = f"{what} {cut(key, 120)} does not apply"
             fields = {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
@@ -116,7 +116,7 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
         yield Diagnostic(
             Reason.UNKNOWN_TEMPLATE.label,
             "warning",
-            f"{whose} annotation {key[:80]}: no template {shortened(name)}",
+            f"{whose} annotation {cut(key, 120)}: no template {shortened(name)}",
             suggestion(name, catalog.names),
             fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
         )

@@ -16,7 +16,7 @@ import msgspec
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import SEARCHES, nearest, shortened, suggestion
+from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameter_schema import allowed, value_of
@@ -137,7 +137,7 @@ def _unused(name: str, where: str, parameters: Mapping[str, Parameter]) -> Diagn
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
     fields = {"parameter": name, "nearest": nearest(name, parameters)}
     if name not in parameters:
-        message, near = f"{where}{name[:40]}: no such parameter", suggestion(name, parameters)
+        message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, parameters)
         return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
     message = f"{where}{name} is ignored: {only(parameters[name])} may set it"
     return Diagnostic(

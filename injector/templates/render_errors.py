@@ -74,7 +74,9 @@ class RenderError(InjectionError):
             self.place,
             rule=self.rule,
             origin=self.template.origin,
+            help=one.help,
             path=one.path,
+            fields=one.fields,
         )
 
 

@@ -243,7 +243,8 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
             "line": one.place.line if one.place else 0,
             "column": one.place.column if one.place else 0,
             "rule": one.rule,
-            "message": one.message,
+            "message": one.diagnostic.headline,
+            "help": one.diagnostic.help,
         }
         for one in errors
         if isinstance(one, TemplateError)

@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -67,6 +68,16 @@ class ControlPlane:
         for process in reversed(self._processes.values()):
             process.kill()
         self._processes.clear()
+
+    @cached_property
+    def minor(self) -> int:
+        """30 for Kubernetes 1.30."""
+        return int(json.loads(self.api.text("/version"))["minor"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The injector's settings with which pods look on an older Kubernetes as they do on the newest."""
+        return {} if self.minor >= 32 else {"nativeSidecars": "always"}
 
     def log(self, program: str) -> str:
         """What a program has said, such as kube-apiserver."""

@@ -40,7 +40,7 @@ class Installed:
         self.namespace = f"injector-{next(_numbers)}"
         self.at = Installation(namespace=self.namespace, port=free_port())
         self.source = source
-        self.settings = json.dumps({"certificates": {"source": source}})
+        self.settings = json.dumps({**control_plane.settings, "certificates": {"source": source}})
         self.lines = permissions(self.at, source)
         self.authority = Authority("installed")
         self.metrics_port = free_port()

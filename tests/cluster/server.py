@@ -32,7 +32,7 @@ class InjectorServer:
         self,
         control_plane: ControlPlane,
         folder: Path,
-        settings: Mapping[str, Any] | str = "",
+        settings: Mapping[str, Any] | str = {},
         templates_dir: Path | None = None,
         arguments: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
@@ -51,7 +51,9 @@ class InjectorServer:
         self.settings_file = folder / "settings.yaml"
         self.templates_dir = templates_dir or folder / "templates"
         self.templates_dir.mkdir(exist_ok=True)
-        self.settings_file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
+        if not isinstance(settings, str):
+            settings = json.dumps({**control_plane.settings, **settings})
+        self.settings_file.write_text(settings)
         self.write_certificate(*names)
         self.command: list[str] = [
             *command,

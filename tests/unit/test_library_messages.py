@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import operator
+import subprocess
+import sys
 from collections.abc import Callable
 
 import jinja2
@@ -161,3 +163,15 @@ def test_python(kind: str) -> None:
         with pytest.raises((TypeError, ValueError)) as caught:
             raising()
         assert python_message(caught.value) == LibraryMessage(kind, values), caught.value
+
+
+def test_a_denial_that_says_cannot_is_no_missing_permission() -> None:
+    words = 'admission webhook "policy.example.com" denied the request: containers cannot run as root'
+    assert messages.api_server_message(words).kind == ""
+
+
+def test_python_says_that_memory_is_gone() -> None:
+    code = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28)); bytearray(1 << 29)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode != 0
+    assert messages.ran_out_of_memory(done.stderr)

@@ -32,16 +32,16 @@ MISTAKES = [
         "{prefix: x.org, templatesKey: envoy.x.org/image}",
         "templatesKey: envoy.x.org/... are parameters of a template; choose another",
     ),
-    ("paths: {/x: {templates: [a], type: valid}}", 'paths./x.type: "valid" is not allowed; did you mean validating?'),
-    ("paths: {/x: {}}", "paths./x: templates is missing"),
+    ("paths: {/x: {templates: [a], type: valid}}", 'paths[/x].type: "valid" is not allowed; did you mean validating?'),
+    ("paths: {/x: {}}", "paths[/x]: templates is missing"),
     (
         "paths: {/ok: {templates: [a]}, /x: {templates: a}}",
-        'paths./x.templates: a list is needed, and this is a string ("a")',
+        'paths[/x].templates: a list is needed, and this is a string ("a")',
     ),
-    ("paths: {/x: {templates: [], typ: 1}}", 'paths./x.typ: unknown key "typ"; did you mean type?'),
+    ("paths: {/x: {templates: [], typ: 1}}", 'paths[/x].typ: unknown key "typ"; did you mean type?'),
     (
         "paths: {/x: {templates: []}}",
-        "paths./x.templates: the list is empty; name the templates for what is posted there",
+        "paths[/x].templates: the list is empty; name the templates for what is posted there",
     ),
     ("paths: [a]", "paths: a mapping is needed, and this is a list"),
     ("paths: {5: {templates: [a]}}", "paths: the key 5 is no string; put it in quotes"),
@@ -49,18 +49,18 @@ MISTAKES = [
         "paths: {x: {templates: [a]}}",
         "paths.x: it is no path; write it like /policies/services (letters, digits, - . _ ~ and /)",
     ),
-    ("paths: {/mutate: {templates: [a]}}", "paths./mutate: it is a path of `server` already; choose another"),
+    ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is a path of `server` already; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
-        'paths./a-b: its webhook entry would be called "a-b"; choose a path with another: /a/b has the same',
+        'paths[/a-b]: its webhook entry would be called "a-b"; choose a path with another: /a/b has the same',
     ),
     (
         "paths: {/-: {templates: [a]}}",
-        'paths./-: its webhook entry would be called ""; choose a path with another: that has 1 to 60 characters',
+        'paths[/-]: its webhook entry would be called ""; choose a path with another: that has 1 to 60 characters',
     ),
     (
         f"paths: {{/{'a' * 61}: {{templates: [a]}}}}",
-        f'paths./{"a" * 61}: its webhook entry would be called "{"a" * 61}"; choose a path with another: that has 1 to'
+        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}"; choose a path with another: that has 1 to'
         " 60 characters",
     ),
     ("5", "a mapping is needed, and this is a number (5)"),

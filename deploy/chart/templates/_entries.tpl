@@ -21,7 +21,8 @@ object.metadata.?{{ index . 0 }}[?{{ include "injector.cel.text" (index . 1) }}]
 {{- define "injector.cel.requirement" -}}
 {{- $label := printf "object.metadata.?labels[?%s]" (include "injector.cel.text" (index . 0)) -}}
 {{- $operator := index . 1 -}}
-{{- $among := printf "%s.optMap(v, v in %s).orValue(false)" $label (include "injector.cel.words" (index . 2)) -}}
+{{- /* Not by optMap: Kubernetes 1.30 refuses an expression that has it twice. */}}
+{{- $among := printf "(%s.hasValue() && %s.value() in %s)" $label $label (include "injector.cel.words" (index . 2)) -}}
 {{- if eq $operator "In" -}}{{ $among }}
 {{- else if eq $operator "NotIn" -}}!{{ $among }}
 {{- else if eq $operator "Exists" -}}{{ $label }}.hasValue()

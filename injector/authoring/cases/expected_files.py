@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,14 +16,13 @@ from injector.authoring.cases.suite import Checked
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Applied
+from injector.library_messages import quoted_names
 from injector.names import hint, nearest, shortened
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Context
 from injector.templates.trace import Trace, trace
-
-_QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")
 
 
 def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: ProgramRefusal) -> Place | None:
@@ -77,9 +75,8 @@ def _at_line(node: Node | None, line: int) -> Path | None:
 
 def _named(value: Any, output: str) -> Path | None:
     """The path of the one key that a program has in quotes; failing that, of the one value."""
-    words = list(dict.fromkeys(_QUOTED.findall(output)))
     for by_key in (True, False):
-        for word in words:
+        for word in quoted_names(output):
             found = list(_paths(value, word, (), by_key=by_key))
             if len(found) == 1:
                 return found[0]

@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from injector.injection import Applied
+from injector.library_messages import named_line
 from injector.pods.delivery import uses_config_map
 
 #: Bytes of output that are kept; the rest is read, so that the program gets on, and forgotten.
@@ -71,7 +72,6 @@ def _read(descriptor: int, kept: bytearray) -> bool:
 SECONDS = 30.0
 #: Characters of a program's output that are shown.
 _OUTPUT = 2000
-_LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Programs:
             return None
         output = output.replace(f"{folder}/", "").strip()
         verdict = f"ends with {code}" if code > 0 else f"is ended by signal {-code}"
-        return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], *line_of(output, name, texts))
+        return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], *named_line(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:
         with subprocess.Popen(
@@ -200,15 +200,6 @@ def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[
                 if mount.get("name") in volumes:
                     found |= {path: sub} if sub in texts else {path: "", **{f"{path}/{file}": file for file in texts}}
     return found
-
-
-def line_of(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
-    """The first file and line that a program's output names; a line alone is one of `file`. "", 0 for none."""
-    names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-    if found := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
-        return found[1], int(found[2])
-    alone = _LINE.search(output)
-    return (file, int(alone[1])) if alone else ("", 0)
 
 
 def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from injector.authoring.cases.harness import Harness
-from injector.authoring.cases.programs import Programs, line_of
+from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import CaseResult, Ways
 from injector.authoring.cases.suite import Suite
 from injector.errors import TemplateError
+from injector.library_messages import named_line
 from tests.authoring.cases.support import run_case
 from tests.parts import require, search_path
 
@@ -229,7 +230,7 @@ def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
     ],
 )
 def test_the_line_that_a_program_names(output: str, found: tuple[str, int]) -> None:
-    assert line_of(output, "main.conf", ["main.conf", "part.conf"]) == found
+    assert named_line(output, "main.conf", ["main.conf", "part.conf"]) == found
 
 
 YAML = """\

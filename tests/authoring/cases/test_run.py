@@ -233,15 +233,15 @@ UNKNOWN = [
     ("params: {§prt: 1}", "logger has no parameter prt; did you mean port?"),
     ("params: {§nginx.app-port: 1}", "nginx.app-port: this case has no template nginx; it has: logger"),
     ("templates: [§loger]", "no template loger; did you mean logger?"),
-    ("settings: {§prefx: a}", 'settings: unknown key "prefx"'),
-    ("settings: {§prefix: 7}", "settings: a string is needed, and this is a number (7)"),
+    ("settings: {§prefx: a}", 'settings.prefx: unknown key "prefx"'),
+    ("settings: {§prefix: 7}", "settings.prefix: a string is needed, and this is a number (7)"),
     (
         "settings: {parameters: {§loger: {}}}",
         "settings: parameters.loger: this case has no such template; did you mean logger?",
     ),
     (
         "settings: {parameters: {logger: {§port: x}}}",
-        'settings: "x": must be a port from 1 to 65535',
+        'settings.parameters.logger.port: "x": must be a port from 1 to 65535',
     ),
 ]
 

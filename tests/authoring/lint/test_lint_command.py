@@ -232,6 +232,7 @@ def test_json_has_every_part(tmp_path: Path) -> None:
         "severity": "error",
         "message": "value is 19901; it has to be a string",
         "help": "seen for a Deployment with port 8080",
+        "path": "",
         "template": "tool",
         "file": "overlay.yaml.j2",
         "line": 7,

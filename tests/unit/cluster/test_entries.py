@@ -118,8 +118,8 @@ def test_selectors_become_expressions() -> None:
     def one(operator: str, *values: str) -> str:
         return selected({"matchExpressions": [{"key": "a", "operator": operator, "values": list(values)}]})
 
-    assert one("In", "x", "y") == f"{label}.optMap(v, v in ['x', 'y']).orValue(false)"
-    assert one("NotIn", "x") == f"!{label}.optMap(v, v in ['x']).orValue(false)"
+    assert one("In", "x", "y") == f"({label}.hasValue() && {label}.value() in ['x', 'y'])"
+    assert one("NotIn", "x") == f"!({label}.hasValue() && {label}.value() in ['x'])"
     assert one("Exists") == f"{label}.hasValue()"
     assert one("DoesNotExist") == f"!{label}.hasValue()"
     assert selected({}) == "true"

@@ -127,6 +127,7 @@ def test_what_does_not_build_leaves_the_last_good_snapshot(served: Served) -> No
             "column": 21,
             "rule": "syntax",
             "message": "a value is missing here",
+            "help": "",
         }
     ]
     assert line["in_use"] == good.generation

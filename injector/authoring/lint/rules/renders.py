@@ -83,7 +83,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
-    return Finding(found.advice, place, f"seen for {title}", found.path, about=_part(found))
+    to_do = f"{found.help} (seen for {title})" if found.help else f"seen for {title}"
+    return Finding(found.message, place, to_do, found.path, about=_part(found))
 
 
 def _failed(subject: Subject, failure: RenderFailure, explained: bool) -> Iterator[Finding]:
