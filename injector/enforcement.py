@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.pods.conformance import protected_differences, skeleton
+from injector.pods.conformance import Permitted, protected_differences, skeleton
+from injector.pods.constraints.limit_ranges import filled_in
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
@@ -98,7 +99,19 @@ def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tu
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
     replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]
-    return protected_differences(actual, expected, made.overridable, app=app, replaced=replaced)
+    return protected_differences(actual, expected, _permitted(made, task), replaced=replaced)
+
+
+def _permitted(made: AppliedPod, task: InjectionContext) -> Permitted:
+    private: dict[str, set[str]] = {}
+    for applied in made.applied:
+        template, spec = applied.template, applied.overlay.get("spec") or {}
+        for name in filter(None, map(name_of, spec.get("volumes") or [])):
+            if not template.shares(name):
+                private.setdefault(name, set()).update(applied.containers)
+    resized = task.settings.required.resources == "any"
+    resources = None if resized else filled_in(task.namespace)
+    return Permitted(made.app, made.overridable, private, resources, resized)
 
 
 def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:

@@ -38,6 +38,14 @@ class NamespaceLabel(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     disabled: str = "disabled"
 
 
+class RequiredSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """What the guarantee of `required` namespaces lets pass."""
+
+    #: What others may set of a sidecar's requests and limits. `limit-range`: what the namespace's LimitRanges fill in.
+    #: `any`: all, for clusters whose vertical autoscaler sizes sidecars too.
+    resources: Literal["limit-range", "any"] = "limit-range"
+
+
 class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """Where `injector serve` listens, its certificate, and its bounds.
 
@@ -115,6 +123,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     templates: tuple[str, ...] = ("envoy",)
     #: Defaults of parameters: template, parameter, value.
     parameters: dict[str, dict[str, Any]] = {}
+    required: RequiredSettings = RequiredSettings()
     native_sidecars: Literal["auto", "always", "never"] = "auto"
     cluster_domain: str = "cluster.local"
     #: What is at paths of their own.

@@ -224,6 +224,9 @@ def _pods(template: Template) -> Iterator[str]:
     if template.overridable:
         fields = ", ".join(code(field) for field in sorted(template.overridable))
         yield f"- In a `required` namespace a pod's own container of the sidecar's name may set {fields}."
+    if template.shared:
+        volumes = ", ".join(map(code, template.shared))
+        yield f"- In a `required` namespace the app may mount these volumes of its: {volumes}; no others."
     yield ""
 
 

@@ -60,10 +60,11 @@ class Namespaces:
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
         self._basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
+        self._limit_ranges = self._part("limitranges", _limit_range, timing, self._compose_all)
         self.reflectors: tuple[Reflector[_Basics] | Reflector[Object], ...] = (
             self._basics,
             self._part("resourcequotas", _quota, timing),
-            self._part("limitranges", _limit_range, timing),
+            self._limit_ranges,
         )
 
     def __len__(self) -> int:
@@ -126,7 +127,13 @@ class Namespaces:
 
     # ------------------------------------------------------------ keeping it
 
-    def _part(self, plural: str, keep: Callable[[Object], Object], timing: Timing | None) -> Reflector[Object]:
+    def _part(
+        self,
+        plural: str,
+        keep: Callable[[Object], Object],
+        timing: Timing | None,
+        on_known: Callable[[], None] | None = None,
+    ) -> Reflector[Object]:
         """A reflector of objects that belong to namespaces, optional."""
         parts = self._parts[plural]
 
@@ -140,7 +147,12 @@ class Namespaces:
                 parts.setdefault(namespace, {})[name] = obj
             self._changed(namespace, self._basics.items.get(namespace))
 
-        return Reflector(self._client, f"/api/v1/{plural}", keep, on_change=changed, optional=True, timing=timing)
+        path = f"/api/v1/{plural}"
+        return Reflector(self._client, path, keep, on_change=changed, optional=True, on_known=on_known, timing=timing)
+
+    def _compose_all(self) -> None:
+        for name, basics in self._basics.items.items():
+            self._changed(name, basics)
 
     def _changed(self, name: str, basics: _Basics | None) -> None:
         new = self._compose(name, basics) if basics else None
@@ -156,7 +168,7 @@ class Namespaces:
 
     def _compose(self, name: str, basics: _Basics) -> Namespace:
         quotas, limits = (tuple(self._parts[plural].get(name, {}).values()) for plural in self._parts)
-        return Namespace(name, basics.labels, basics.annotations, quotas, limits)
+        return Namespace(name, basics.labels, basics.annotations, quotas, limits, self._limit_ranges.known)
 
     async def _wait(self) -> None:
         for reflector in self.reflectors:

@@ -50,7 +50,7 @@ class Reflector(Generic[T]):
 
     `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
     every difference, with None for what has gone, also of differences found by listing anew. With `optional` a 403 is
-    an answer too: the copy is empty and counts as synced.
+    an answer too: the copy is empty and counts as synced. `on_known` is told when `known` becomes another.
 
     While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
     (time.monotonic); both are None when all is well.
@@ -65,9 +65,12 @@ class Reflector(Generic[T]):
         query: Mapping[str, str] | None = None,
         on_change: Callable[[str, T | None], None] | None = None,
         optional: bool = False,
+        on_known: Callable[[], None] | None = None,
         timing: Timing | None = None,
     ) -> None:
         self.path = path
+        #: Whether the copy holds what there is: it was listed, and is not forbidden since.
+        self.known = False
         #: Set once the first list is complete; stays set.
         self.synced = asyncio.Event()
         self.last_error: ApiError | None = None
@@ -76,6 +79,7 @@ class Reflector(Generic[T]):
         self._keep = keep
         self._query = query
         self._on_change = on_change
+        self._on_known = on_known
         self._optional = optional
         self._timing = timing or Timing()
         self._items: dict[str, T] = {}
@@ -119,6 +123,7 @@ class Reflector(Generic[T]):
         try:
             if self._version is None:
                 self._version = await self._list()
+                self._becomes(known=True)
                 self.synced.set()
             await self._watch(self._version)
             return None
@@ -196,11 +201,17 @@ class Reflector(Generic[T]):
             for key in list(self._items):  # what was known is out of date from here on
                 self._apply(key, None)
             self._version = None
+            self._becomes(known=False)
             self.synced.set()
             if news:
                 _log.info("cluster-forbidden", path=self.path, error=error.message, effect="goes on without it")
         elif news:
             _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
+
+    def _becomes(self, *, known: bool) -> None:
+        changed, self.known = self.known != known, known
+        if changed and self._on_known:
+            self._on_known()
 
     def _recovered(self) -> None:
         if self.last_error:

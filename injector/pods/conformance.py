@@ -1,24 +1,42 @@
 """What a `required` namespace guarantees: the final pod holds what its templates ask for, its sidecars nothing else.
 
 The guard compares the pod with what the templates ask for by themselves, not with a merge into the pod: a merge lets
-the pod's author win, and a receipt can be forged.
+the pod's author win, and a receipt can be forged. Order is compared where Kubernetes gives it a meaning: variables
+refer to those before them, and of two sources of variables the later one counts.
+https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.defaults import TOKEN_PATH, is_token_mount, is_token_volume, mismatches
+from injector.pods.defaults import TOKEN_PATH, ResourceDefaults, is_token_mount, is_token_volume, mismatches
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import escape, step_of, steps_of
 from injector.pods.merge_differences import SHOWN, difference_at, is_below, may_be_secret
 
-#: Fields of a sidecar that only say where it runs; the injector itself puts it into one list or the other.
-_PLACING = frozenset({"restartPolicy"})
+#: What `$(NAME)` in a variable's value stands for; `$$` is a dollar sign.
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+
+
+class Permitted(NamedTuple):
+    """What a pod of a `required` namespace may hold beyond what its templates make.
+
+    `overridable` gives, by container name, the fields that the pod may set. `app` names the app's containers. `private`
+    gives, by volume name, the containers that alone mount it. `resources` are what LimitRanges fill in, None where
+    any amounts may be; with `resized` also in the place of those that a template sets.
+    """
+
+    app: Collection[str]
+    overridable: Mapping[str, Collection[str]] = {}
+    private: Mapping[str, Collection[str]] = {}
+    resources: ResourceDefaults | None = None
+    resized: bool = False
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:
@@ -37,28 +55,28 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
 
 def protected_differences(
-    actual: Object,
-    expected: Object,
-    overridable: Mapping[str, Collection[str]],
-    *,
-    app: Collection[str],
-    replaced: Collection[str] = (),
+    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str] = ()
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
-    `actual` is the pod as it is to run; `expected` the overlays merged into `skeleton(actual, app)`; `overridable`
-    gives, by container name, the fields that the pod may set; `app` names the app's containers; `replaced` are all
+    `actual` is the pod as it is to run; `expected` the overlays merged into `skeleton(actual, app)`; `replaced` are all
     `Merged.replaced` of those merges.
 
-    - A sidecar is there, by name in either list, and equal but for overridable fields, defaults (see `defaults`) and
-      the service account token's mount. Native where it is expected to be: it keeps running.
-    - A volume is there with the same source; in app containers variables, mounts and ports are there and equal.
+    - A sidecar is there and equal but for overridable fields, defaults (see `defaults`), what LimitRanges fill in and
+      the service account token's mount. Native where it is expected to be, or else a plain container that the pod
+      restarts whenever it ends; a native one will do for a plain one.
+    - A volume is there with the same source; in app containers variables, mounts and ports are there and equal. No
+      other container mounts a private volume, but as the template has it.
+    - No variable before one of the template's changes what that one refers to.
     - What a `!replace` insists on holds. Every other field is there; its value may be the pod's own.
     """
-    found = list(_everything(actual, expected, overridable, app))
     insisted = frozenset(replaced)
     differences = []
-    for pointer, have, wanted, strict in found:
+    for found in _everything(actual, expected, permitted):
+        if isinstance(found, Diagnostic):
+            differences.append(found)
+            continue
+        pointer, have, wanted, strict = found
         other_shape = type(wanted) in (dict, list) and type(have) is not type(wanted)
         if strict or have is None or other_shape or is_below(pointer, insisted):
             differences.append(_difference(pointer, have, wanted))
@@ -69,9 +87,7 @@ def protected_differences(
 _Found = tuple[str, Any, Any, bool]
 
 
-def _everything(
-    actual: Object, expected: Object, overridable: Mapping[str, Collection[str]], app: Collection[str]
-) -> Iterator[_Found]:
+def _everything(actual: Object, expected: Object, permitted: Permitted) -> Iterator[_Found | Diagnostic]:
     actual_spec, expected_spec = actual.get("spec"), expected.get("spec")
     have_spec: Object = actual_spec if type(actual_spec) is dict else {}
     want_spec: Object = expected_spec if type(expected_spec) is dict else {}
@@ -80,14 +96,15 @@ def _everything(
     ):
         yield pointer, have, wanted, False
     named = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
+    restarted = have_spec.get("restartPolicy", "Always") == "Always"
     for field in CONTAINER_LISTS:
         for container in _items(want_spec, field):
             name = str(container.get("name"))
             here = f"/spec/{field}/{escape(name)}"
-            if name in app:
+            if name in permitted.app:
                 yield from _patched(named[field].get(name), container, here)
             else:
-                yield from _sidecar(named, field, container, here, overridable.get(name, ()))
+                yield from _sidecar(named, field, container, here, permitted, restarted=restarted)
     for field, wanted in want_spec.items():
         if field in CONTAINER_LISTS:
             continue
@@ -98,23 +115,44 @@ def _everything(
                     yield pointer, have, value, True
             else:
                 yield pointer, have, value, False
+    if permitted.private:
+        yield from _intruders(have_spec, want_spec, permitted)
 
 
 def _sidecar(
-    named: Mapping[str, Mapping[str, Object]], field: str, wanted: Object, here: str, overridable: Collection[str]
-) -> Iterator[_Found]:
+    named: Mapping[str, Mapping[str, Object]],
+    field: str,
+    wanted: Object,
+    here: str,
+    permitted: Permitted,
+    *,
+    restarted: bool,
+) -> Iterator[_Found | Diagnostic]:
     name = str(wanted.get("name"))
+    overridable = permitted.overridable.get(name, ())
     places = (field, *(other for other in ("initContainers", "containers") if other != field))
     place = next((place for place in places if name in named[place]), None)
     if place is None:
         yield here, None, wanted, True
         return
-    have, in_init = named[place][name], place == "initContainers"
-    runs_on = have.get("restartPolicy") == "Always" if in_init else True
-    should_run_on = field == "containers" or wanted.get("restartPolicy") == "Always"
-    if runs_on != should_run_on:
-        yield f"{here}/restartPolicy", have.get("restartPolicy"), wanted.get("restartPolicy"), True
-    leave = _PLACING.union(overridable)
+    have = named[place][name]
+    kind = _kind(have, in_init=place == "initContainers")
+    asked_kind = _kind(wanted, in_init=field == "initContainers")
+    kept = kind == _NATIVE or (kind == _PLAIN and restarted)
+    if kind != asked_kind and not (kept and asked_kind in (_NATIVE, _PLAIN)):
+        message = f"it is {kind}; the template has {asked_kind}"
+        yield difference_at(f"{here}/restartPolicy", message, value=kind, template=asked_kind)
+    leave = {"restartPolicy", *overridable}
+    if "resources" not in leave and permitted.resources is not None:
+        for side, resource in permitted.resources.strangers(have.get("resources"), wanted.get("resources")):
+            amount = have["resources"][side][resource]
+            yield f"{here}/resources/{side}/{escape(resource)}", amount, None, True
+    if "resources" not in leave and permitted.resized:
+        have, wanted = _without_amounts(have), _without_amounts(wanted)
+    if "env" not in leave:
+        yield from _reordered_variables(have, wanted, here)
+    if "envFrom" not in leave:
+        yield from _reordered_sources(have, wanted, here)
     mine = {key: value for key, value in have.items() if key not in leave}
     theirs = {key: value for key, value in wanted.items() if key not in leave}
     for pointer, value, asked in mismatches(mine, theirs, CONTAINER, here, exact=True):
@@ -131,8 +169,96 @@ def _sidecar(
             yield f"{here}/{escape(unset)}", None, wanted[unset], True
 
 
-def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found]:
+_NATIVE, _PLAIN = "a native sidecar", "a plain container"
+
+
+def _kind(container: Object, *, in_init: bool) -> str:
+    """What Kubernetes takes a container for, by its list and its restart policy."""
+    policy = container.get("restartPolicy")
+    if in_init:
+        return _NATIVE if policy == "Always" else "an init container"
+    return f"{_PLAIN} with restartPolicy {shown_value(policy, SHOWN)}" if policy not in (None, "Always") else _PLAIN
+
+
+def _without_amounts(container: Object) -> Object:
+    resources = container.get("resources")
+    if type(resources) is not dict:
+        return container
+    return {**container, "resources": {k: v for k, v in resources.items() if k not in ("limits", "requests")}}
+
+
+def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
+    """Variables of the template's that refer to another one than they do in the template, by what stands before them.
+
+    What ConfigMaps, Secrets and Services bring is not known, and so not compared.
+    """
+    references = {}
+    before: set[str] = set()
+    for variable in _items(wanted, "env"):
+        name, value = variable.get("name"), variable.get("value")
+        if type(name) is str:
+            if type(value) is str and (names := _references(value)):
+                references[name] = {other: other in before for other in names}
+            before.add(name)
+    if not references:
+        return
+    before = set()
+    for variable in _items(have, "env"):
+        name = variable.get("name")
+        if type(name) is not str:
+            continue
+        for other, defined in references.get(name, {}).items():
+            if (other in before) != defined:
+                where = "after" if defined else "before"
+                message = f"{shown_value(other, SHOWN)} stands {where} it, which changes what it refers to"
+                yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
+        before.add(name)
+
+
+def _references(value: str) -> set[str]:
+    """The variables that a value refers to."""
+    end = value.rfind(")") + 1  # nothing is searched behind it: that keeps the search linear
+    return {name for name in _REFERENCE.findall(value[:end]) if name} if "$(" in value else set()
+
+
+def _reordered_sources(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
+    """The first of the template's sources of variables that stands in the pod before one which it should follow."""
+    field = CONTAINER.fields["envFrom"]
+    last = {step_of(source, field): position for position, source in enumerate(_items(have, "envFrom"))}
+    furthest = -1
+    for source in _items(wanted, "envFrom"):
+        position = last.get(step_of(source, field), furthest)  # one that is missing is named elsewhere
+        if position < furthest:
+            message = "the sources of variables are not in the template's order"
+            yield difference_at(f"{here}/envFrom", message)
+            return
+        furthest = position
+
+
+def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> Iterator[_Found]:
+    """Mounts of a template's private volumes in containers that are not its own, and do not have them from it."""
+    for field in CONTAINER_LISTS:
+        given = {str(container.get("name")): container for container in _items(want_spec, field)}
+        for container in _items(have_spec, field):
+            name = str(container.get("name"))
+            for mounts, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
+                theirs = None
+                for mount in _items(container, mounts):
+                    volume, path = mount.get("name"), mount.get(key)
+                    if type(volume) is not str or name in permitted.private.get(volume, (name,)):
+                        continue
+                    if theirs is None:  # in an app's container: what `"*"` gives it, compared elsewhere
+                        ours = _items(given.get(name, {}), mounts) if name in permitted.app else []
+                        theirs = {(item.get("name"), item.get(key)) for item in ours}
+                    if type(path) is not str or (volume, path) not in theirs:
+                        yield f"/spec/{field}/{escape(name)}/{mounts}/{escape(path)}", mount, None, True
+
+
+def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found | Diagnostic]:
     """What `"*"` brings to a container of the app."""
+    if have is not None:
+        yield from _reordered_variables(have, wanted, here)
+        yield from _reordered_sources(have, wanted, here)
     for name, value in wanted.items():
         if name == "name":
             continue

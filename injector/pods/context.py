@@ -16,7 +16,7 @@ class Namespace:
     """A namespace as far as injection cares.
 
     `quotas` are its ResourceQuota objects and `limit_ranges` its LimitRange objects, whole, as plain dicts;
-    empty where they are not known.
+    empty where they are not known. `limit_ranges_known`: that these are all that it has.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Namespace:
     annotations: dict[str, str] = field(default_factory=dict)
     quotas: tuple[Object, ...] = ()
     limit_ranges: tuple[Object, ...] = ()
+    limit_ranges_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, Field
@@ -21,8 +22,19 @@ from injector.pods.quantity import parse_quantity
 #: Where the ServiceAccount admission plugin mounts the token in every container.
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105
 
-#: The ConfigMaps of authorities that are put beside the token in each namespace; the second one is OpenShift's.
-_AUTHORITIES = frozenset({"kube-root-ca.crt", "openshift-service-ca.crt"})
+#: What the ServiceAccount plugin projects into its volume, and what OpenShift puts behind it.
+_SOURCES = [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {
+        "downwardAPI": {
+            "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+        }
+    },
+]
+_OF_OPENSHIFT = {
+    "configMap": {"name": "openshift-service-ca.crt", "items": [{"key": "service-ca.crt", "path": "service-ca.crt"}]}
+}
 
 
 def mismatches(actual: Any, wanted: Any, field: Field, pointer: str, *, exact: bool) -> Iterator[tuple[str, Any, Any]]:
@@ -131,26 +143,50 @@ def is_token_mount(mount: Any) -> bool:
 
 
 def is_token_volume(volume: Any) -> bool:
-    """Whether a volume holds nothing but what the ServiceAccount plugin puts into its own, no content of an author's.
+    """Whether a volume is the one that the ServiceAccount plugin makes: its sources, to the word.
 
+    A volume of an author's own counts for the plugin where its name begins as that one's does.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
     projected = volume.get("projected") if type(volume) is dict else None
-    if type(projected) is not dict:
+    if type(projected) is not dict or volume.keys() != {"name", "projected"}:
+        return False
+    if projected.keys() - {"sources", "defaultMode"} or projected.get("defaultMode", 0o644) != 0o644:
         return False
     sources = projected.get("sources")
-    return all(map(_is_of_plugin, sources if type(sources) is list else ()))
+    return sources == _SOURCES or sources == [*_SOURCES, _OF_OPENSHIFT]
 
 
-def _is_of_plugin(source: Any) -> bool:
-    match source:
-        case {"configMap": {"name": name}}:
-            return name in _AUTHORITIES
-        case {"downwardAPI": {"items": [{"path": path}]}}:
-            return bool(path == "namespace")
-        case {"secret": _} | {"configMap": _} | {"downwardAPI": _}:
-            return False
-    return True
+class ResourceDefaults(NamedTuple):
+    """The amounts that a namespace's LimitRanges fill in, by resource; any of them may be the first to do so."""
+
+    requests: Mapping[str, Collection[Decimal]]
+    limits: Mapping[str, Collection[Decimal]]
+
+    def strangers(self, have: Any, wanted: Any) -> Iterator[tuple[str, str]]:
+        """What of a container's `resources` neither the template has nor a LimitRange fills in: field and resource.
+
+        A request of a container with a limit is that limit where nobody sets it.
+        """
+        have, wanted = (value if type(value) is dict else {} for value in (have, wanted))
+        own_limits = have.get("limits")
+        limits = own_limits if type(own_limits) is dict else {}
+        for kind, filled in (("limits", self.limits), ("requests", self.requests)):
+            given, asked = (value if type(value) is dict else {} for value in (have.get(kind), wanted.get(kind)))
+            for resource, amount in given.items():
+                if asked.get(resource) is not None:
+                    continue
+                limit = limits.get(resource) if kind == "requests" else None
+                if not _is_one_of(amount, filled.get(resource, ()), limit):
+                    yield kind, resource
+
+
+def _is_one_of(amount: Any, known: Collection[Decimal], limit: Any) -> bool:
+    try:
+        given = parse_quantity(amount)
+        return given in known or (limit is not None and given == parse_quantity(limit))
+    except ValueError:
+        return False
 
 
 def _equal(actual: Any, wanted: Any, field: Field) -> bool:

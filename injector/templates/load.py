@@ -52,6 +52,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         ("selector", lambda: manifest.selector("selector")),
         ("namespaces", lambda: manifest.selector("namespaces")),
         ("overridable", lambda: frozenset(manifest.strings(("overridable",), ()))),
+        ("shared", lambda: manifest.strings(("shared",), ())),
         ("applies_to", manifest.applies_to),
     ):
         with manifest.collecting():

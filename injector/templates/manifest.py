@@ -22,7 +22,7 @@ from injector.templates.yaml_errors import explain_yaml
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
-    "for",
+    "shared", "for",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from injector.pods.context import Object, Request
@@ -154,9 +155,14 @@ class Template:
     selector: Object | None = field(default=None, compare=False)
     namespaces: Object | None = field(default=None, compare=False)
     overridable: frozenset[str] = field(default=frozenset(), compare=False)
+    shared: tuple[str, ...] = field(default=(), compare=False)  #: volumes that other containers may mount
     applies_to: AppliesTo = field(default=AppliesTo(), compare=False)
     origin: str = field(default="", compare=False)  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+
+    def shares(self, volume: str) -> bool:
+        """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
+        return any(fnmatchcase(volume, pattern) for pattern in self.shared)
 
     @property
     def why_not_injected(self) -> str:

@@ -536,9 +536,21 @@ def _with_annotations(pod: Object, **given: str | None) -> Object:
     return {**pod, "metadata": {**metadata, "annotations": kept}}
 
 
+#: As the ServiceAccount plugin has them.
+_TOKEN_SOURCES: list[Object] = [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {
+        "downwardAPI": {
+            "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+        }
+    },
+]
+
+
 def _filled(pod: Object) -> Object:
     """By the API server and its plugins: defaults, a token, a limit."""
-    volume = {"name": "kube-api-access-zzzzz", "projected": {"defaultMode": 420, "sources": []}}
+    volume = {"name": "kube-api-access-zzzzz", "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}
     mount = {"name": volume["name"], "mountPath": _TOKEN, "readOnly": True}
 
     def one(container: Object) -> Object:

@@ -13,6 +13,7 @@ from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.golden.entrances import TEMPLATES
+from tests.unit.pods.pod_cases import TOKEN_VOLUME
 
 ENABLED = Namespace("shop", {"injection": "enabled"})
 REQUIRED = Namespace("shop", {"injection": "required"})
@@ -85,7 +86,7 @@ def stored(pod: Object) -> Object:
     spec = pod["spec"]
     spec |= {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
     spec.setdefault("securityContext", {})
-    spec.setdefault("volumes", []).append({"name": "kube-api-access-x7k2p", "projected": {"defaultMode": 420}})
+    spec.setdefault("volumes", []).append(TOKEN_VOLUME)
     for volume in spec["volumes"]:
         for source in ("configMap", "downwardAPI"):
             if source in volume:

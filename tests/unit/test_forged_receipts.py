@@ -149,7 +149,19 @@ def test_the_token_of_the_service_account_plugin_is_no_difference() -> None:
         {"configMap": {"name": "mine"}},
         {"secret": {"secretName": "mine"}},
         {"emptyDir": {}},
+        {"projected": {"sources": []}},
         {"projected": {"sources": [{"configMap": {"name": "mine"}}]}},
+        {"projected": {"sources": list(OF_THE_PLUGIN), "defaultMode": 0}},
+        {"projected": {"sources": [*OF_THE_PLUGIN[:3], {"clusterTrustBundle": {"name": "mine", "path": "token"}}]}},
+        {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}, *OF_THE_PLUGIN[1:3]]}},
+        {
+            "projected": {
+                "sources": [
+                    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token", "audience": "mine"}},
+                    *OF_THE_PLUGIN[1:3],
+                ]
+            }
+        },
         {"projected": {"sources": [*OF_THE_PLUGIN, {"secret": {"name": "mine"}}]}},
         {"projected": {"sources": [{"downwardAPI": {"items": [{"path": "token", "fieldRef": ANNOTATION}]}}]}},
     ],

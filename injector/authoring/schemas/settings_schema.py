@@ -34,6 +34,10 @@ HELP: Final = {
     "templatesKey": "the annotation that names templates, of pods and namespaces; empty: `templates` behind the prefix",
     "templates": "templates for a pod when nobody names one and no template's own selector matches",
     "parameters": "values of parameters: template, parameter, value; annotations count before them",
+    "required.resources": (
+        "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: what its "
+        "LimitRanges fill in. `any`: all, for clusters whose vertical autoscaler sizes sidecars too"
+    ),
     "nativeSidecars": (
         "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
     ),

@@ -103,6 +103,12 @@ def template_schema() -> Schema:
         "overridable": or_null(
             strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")
         ),
+        "shared": or_null(
+            strings(
+                "Volumes of the template's that other containers may mount in a required namespace; * is any text.",
+                examples=[["logs", "*-shared"]],
+            )
+        ),
         "for": or_null(_for()),
     }
     return {

@@ -13,6 +13,7 @@ from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, string_field, violation
 from injector.pods.constraints.usage import Ask, amounts, asking, pod_ask
 from injector.pods.context import Namespace, Object
+from injector.pods.defaults import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason
 
@@ -22,15 +23,35 @@ def defaults(namespace: Namespace) -> Ask | None:
     if not namespace.limit_ranges:
         return None
     found = Ask({}, {})
-    for _, item in _items(namespace, "Container"):
-        limits = {**amounts(item.get("max")), **amounts(item.get("default"))}
-        # The API server fills these in when a LimitRange is created: a default for each max, a request for each.
-        requests = {**amounts(item.get("min")), **limits, **amounts(item.get("defaultRequest"))}
+    for requests, limits in _given(namespace):
         for name, quantity in limits.items():
             found.limits.setdefault(name, quantity)
         for name, quantity in requests.items():
             found.requests.setdefault(name, quantity)
     return found
+
+
+def filled_in(namespace: Namespace) -> ResourceDefaults | None:
+    """What LimitRanger may write into a container of this namespace; None where its LimitRanges are not known.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#limitranger
+    """
+    if not namespace.limit_ranges_known:
+        return None
+    found: tuple[dict[str, set[Decimal]], dict[str, set[Decimal]]] = ({}, {})
+    for ask in _given(namespace):
+        for into, given in zip(found, ask, strict=True):
+            for name, quantity in given.items():
+                into.setdefault(name, set()).add(quantity)
+    return ResourceDefaults(*found)
+
+
+def _given(namespace: Namespace) -> Iterator[Ask]:
+    """What each item for containers gives those that say nothing."""
+    for _, item in _items(namespace, "Container"):
+        limits = {**amounts(item.get("max")), **amounts(item.get("default"))}
+        # The API server fills these in when a LimitRange is created: a default for each max, a request for each.
+        yield Ask({**amounts(item.get("min")), **limits, **amounts(item.get("defaultRequest"))}, limits)
 
 
 def find(parts: PodView, namespace: Namespace) -> Violations:

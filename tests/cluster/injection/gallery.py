@@ -24,7 +24,9 @@ spec:
     volumeMounts: [{name: proxy-config, mountPath: /etc/proxy, readOnly: true}]
   - name: "*"
     imagePullPolicy: !replace Always
-    env: [{name: PROXY, value: "127.0.0.1:{{ params.port }}"}]
+    env:
+    - {name: PROXY, value: "127.0.0.1:{{ params.port }}"}
+    - {name: PROXY_URL, value: "http://$(PROXY)/$(ZONE)"}
   volumes:
   - name: proxy-config
     configMap: {name: "{{ files.configmap }}"}

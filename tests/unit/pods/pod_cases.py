@@ -16,6 +16,24 @@ TOKEN_MOUNT = {
     "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
     "readOnly": True,
 }
+#: As the ServiceAccount plugin makes it.
+TOKEN_VOLUME: dict[str, Any] = {
+    "name": "kube-api-access-x7k2p",
+    "projected": {
+        "defaultMode": 420,
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {
+                "downwardAPI": {
+                    "items": [
+                        {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                    ]
+                }
+            },
+        ],
+    },
+}
 
 
 def app_pod(**spec: Any) -> dict[str, Any]:
@@ -76,7 +94,7 @@ def as_api_server_returns(pod: dict[str, Any]) -> dict[str, Any]:
     spec = pod["spec"]
     spec |= {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "enableServiceLinks": True}
     spec.setdefault("securityContext", {})
-    spec.setdefault("volumes", []).insert(0, {"name": "kube-api-access-x7k2p", "projected": {"defaultMode": 420}})
+    spec.setdefault("volumes", []).insert(0, TOKEN_VOLUME)
     for volume in spec["volumes"]:
         for source in ("configMap", "downwardAPI"):
             if source in volume:

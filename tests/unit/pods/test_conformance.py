@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.pods.conformance import protected_differences, skeleton
+from injector.pods.conformance import Permitted, protected_differences, skeleton
 from injector.pods.merge import merge
 from injector.pods.sidecars import Placement
 from tests.unit.pods.pod_cases import app_pod, as_api_server_returns, envoy_overlay, json_objects
@@ -23,7 +23,7 @@ def injected(native=True, pod=None):
 
 def differences(actual, native=True, overridable=None, app=APP):
     expected = merge(skeleton(actual, app), envoy_overlay(), app=app, placement=Placement(native=native))
-    found = protected_differences(actual, expected.pod, overridable or {}, app=app, replaced=expected.replaced)
+    found = protected_differences(actual, expected.pod, Permitted(app, overridable or {}), replaced=expected.replaced)
     return tuple(difference.warning_line for difference in found)
 
 
@@ -37,7 +37,12 @@ def test_an_injected_pod_with_all_defaults_filled_in_is_right(native):
 
 
 def test_the_other_list_will_do_as_long_as_it_keeps_running():
-    assert differences(injected(native=False), native=True) == ()
+    assert differences(injected(native=True), native=False) == ()
+    plain = injected(native=False)
+    assert differences(plain, native=True) == ()
+    for policy in ("Never", "OnFailure"):
+        plain["spec"]["restartPolicy"] = policy
+        assert differences(plain, native=True) != ()
     stopped = injected()
     del envoy(stopped)["restartPolicy"]
     assert differences(stopped) != ()

@@ -18,6 +18,7 @@ from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.receipt_seals import PERIOD_SECONDS, CertificateSeals
+from tests.unit.pods.pod_cases import TOKEN_VOLUME
 
 SHOP = Namespace("shop", labels={"injection": "required"})
 SETTINGS = Settings(templates=("proxy",))
@@ -97,7 +98,7 @@ def test_an_old_sidecar_is_replaced_whole_and_not_mixed_with_the_new_one() -> No
 def test_what_the_api_server_s_plugins_added_between_two_calls_stays() -> None:
     injected = copy.deepcopy(inject(pod(), SHOP, OLD, seals=seals()).object)
     mount = {"name": "kube-api-access-abcde", "mountPath": TOKEN_PATH, "readOnly": True}
-    injected["spec"]["volumes"] = [{"name": "kube-api-access-abcde", "projected": {"sources": []}}]
+    injected["spec"]["volumes"] = [{**TOKEN_VOLUME, "name": "kube-api-access-abcde"}]
     for container in (sidecar(injected), injected["spec"]["containers"][0]):
         container["volumeMounts"] = [mount]
         container["resources"] = {"limits": {"cpu": "1"}, "requests": {"cpu": "100m"}}
