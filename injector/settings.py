@@ -62,6 +62,8 @@ class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     advise_paths: tuple[str, ...] = ("/advise",)
     drain_seconds: float = 10.0
     idle_seconds: float = 120.0
+    handshake_seconds: Seconds = 5.0
+    max_connections: Annotated[int, msgspec.Meta(ge=1)] = 1000
     body_seconds: float = 10.0
     max_body_bytes: int = 8 * 1024 * 1024
     max_header_bytes: int = 16 * 1024

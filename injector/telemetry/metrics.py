@@ -176,6 +176,12 @@ class Metrics(Collector):
         )
         self.late = Numbers("injector_event_loop_late", "Times that the event loop came back a second late or more.")
         self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")
+        self.connections_closed = Numbers(
+            "injector_connections_closed",
+            "HTTPS connections closed by the server, by why: above the bound, or too slow.",
+            ("why",),
+            known=_each("too-many", "refused", "handshake", "body", "idle"),
+        )
         self.draining = Numbers("injector_draining", "1 while the server is shutting down.", kind="gauge")
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
+import structlog
 from tornado.httpserver import HTTPServer
 from tornado.web import Application, RequestHandler
 
 from injector.telemetry import EXPOSITION_TYPE, Metrics
+from injector.webhook.connections import BoundedServer
 
+#: Connections at a time, and the seconds within which each has to ask: kubelet and Prometheus need a few.
+_MOST_CONNECTIONS = 100
+_FIRST_BYTE_SECONDS = 5.0
 #: What is not ready yet, by name; an empty dict means ready. Values are one sentence each.
 Readiness = Callable[[], dict[str, str]]
 #: What an admin should know all the same, one sentence each.
@@ -66,7 +71,13 @@ class _Metrics(_Page):
         self.finish(self._metrics.exposition())
 
 
-def start_admin(sockets: list[socket.socket], metrics: Metrics, readiness: Readiness, notes: Notes) -> HTTPServer:
+def start_admin(
+    sockets: list[socket.socket],
+    metrics: Metrics,
+    readiness: Readiness,
+    notes: Notes,
+    logger: structlog.typing.FilteringBoundLogger,
+) -> HTTPServer:
     """Serve the three paths on `sockets`. The server stays up through a drain: readiness has to be seen failing."""
     application = Application(
         [
@@ -77,9 +88,10 @@ def start_admin(sockets: list[socket.socket], metrics: Metrics, readiness: Readi
         log_function=lambda handler: None,
         default_handler_class=_Nothing,
     )
-    server = HTTPServer(
+    server = BoundedServer(
         application, idle_connection_timeout=120, body_timeout=5, max_body_size=1024, max_header_size=16 * 1024
     )
+    server.bound(_MOST_CONNECTIONS, _FIRST_BYTE_SECONDS, metrics, logger)
     server.add_sockets(sockets)
     return server
 

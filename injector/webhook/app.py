@@ -38,6 +38,8 @@ from injector.webhook.snapshot_manager import SnapshotManager
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1
+#: Connections that the kernel keeps until they are accepted; one more than that tries again after a second.
+_BACKLOG = 1024
 #: A decoded pod alone is a thousand containers for the collector, all of them gone with the answer: look less often.
 _GC_THRESHOLDS = (20_000, 20, 20)
 
@@ -115,7 +117,7 @@ class App:
         self._server = self._make_server(settings)
         admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
         self.ports = (0, _port(admin_sockets))
-        self._admin = start_admin(admin_sockets, self.metrics, self.readiness, self.notes)
+        self._admin = start_admin(admin_sockets, self.metrics, self.readiness, self.notes, self.logger)
         await certificate.start()
         self._run(certificate.run())
         self._run(self._hand_over(certificate))
@@ -209,7 +211,8 @@ class App:
         if self._listening:
             self._server.use(context)
             return
-        sockets = bind_sockets(self._settings.server.port, self._settings.server.address or None)
+        server = self._settings.server
+        sockets = bind_sockets(server.port, server.address or None, backlog=_BACKLOG)
         self.ports = (_port(sockets), self.ports[1])
         self._server.start(sockets, context)
         self._listening = True

@@ -48,6 +48,8 @@ class Limits:
     max_body_bytes: int
     max_header_bytes: int
     max_waiting_bytes: int
+    max_connections: int
+    handshake_seconds: float
 
 
 def limits_of(server: ServerSettings) -> Limits:
@@ -58,6 +60,8 @@ def limits_of(server: ServerSettings) -> Limits:
         max_body_bytes=server.max_body_bytes,
         max_header_bytes=server.max_header_bytes,
         max_waiting_bytes=server.max_body_bytes * BODIES_FACTOR,
+        max_connections=server.max_connections,
+        handshake_seconds=server.handshake_seconds,
     )
 
 

@@ -10,21 +10,19 @@ import asyncio
 import email.utils
 import socket
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import structlog
-from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
-from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPConnection
+from tornado.http1connection import HTTP1Connection
+from tornado.iostream import IOStream
 
 from injector.telemetry import Metrics
+from injector.webhook.connections import SWEEP_SECONDS, BoundedServer
 from injector.webhook.exchange import DISCARD_FACTOR, Exchange, Limits, Route, ServerState
 
-#: Seconds between two sweeps over the connections.
-SWEEP_SECONDS = 1.0
 #: Targets (path with query) that are remembered; the API server uses one or two.
 _KNOWN_TARGETS = 256
 #: How long a review may take when its request does not say (the timeout that the chart gives the webhook).
@@ -42,19 +40,21 @@ def _nothing_here(body: bytes, seconds: float) -> bytes:
 _NOT_FOUND = Route("", _nothing_here)
 
 
-class _Http(HTTPServer):
-    """Tornado's server, passing on its two calls about connections (it would keep the second for itself)."""
+class _Http(BoundedServer):
+    """The server whose requests are exchanges."""
 
-    owner: Server
+    state: ServerState
 
-    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> Exchange:
-        return self.owner.start_request(
-            cast("HTTP1ServerConnection", server_conn), cast("HTTP1Connection", request_conn)
-        )
+    def delegate(self, request_conn: HTTP1Connection) -> tuple[Exchange, Exchange]:
+        exchange = Exchange(self.state, request_conn)
+        return exchange, exchange
 
-    def on_close(self, server_conn: object) -> None:
-        self.owner.on_close(cast("HTTP1ServerConnection", server_conn))
-        super().on_close(server_conn)
+    @property
+    def exchanges(self) -> Iterator[tuple[IOStream, Exchange]]:
+        """Each connection with its request, or with the one that it waits for."""
+        for stream, progress in (*self._new.items(), *self._answered.items()):
+            if isinstance(progress, Exchange):
+                yield stream, progress
 
 
 class Server:
@@ -72,7 +72,6 @@ class Server:
         self._paths = paths
         self._metrics = metrics
         self._logger = logger
-        self._connections: dict[HTTP1ServerConnection, Exchange] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
         self._http = _Http(
@@ -80,7 +79,8 @@ class Server:
             max_header_size=limits.max_header_bytes,
             max_body_size=limits.max_body_bytes * DISCARD_FACTOR,
         )
-        self._http.owner = self
+        self._http.state = self.state
+        self._http.bound(limits.max_connections, limits.handshake_seconds, metrics, logger)
         # The sweep bounds both times; Tornado's own timers would cost each request two of them.
         self._http.conn_params.header_timeout = None
 
@@ -118,18 +118,9 @@ class Server:
     @property
     def busy(self) -> bool:
         """Whether a request is being read or answered."""
-        return bool(self._running) or any(exchange.busy for exchange in self._connections.values())
+        return bool(self._running) or any(exchange.busy for _, exchange in self._http.exchanges)
 
     # -- requests --
-
-    def start_request(self, server_conn: HTTP1ServerConnection, request_conn: HTTP1Connection) -> Exchange:
-        """A connection waits for its next request."""
-        exchange = self._connections[server_conn] = Exchange(self.state, request_conn)
-        return exchange
-
-    def on_close(self, server_conn: HTTP1ServerConnection) -> None:
-        """A connection is closed."""
-        self._connections.pop(server_conn, None)
 
     def _find_route(self, target: str) -> Route:
         """The route for a request's target, remembered for the next time."""
@@ -166,14 +157,13 @@ class Server:
             await asyncio.sleep(SWEEP_SECONDS)
             self.state.tick += 1
             self._refresh_date()
-            self._metrics.connections.cell().value = len(self._connections)
-            for connection, exchange in list(self._connections.items()):
+            self._metrics.connections.cell().value = self._http.open_connections
+            limits, closed = self.state.limits, self._metrics.connections_closed
+            for stream, exchange in list(self._http.exchanges):
                 waited = (self.state.tick - exchange.since) * SWEEP_SECONDS
-                if exchange.reading:
-                    if waited > self.state.limits.body_seconds:
-                        connection.stream.close()
-                elif waited > self.state.limits.idle_seconds:
-                    connection.stream.close()
+                if waited > (limits.body_seconds if exchange.reading else limits.idle_seconds):
+                    closed.cell("body" if exchange.reading else "idle").value += 1
+                    stream.close()
 
     def _refresh_date(self) -> None:
         self.state.date = email.utils.formatdate(usegmt=True).encode()

@@ -54,6 +54,8 @@ HELP: Final = {
     "server.advisePaths": "paths of the webhook that only warns, about workloads",
     "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
     "server.idleSeconds": "seconds after which an idle connection is closed",
+    "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
+    "server.maxConnections": "open HTTPS connections; above it the one that does least is closed",
     "server.bodySeconds": "seconds that a request's body may take to arrive",
     "server.maxBodyBytes": "largest review; a larger one is answered 413",
     "server.maxHeaderBytes": "largest request header",

@@ -22,7 +22,13 @@ from tests.cluster.processes import eventually
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 
 LIMITS = Limits(
-    idle_seconds=2, body_seconds=2, max_body_bytes=300_000, max_header_bytes=16_384, max_waiting_bytes=900_000
+    idle_seconds=2,
+    body_seconds=2,
+    max_body_bytes=300_000,
+    max_header_bytes=16_384,
+    max_waiting_bytes=900_000,
+    max_connections=1000,
+    handshake_seconds=5,
 )
 
 
@@ -211,7 +217,7 @@ def test_slow_clients_are_dropped(running: Running) -> None:
     for client in (idle, header, body):
         assert client.closed_by_server(2)
     assert fine.ask(b"x").code == 200
-    assert len(running.server._connections) == 1
+    assert running.server._http.open_connections == 1
 
 
 def test_what_is_no_http_is_closed(running: Running) -> None:
