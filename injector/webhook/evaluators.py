@@ -252,7 +252,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         """The object, the one before, and what else the review says."""
         request = task.review.request
         obj, before = _optional_object(bytes(request.object)), _optional_object(bytes(request.old_object))
-        return ObjectRequest(to_request(request), obj, before, read_request(task.body))
+        return ObjectRequest(to_request(request), obj, before, read_request(task.review, task.body))
 
     def own_namespace(self, task: ReviewTask, subject: ObjectRequest) -> Namespace | None:
         """A Namespace itself; of an object that lies in none one without a name. Of one that the settings leave alone

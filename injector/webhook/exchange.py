@@ -6,6 +6,9 @@ answer does. The answer is written as one block of bytes.
 
 from __future__ import annotations
 
+import asyncio
+import heapq
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -29,8 +32,13 @@ _PHRASES = {
 _JSON = b"application/json"
 #: A too large body is still read (and thrown away) up to this many times the limit, so that its client hears why.
 DISCARD_FACTOR = 4
-#: Bodies of all requests together may hold this many times the limit of one before new ones are turned away.
+#: Large bodies together may hold this many times the limit of one; more wait.
 BODIES_FACTOR = 4
+#: Bodies up to this size are read at once and not counted. Most reviews are smaller, and Tornado's buffer is as large.
+LARGE_BYTES = 64 * 1024
+_LARGE_DIGITS = len(str(LARGE_BYTES))
+#: From this size on the memory of a body that was answered is worth to be given back to the system.
+FREED_BYTES = 1024 * 1024
 #: Digits of a Content-Length that are still read as a number.
 _SIZE_DIGITS = 15
 
@@ -82,6 +90,7 @@ class ServerState:
     `find_route` gives the route of a target; those that it has found are in `routes`. `run` runs the rest of an
     exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
+    `waiting_bytes` are those of large bodies, until they are answered; `waiting` for room are size, turn and future.
     """
 
     limits: Limits
@@ -94,17 +103,39 @@ class ServerState:
     closing: bool = False
     waiting_bytes: int = 0
     date: bytes = b""
-    discard_digits: int = 0  #: a Content-Length of fewer digits is not too large
+    freed: bool = False  #: a large body was let go, so that there may be memory to give back
+    waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    _serial: int = 0
 
-    def __post_init__(self) -> None:
-        self.discard_digits = len(str(self.limits.max_body_bytes * DISCARD_FACTOR))
+    def reserve(self, size: int) -> bool:
+        """Take room for a large body, where there is any."""
+        fits = self.waiting_bytes + size <= self.limits.max_waiting_bytes
+        if fits:
+            self.waiting_bytes += size
+        return fits
+
+    def queue_up(self, size: int) -> asyncio.Future[None]:
+        """What is done as soon as there is room, which is taken then. The smallest body comes first."""
+        self._serial += 1
+        future = asyncio.get_running_loop().create_future()
+        heapq.heappush(self.waiting, (size, self._serial, future))
+        return future
+
+    def release(self, size: int) -> None:
+        """Give room back, to those that wait for it."""
+        self.waiting_bytes -= size
+        self.freed = self.freed or size > FREED_BYTES
+        while self.waiting and (self.waiting[0][2].done() or self.reserve(self.waiting[0][0])):
+            future = heapq.heappop(self.waiting)[2]
+            if not future.done():
+                future.set_result(None)
 
 
 class Exchange(HTTPMessageDelegate):
     """Reads one request, asks the route's handler, writes the answer.
 
-    `since` is the tick at which it began to wait for the request, or for its body. `busy` holds from the
-    headers on; Tornado starts the connection's next exchange as soon as the answer is written.
+    `since` is the tick at which it began to wait for the request, or for its body; none while that waits for room.
+    `busy` holds from the headers on; Tornado starts the connection's next exchange as soon as the answer is written.
     """
 
     __slots__ = (
@@ -114,6 +145,7 @@ class Exchange(HTTPMessageDelegate):
         "_connection",
         "_error",
         "_head",
+        "_reserved",
         "_route",
         "_size",
         "_state",
@@ -130,14 +162,20 @@ class Exchange(HTTPMessageDelegate):
         self._body = b""
         self._chunks: list[bytes] | None = None
         self._size = 0
+        self._reserved = 0
         self._close = False
         self._head = False
         self.busy = False
         self.reading = False
-        self.since = state.tick
+        self.since: float = state.tick
 
-    def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
-        """Find the route; note what is wrong already, to be answered when the body is through."""
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> Awaitable[None] | None:
+        """Find the route; note what is wrong already, to be answered when the body is through.
+
+        Nothing of a large body is read before there is room for all of it: what is answered has to be waited for.
+        """
         self.since = self._state.tick
         self.busy = self.reading = True
         line = cast("RequestStartLine", start_line)
@@ -159,13 +197,33 @@ class Exchange(HTTPMessageDelegate):
             given = headers.get("Content-Type", "")
             if given.partition(";")[0].strip().lower() != "application/json":
                 self._error = (415, "a review is sent as Content-Type: application/json")
-        length = headers.get("Content-Length")
-        if length is not None and len(length) >= self._state.discard_digits and length.isdecimal():
-            limit = self._state.limits.max_body_bytes
-            if len(length) > _SIZE_DIGITS or int(length) > limit * DISCARD_FACTOR:
+        length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
+        size = limit if length is None and "Transfer-Encoding" in headers else 0
+        if length is not None and len(length) >= _LARGE_DIGITS and length.isdecimal():
+            size = int(length[:_SIZE_DIGITS])
+            if size > limit * DISCARD_FACTOR:
                 # More than it is worth to read: answer now, Tornado closes the connection.
                 self._error = self._error or (413, _too_large(limit))
                 self.finish()
+                return None
+            if size > limit:
+                self._error = self._error or (413, _too_large(limit))
+        if size <= LARGE_BYTES or self._error is not None:
+            return None
+        self._reserved = size
+        return None if self._state.reserve(size) else self._wait_for_room(size)
+
+    async def _wait_for_room(self, size: int) -> None:
+        """Wait until other large bodies are answered, but not longer than the review's own time."""
+        future = self._state.queue_up(size)
+        seconds = self._route.seconds if self._route is not None else 0.0
+        self.since = math.inf
+        await asyncio.wait((future,), timeout=seconds)
+        if not future.done():
+            future.cancel()
+            self._reserved = 0
+            self._refuse(429, "too many large requests at once; try again")
+        self.since = self._state.tick
 
     def data_received(self, chunk: bytes) -> None:
         """Keep a part of the body, within the bounds of one request and of all together."""
@@ -177,14 +235,11 @@ class Exchange(HTTPMessageDelegate):
         if self._chunks is None:
             self._chunks = [self._body]
             self._size = len(self._body)
-        state = self._state
         self._chunks.append(chunk)
         self._size += len(chunk)
-        state.waiting_bytes += len(chunk)
-        if self._size > state.limits.max_body_bytes:
-            self._refuse(413, _too_large(state.limits.max_body_bytes))
-        elif state.waiting_bytes > state.limits.max_waiting_bytes:
-            self._refuse(429, "too many large requests at once; try again")
+        limit = self._state.limits.max_body_bytes
+        if self._size > limit:
+            self._refuse(413, _too_large(limit))
 
     def finish(self) -> None:
         """The request is whole: answer it, at once where possible."""
@@ -193,7 +248,7 @@ class Exchange(HTTPMessageDelegate):
         if route is not None and self._error is None:
             if self._chunks is not None:
                 self._body = b"".join(self._chunks)
-                self._drop()
+                self._chunks = None
             try:
                 answer = route.handler(self._body, route.seconds)
             except ReviewError as error:
@@ -201,10 +256,12 @@ class Exchange(HTTPMessageDelegate):
             else:
                 if isinstance(answer, bytes):
                     self._write(200, route.content_type, answer)
+                    self._drop()
                 else:
                     self._state.run(self._later(route, answer))
                 return
         self._write_error(*(self._error or (400, "the request has no headers")))
+        self._drop()
 
     def on_connection_close(self) -> None:
         """The client went away while it was sending."""
@@ -212,8 +269,9 @@ class Exchange(HTTPMessageDelegate):
         self._drop()
 
     async def _later(self, route: Route, answer: Awaitable[bytes]) -> None:
-        size = len(self._body)
-        self._state.waiting_bytes += size
+        if not self._reserved:  # a small one: nobody waits for it, but it counts
+            self._reserved = len(self._body)
+            self._state.waiting_bytes += self._reserved
         try:
             body = await answer
         except ReviewError as error:
@@ -225,17 +283,18 @@ class Exchange(HTTPMessageDelegate):
         else:
             self._write(200, route.content_type, body)
         finally:
-            self._state.waiting_bytes -= size
+            self._drop()
 
     def _refuse(self, code: int, message: str) -> None:
         self._error = (code, message)
         self._drop()
 
     def _drop(self) -> None:
-        if self._chunks is not None:
-            self._state.waiting_bytes -= self._size - len(self._chunks[0])
-            self._chunks = None
-            self._size = 0
+        """Keep nothing of the body any more."""
+        self._body, self._chunks, self._size = b"", None, 0
+        if self._reserved:
+            self._state.release(self._reserved)
+            self._reserved = 0
 
     def _write_error(self, code: int, message: str) -> None:
         self._state.count_error(code)

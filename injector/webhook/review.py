@@ -6,6 +6,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -51,6 +52,16 @@ _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _value_decoder = msgspec.json.Decoder()
 _encode = msgspec.json.encode
 
+#: The largest object that an API server takes.
+OBJECT_BYTES = 3 * 1024 * 1024
+#: What a review may hold besides its objects: who asks and how.
+REQUEST_BYTES = 256 * 1024
+#: The deepest that an object may be nested: Kubernetes' own, definitions of resources among them, have less than 60.
+DEEPEST = 200
+_NO_STRUCTURE = bytes(code for code in range(256) if code not in b'[]{},:"')
+#: A step down for an opening bracket and, as a signed byte, one up for a closing one.
+_STEPS = bytes(1 if code in b"[{" else 255 if code in b"]}" else 0 for code in range(256))
+
 
 def read_review(body: bytes) -> Review:
     """The review in a request's body.
@@ -76,6 +87,40 @@ def read_review(body: bytes) -> Review:
     return review
 
 
+def check_bounds(raw: bytes, what: str) -> None:
+    """Refuse JSON with more values than any object of an API server, or nested deeper, before it becomes objects.
+
+    All is counted on the bytes. A list of empty lists takes 24 times its bytes in memory, one nested deeply 47 times.
+    An object within the API server's limit on requests cannot hold too many values, so only a larger one is counted.
+    Raises ReviewError (HTTP 413); `what` is said to be wrong.
+    https://pkg.go.dev/k8s.io/apiserver/pkg/server#Config (MaxRequestBodyBytes)
+    """
+    large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
+    deep = raw.count(b"[") + raw.count(b"{") > DEEPEST
+    if not large and not deep:
+        return
+    structure = _without_strings(raw)
+    if large and _least_size(structure) > OBJECT_BYTES:
+        raise ReviewError(f"{what} holds more values than an object of {OBJECT_BYTES} bytes can", 413)
+    steps = memoryview(structure.translate(_STEPS, b",:")).cast("b")
+    if deep and max(accumulate(steps), default=0) > DEEPEST:
+        raise ReviewError(f"{what} is nested too deeply: more than {DEEPEST} levels", 413)
+
+
+def _least_size(raw: bytes) -> int:
+    """How many bytes the values in JSON take at least: two for each list, map and comma, three more for each key."""
+    return 2 * (raw.count(b"[") + raw.count(b"{") + raw.count(b",")) + 3 * raw.count(b":")
+
+
+def _without_strings(raw: bytes) -> bytes:
+    """JSON without its strings, as far as it is JSON."""
+    if b"\\" in raw:
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Most strings hold nothing that counts: with all else gone their quotes are next to each other.
+    kept = raw.translate(None, _NO_STRUCTURE).replace(b'""', b"")
+    return b"".join(kept.split(b'"')[::2]) if b'"' in kept else kept
+
+
 def read_object(raw: bytes) -> Object:
     """An object of a review as a plain dict, less `metadata.managedFields`: nobody looks at who set which field, and
     in a small pod that is half of all there is to decode.
@@ -84,6 +129,7 @@ def read_object(raw: bytes) -> Object:
     """
     if not raw or raw == b"null":
         raise ReviewError("request.object is missing")
+    check_bounds(raw, "request.object")
     try:
         str(raw, "utf-8")  # all of it, also what is not decoded below
         fields = _fields_decoder.decode(raw)
@@ -118,14 +164,20 @@ def to_request(request: ReviewRequest) -> Request:
     )
 
 
-def read_request(body: bytes) -> Object:
-    """All of a review's request but its two objects, as a plain dict; `read_review` has taken the body already.
+def read_request(review: Review, body: bytes) -> Object:
+    """All of a review's request but its two objects, as a plain dict; `read_review` has read the review from the body.
 
-    Raises ReviewError (HTTP 400) where what that passes over is not UTF-8 or nested too deeply.
+    Raises ReviewError (HTTP 400, or 413 where it is too large) where what that passes over cannot be read.
     """
+    rest = len(body) - len(bytes(review.request.object)) - len(bytes(review.request.old_object))
+    if rest > REQUEST_BYTES:
+        raise ReviewError(f"the body holds {rest} bytes besides the two objects, more than {REQUEST_BYTES}", 413)
     try:
         request = _fields_decoder.decode(_fields_decoder.decode(body)["request"])
-        return {name: _value(value) for name, value in request.items() if name not in ("object", "oldObject")}
+        fields = {name: value for name, value in request.items() if name not in ("object", "oldObject")}
+        for name, value in fields.items():
+            check_bounds(bytes(value), f"request.{name}")
+        return {name: _value(value) for name, value in fields.items()}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ReviewError(f"the body is not JSON: {error}") from None
     except RecursionError:

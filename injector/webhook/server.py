@@ -7,10 +7,12 @@ request becomes an `Exchange`, below request objects and handlers.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import email.utils
+import gc
 import socket
 import ssl
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -29,6 +31,11 @@ _KNOWN_TARGETS = 256
 DEFAULT_SECONDS = 5.0
 #: What is kept back of a review's time for the way home.
 MARGIN_SECONDS = 0.5
+#: Seconds that a request's body may take to arrive while other large ones wait.
+_HURRY_SECONDS = 3.0
+#: Gives free memory back to the system, where the C library can: glibc keeps what large bodies and handshakes took.
+#: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+_trim: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", lambda pad: 0)
 #: Seconds between two looks at whether all answers are written.
 _PAUSE = 0.02
 
@@ -159,11 +166,18 @@ class Server:
             self._refresh_date()
             self._metrics.connections.cell().value = self._http.open_connections
             limits, closed = self.state.limits, self._metrics.connections_closed
+            # Whoever sends slowly must not keep the room that others wait for.
+            body_seconds = min(limits.body_seconds, _HURRY_SECONDS) if self.state.waiting else limits.body_seconds
             for stream, exchange in list(self._http.exchanges):
                 waited = (self.state.tick - exchange.since) * SWEEP_SECONDS
-                if waited > (limits.body_seconds if exchange.reading else limits.idle_seconds):
+                if waited > (body_seconds if exchange.reading else limits.idle_seconds):
                     closed.cell("body" if exchange.reading else "idle").value += 1
                     stream.close()
+
+            if self.state.freed:
+                self.state.freed = False
+                gc.collect()  # what refers to itself
+                _trim(0)
 
     def _refresh_date(self) -> None:
         self.state.date = email.utils.formatdate(usegmt=True).encode()

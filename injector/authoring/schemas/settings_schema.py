@@ -57,7 +57,7 @@ HELP: Final = {
     "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
     "server.maxConnections": "open HTTPS connections; above it the one that does least is closed",
     "server.bodySeconds": "seconds that a request's body may take to arrive",
-    "server.maxBodyBytes": "largest review; a larger one is answered 413",
+    "server.maxBodyBytes": "largest review; a larger one is answered 413. There is room for four, more wait",
     "server.maxHeaderBytes": "largest request header",
     "server.cacheBytes": "memory for answers to pods seen before",
     "certificates": "where the certificate comes from, and how the built-in one is kept; holds from the next start",

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,32 +171,69 @@ def test_chunked_bodies_are_read_and_bounded(running: Running) -> None:
         assert client.receive().code == 413
 
 
-def test_all_bodies_together_are_bounded(running: Running) -> None:
-    clients = [Client(running.port) for _ in range(5)]
-    for client in clients:
-        client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
-    eventually("three are nearly there", lambda: running.server.state.waiting_bytes > 3 * 200_000)
-    assert running.server.state.waiting_bytes <= LIMITS.max_waiting_bytes
-    for client in clients:
-        client.socket.sendall(b"x" * 10_000)
-    codes = sorted(client.receive().code for client in clients)
-    assert codes[0] == 200
-    assert codes[-1] == 429
+def test_large_bodies_wait_for_each_other(running: Running) -> None:
+    """Room for three: two are not even read before those are answered, the smaller one first."""
+    sizes = (290_000, 290_000, 290_000, 280_000, 100_000)
+    clients = [Client(running.port) for _ in sizes]
+    for client, size in zip(clients[:3], sizes, strict=False):
+        client.send(b"later".ljust(200_000), headers={"Content-Length": str(size)})
+    state = running.server.state
+    eventually("three are being read", lambda: state.waiting_bytes == 3 * 290_000)
+    for client, size in zip(clients[3:], sizes[3:], strict=True):
+        client.send(b"x" * size)
+    eventually("two wait", lambda: len(state.waiting) == 2)
+    assert ask_once(running.port, b"x" * 60_000).code == 200, "one that is small does not"
+    assert state.waiting_bytes == 3 * 290_000
+    clients[0].socket.sendall(b"x" * 90_000)
+    assert clients[0].receive().json == {"later": 290_000}
+    assert clients[4].receive().json["length"] == 100_000
+    assert clients[3].receive().json["length"] == 280_000
+    for client in clients[1:3]:
+        client.socket.sendall(b"x" * 90_000)
+        assert client.receive().code == 200
     for client in clients:
         client.close()
-    assert running.server.state.waiting_bytes == 0
+    eventually("their room is free", lambda: state.waiting_bytes == 0)
+    assert not state.waiting
 
 
-def test_bodies_whose_answers_wait_are_counted_too(running: Running) -> None:
+def test_who_waits_for_too_long_hears_so(running: Running) -> None:
     clients = [Client(running.port) for _ in range(4)]
     for client in clients[:3]:
         client.send(b"later slow".ljust(280_000))
     eventually("three are being answered", lambda: running.server.state.waiting_bytes == 3 * 280_000)
-    assert clients[3].ask(b"x" * 280_000).code == 429
-    assert clients[3].ask(b"x").code == 200, "one that is small fits in"
+    answer = clients[3].ask(b"x" * 280_000, path="/mutate?timeout=1s")
+    assert (answer.code, answer.json["reason"]) == (429, "TooManyRequests")
+    assert clients[3].ask(b"x" * 280_000).code == 200, "with more time there is room"
     assert [client.receive().code for client in clients[:3]] == [200] * 3
     eventually("their room is free", lambda: running.server.state.waiting_bytes == 0)
-    assert clients[3].ask(b"x" * 280_000).code == 200
+    for client in clients:
+        client.close()
+
+
+def test_who_sends_slowly_does_not_keep_the_room_that_others_wait_for(tmp_path: Path) -> None:
+    with running_loop() as loop:
+        running = Running(loop, tmp_path, replace(LIMITS, body_seconds=60, idle_seconds=60))
+        slow = [Client(running.port) for _ in range(3)]
+        for client in slow:
+            client.send(b"x", headers={"Content-Length": "290000"})
+        eventually("they have all the room", lambda: running.server.state.waiting_bytes == 3 * 290_000)
+        assert ask_once(running.port, b"x" * 290_000, path="/mutate?timeout=20s").code == 200
+        assert all(client.closed_by_server(5) for client in slow)
+        running.stop()
+
+
+def test_who_leaves_while_waiting_for_room_is_forgotten(running: Running) -> None:
+    clients = [Client(running.port) for _ in range(4)]
+    for client in clients[:3]:
+        client.send(b"later slow".ljust(280_000))
+    eventually("three are being answered", lambda: running.server.state.waiting_bytes == 3 * 280_000)
+    clients[3].send(b"x" * 280_000)
+    eventually("one waits", lambda: len(running.server.state.waiting) == 1)
+    clients[3].close()
+    assert [client.receive().code for client in clients[:3]] == [200] * 3
+    eventually("nothing is reserved", lambda: running.server.state.waiting_bytes == 0)
+    assert not running.server.state.waiting
     for client in clients:
         client.close()
 
@@ -203,7 +241,7 @@ def test_bodies_whose_answers_wait_are_counted_too(running: Running) -> None:
 def test_a_client_that_leaves_while_it_sends_takes_no_room_any_more(running: Running) -> None:
     with Client(running.port) as client:
         client.send(b"x" * 280_000, headers={"Content-Length": "290000"})
-        eventually("it is being read", lambda: running.server.state.waiting_bytes > 100_000)
+        eventually("it is being read", lambda: running.server.state.waiting_bytes == 290_000)
     eventually("nothing of it is kept", lambda: running.server.state.waiting_bytes == 0)
 
 
