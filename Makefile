@@ -7,12 +7,14 @@ PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 STAMP  := $(VENV)/.ready
+# Which Kubernetes `make test-oldest` runs; the others run what tests/parts/build-control-plane names.
+OLDEST := v1.30.14
 
 # Without bytecode every process that the tests start would compile the program again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint bench run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup demo test test-oldest soak lint bench run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -41,6 +43,12 @@ test: $(STAMP) ## Run all tests against the real programs (the first time these 
 soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
 	$(BIN)/python -m injector.loading.trial_cache
 	$(WITH_PARTS) $(BIN)/python -m pytest -v -m soak -o log_cli=true -o log_cli_level=INFO $(SOAK)
+	$(if $(SOAK),,$(MAKE) test-oldest)
+
+test-oldest: $(STAMP) ## Run the tests of injection, guard, chart, paths and check with the oldest Kubernetes, 1.30
+	KUBEBUILDER_ASSETS="$$(tests/parts/build-control-plane $(OLDEST))" $(WITH_PARTS) $(BIN)/python -m pytest -n 3 \
+	  --dist loadfile -m "not soak" tests/cluster/injection tests/cluster/test_chart.py tests/cluster/test_check.py \
+	  tests/cluster/test_shipped.py tests/cluster/test_policies.py
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update

@@ -31,11 +31,16 @@ def version(scene: CheckContext) -> Iterator[Diagnostic]:
 
 
 def native_sidecars(scene: CheckContext) -> Iterator[Diagnostic]:
-    """Which form sidecars get by `nativeSidecars: auto`."""
+    """Which form sidecars get by the setting `nativeSidecars`; before an installation by its default."""
     found = scene.live.cluster().version
-    if found >= _AUTO:
-        yield good("native-sidecars", "native sidecars (restartable init containers) are there, and used by default")
-    elif found >= _NATIVE:
+    chosen = scene.settings.native_sidecars if scene.configurations else "auto"
+    if found < _NATIVE:
+        return
+    if chosen == "always" or (chosen == "auto" and found >= _AUTO):
+        yield good("native-sidecars", f"sidecars are native: restartable init containers (nativeSidecars: {chosen})")
+    elif chosen == "never":
+        yield good("native-sidecars", "sidecars are plain containers, as the settings say (nativeSidecars: never)")
+    else:
         yield warning(
             "native-sidecars",
             "native sidecars are there, but not used by default before 1.32: sidecars are plain containers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,7 +27,11 @@ from tests.cluster.objects import config_map, pod, webhook
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
-SETTINGS = "{templates: [%s], server: {drainSeconds: 0}}"
+
+def settings(control_plane: ControlPlane, template: str) -> str:
+    """Settings that choose this template."""
+    return json.dumps({**control_plane.settings, "templates": [template], "server": {"drainSeconds": 0}})
+
 
 Own = tuple[InjectorServer, str, str]
 
@@ -42,7 +47,7 @@ def own(
     home = namespace()
     kubeconfig = service_account(control_plane, home)
     server = injector_server(
-        start=False, kubeconfig=kubeconfig, arguments=[f"--namespace={home}"], settings=SETTINGS % "stamp"
+        start=False, kubeconfig=kubeconfig, arguments=[f"--namespace={home}"], settings=settings(control_plane, "stamp")
     )
     gallery.write(server.templates_dir, **gallery.ALL)
     server.start()
@@ -159,7 +164,7 @@ def test_every_answer_is_of_one_generation(control_plane: ControlPlane, own: Own
 def test_settings(control_plane: ControlPlane, own: Own) -> None:
     server, _, ns = own
     assert _stamp(control_plane, ns) == "one"
-    server.settings_file.write_text(SETTINGS % "logger")
+    server.settings_file.write_text(settings(control_plane, "logger"))
     eventually("the new default is in use", lambda: names(_try(control_plane, ns), "initContainers") == ["logger"])
     server.settings_file.write_text("{template: [stamp]}")
     why = eventually("a mistake is told", lambda: Log(server).lines(event="snapshot-refused"))[0]["why"]
@@ -168,6 +173,14 @@ def test_settings(control_plane: ControlPlane, own: Own) -> None:
     server.settings_file.write_text("{templates: [stamp], prefix: inject.example}")
     eventually("the mended ones are in use", lambda: _stamp(control_plane, ns) == "one")
     assert notes(_try(control_plane, ns))["inject.example/status"] == "injected"
+
+
+def test_sidecars_are_native_where_all_kubelets_can_run_them(control_plane: ControlPlane, own: Own) -> None:
+    """By default from an API server of 1.32 on: kubelets may be three minors older, and know them from 1.29 on."""
+    server, _, ns = own
+    server.settings_file.write_text(json.dumps({"templates": ["logger"], "nativeSidecars": "auto"}))
+    where = "initContainers" if control_plane.minor >= 32 else "containers"
+    eventually("the sidecar is where it should be", lambda: "logger" in names(_try(control_plane, ns), where))
 
 
 def test_a_template_in_a_config_map(control_plane: ControlPlane, own: Own) -> None:
