@@ -19,6 +19,7 @@ from injector.apply import (
     receipt_of,
     without_injection,
 )
+from injector.budget import ReviewBudget
 from injector.enforcement import check_guarantee, guaranteed
 from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, patch_between, skipped_injection
@@ -47,31 +48,35 @@ def inject(
     workload: Workload | None = None,
     seals: Seals | None = None,
     decision: Decision | None = None,
+    budget: ReviewBudget | None = None,
 ) -> Injection:
     """Decide about a pod and inject it.
 
     `names` and `overrides` are the command line's templates and parameters. `workload` names the workload of a pod
     template in a manifest; None finds it from the pod's ownerReferences. `seals` are what replicas know each other's
-    receipts by. `decision` is the one that was made about this before. Never raises InjectionError: a pod that cannot
-    be injected is a result too, by the table of reasons.
+    receipts by. `decision` is the one that was made about this before. `budget` is for the work that may be done, by
+    default as the settings say. Never raises InjectionError: a pod that cannot be injected is a result too, by the
+    table of reasons.
     """
     decision = decision or decide(pod, namespace, snapshot.settings, request or Request())
     if not decision.inject:
         return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
-    task = InjectionContext(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
     try:
-        check_shape(pod)
-        if decision.required:
-            made, final = guaranteed(pod, receipt, task)
-        elif by_peer:
-            return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
-        else:
-            made = apply_templates(without_injection(pod, receipt, task), task)
-            final = made.pod if receipt is None else _completed(pod, made, receipt, task)
-        return _done(pod, final, made, task, receipt, seals)
+        with budget or ReviewBudget(snapshot.settings.review_work):
+            check_shape(pod)
+            by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
+            task = InjectionContext(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
+            if decision.required:
+                made, final = guaranteed(pod, receipt, task)
+            elif by_peer:
+                known = msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED)
+                return skipped_injection(pod, known, snapshot)
+            else:
+                made = apply_templates(without_injection(pod, receipt, task), task)
+                final = made.pod if receipt is None else _completed(pod, made, receipt, task)
+            return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
         return failed_injection(pod, decision, snapshot, error)
 
@@ -84,6 +89,7 @@ def guard(
     *,
     seals: Seals | None = None,
     decision: Decision | None = None,
+    budget: ReviewBudget | None = None,
 ) -> Injection:
     """What a `required` namespace says about a pod as it will be stored: everything is there, or it is refused.
 
@@ -95,11 +101,13 @@ def guard(
         return skipped_injection(pod, decision, snapshot)
     receipt = read_receipt(pod, snapshot.settings)
     snapshot = _of_receipt(receipt, snapshot)
-    by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
-    task = InjectionContext(namespace, snapshot, decision, None, {}, None, by_peer)
+    by_peer = False
     try:
-        check_shape(pod)
-        made = check_guarantee(pod, receipt, task)
+        with budget or ReviewBudget(snapshot.settings.review_work):
+            check_shape(pod)
+            by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
+            task = InjectionContext(namespace, snapshot, decision, None, {}, None, by_peer)
+            made = check_guarantee(pod, receipt, task)
     except InjectionError as error:
         if by_peer and error.reason is not Reason.DENIED:
             return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)

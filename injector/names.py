@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from injector.budget import charge
+
 DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 DNS_SUBDOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
 #: A label's value that is not empty, and a key without its prefix.
@@ -57,6 +59,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     for it where it begins so: `old` finds `oldObject`, unless another is nearly the same word.
     """
     names = {_plain(k): k for k in known}
+    charge(10 * len(names))
     word = _plain(name[:80])
     longer = [k for k in names if len(word) > 2 and k.startswith(word)]
     alone = longer if len(longer) == 1 and len(longer[0]) <= 3 * len(word) else []

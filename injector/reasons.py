@@ -99,6 +99,7 @@ class Reason(Enum):
     )
     QUOTA = ("quota", "the namespace's quota would refuse the pod with its sidecar", Effect.MARK, Effect.REFUSE)
     TOO_LARGE = ("too-large", "the pod with its sidecar is larger than Kubernetes allows", Effect.MARK, Effect.REFUSE)
+    TOO_COSTLY = ("too-costly", "it takes more work than one review may", Effect.MARK, Effect.REFUSE)
     FILES_FAILED = ("files-failed", "the sidecar's ConfigMap could not be created", Effect.MARK, Effect.REFUSE)
     INTERNAL_ERROR = ("internal-error", "the injector itself failed", Effect.MARK, Effect.REFUSE)
     NOT_READY = ("not-ready", "the injector has no usable templates or settings yet", Effect.MARK, Effect.REFUSE)

@@ -128,6 +128,10 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     required: RequiredSettings = RequiredSettings()
     native_sidecars: Literal["auto", "always", "never"] = "auto"
     cluster_domain: str = "cluster.local"
+    #: Units of work that one review may take (`injector.budget`), 0 for any number: ten times what the costliest pod of
+    #: tests/corpus takes, with each template that is tried on it, under `required` and at the guard
+    #: (`tests/corpus/test_work.py` measures it).
+    review_work: Annotated[int, msgspec.Meta(ge=0)] = 450_000
     #: What is at paths of their own.
     paths: dict[str, PathTemplates] = {}
     server: ServerSettings = ServerSettings()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
 from injector.pods.context import Object
@@ -266,7 +267,9 @@ def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found 
         pointer, field = f"{here}/{escape(name)}", CONTAINER.fields[name]
         if field.aligned:
             by_step: dict[str, list[Any]] = {}
-            for item in mine if type(mine) is list else ():
+            items = mine if type(mine) is list else []
+            charge(len(items))
+            for item in items:
                 by_step.setdefault(step_of(item, field), []).append(item)
             for item, step in zip(value, steps_of(value, field), strict=True):
                 yield from _element(by_step.get(step, ()), item, field, f"{pointer}/{escape(step)}")
@@ -286,7 +289,10 @@ def _element(same_key: Sequence[Any], wanted: Any, field: Field, here: str) -> I
 
 def _items(spec: Object, field: str) -> list[Object]:
     items = spec.get(field)
-    return [item for item in items if type(item) is dict] if type(items) is list else []
+    if type(items) is not list:
+        return []
+    charge(len(items))
+    return [item for item in items if type(item) is dict]
 
 
 def _by_name(spec: Object, field: str) -> dict[str, Object]:

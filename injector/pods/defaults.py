@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from injector.budget import SMALL, charge
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, steps_of
@@ -57,6 +58,8 @@ def mismatches(actual: Any, wanted: Any, field: Field, pointer: str, *, exact: b
 def _in_map(
     actual: dict[str, Any], wanted: dict[str, Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
+    if len(actual) + len(wanted) > SMALL:
+        charge(len(actual) + len(wanted))
     for key, value in wanted.items():
         have = actual.get(key)
         if have is value:
@@ -76,6 +79,7 @@ def _in_list(
     actual: list[Any], wanted: list[Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
     if not field.aligned:
+        charge(len(wanted))
         same = len(actual) == len(wanted) and not any(
             next(mismatches(have, value, field.element, "", exact=True), None)
             for have, value in zip(actual, wanted, strict=True)
@@ -117,6 +121,8 @@ def without_fillings(value: Any, field: Field) -> Any:
     The same for a part as it was sent and as it comes back. `field` is the place that it stands at.
     """
     kind = type(value)
+    if kind is dict or kind is list:
+        charge(len(value))
     if kind is dict:
         return {
             key: without_fillings(item, below)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from injector.budget import charge
 from injector.diagnostics import Key, Path
 from injector.pods.context import Object
 from injector.pods.fields import POD, Field
@@ -37,6 +38,7 @@ def step_of(item: Any, field: Field) -> str:
 
 def steps_of(items: list[Any], field: Field) -> list[str]:
     """The steps of all elements, each different: the second `A` is `A#2` (Kubernetes allows two variables `A`)."""
+    charge(len(items))
     if len(field.keys) == 1:
         key = field.keys[0]
         try:
@@ -155,6 +157,7 @@ class PointerIndex:
 
     def at(self, pointer: str) -> Any:
         """The value at a keyed pointer; None where there is nothing."""
+        charge(1)
         value: Any = self._pod
         field = POD
         for step in steps_to(pointer):

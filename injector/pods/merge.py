@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
@@ -165,6 +166,7 @@ class _Merger:
         for item in every:
             fields = plain(item) if type(item) is Replace else item
             patch = {key: value for key, value in fields.items() if key != "name"}
+            charge(len(result))
             for index, container in enumerate(result):
                 name = container.get("name") if type(container) is dict else None
                 if type(name) is str and name in self.app:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from operator import is_
 from typing import Any, Literal, NamedTuple
 
+from injector.budget import SMALL, charge
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of
 
@@ -93,6 +94,7 @@ def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, found: list[Chang
 def _walk_list(
     a: list[Any], b: list[Any], field: Field, keyed: str, path: str, found: list[Change], whole: bool
 ) -> None:
+    charge(len(b))
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
         if len(a) < len(b):
             steps = steps_of(b, field)
@@ -142,6 +144,8 @@ def _applied(patch: list[dict[str, Any]], document: Any) -> Any:
 
 def _operate(operation: dict[str, Any], parent: Any, step: Any) -> None:
     name = operation["op"]
+    if type(parent) is list and len(parent) > SMALL:  # whose rest moves by a place
+        charge(len(parent) // SMALL)
     if name == "add" and type(parent) is list and operation["path"]:
         if step > len(parent):
             raise IndexError(step)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from injector.budget import charge
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
 from injector.pods.fields import POD, Field
@@ -137,6 +138,7 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
         return pod
     tree: _Node = {}
     if receipt is not None:
+        charge(len(receipt.added) + len(receipt.replaced) + len(receipt.created))
         for pointer in receipt.added:
             _plant(tree, pointer, _GONE)
         for pointer, old in receipt.replaced.items():

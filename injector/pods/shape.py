@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of
@@ -38,6 +39,8 @@ def string_map(pod: Object, field: str) -> dict[str, str]:
     found = metadata.get(field) if isinstance(metadata, dict) else None
     if not isinstance(found, dict):
         return {}
+    if len(found) > SMALL:
+        charge(len(found))
     return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
 
 

@@ -36,15 +36,14 @@ class Placement(msgspec.Struct, frozen=True):
         Set-up of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes
         last: nothing that it redirects traffic to runs before the pod's own init containers are done.
         """
+        order = self.setup + self.sidecars
+        turns = {name: turn for turn, name in enumerate(order)}
+        if not present:
+            return sorted(range(len(missing)), key=[turns.get(name, 0) for name in missing].__getitem__)
         end = len(present) + len(missing)  # stands for both ends of a ring
         after, before = [*range(1, end + 1), 0], [end, *range(end)]
-        last = len(present) - 1 if present else end
-        after[last], before[end] = end, last
-        if not present:
-            after[end] = end
+        after[len(present) - 1], before[end] = end, len(present) - 1
         at = {name: number for number, name in reversed(list(enumerate(present)))}
-        order = self.setup + self.sidecars
-        turns = {name: turn for turn, name in reversed(list(enumerate(order)))}
         for number, name in enumerate(missing, len(present)):
             turn = turns.get(name, 0)
             left = next((at[order[i]] for i in range(turn - 1, -1, -1) if order[i] in at), None)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from injector.apply import Overrides, containers_of, given_by, tcp_ports, with_origins
+from injector.budget import ReviewBudget
 from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
@@ -71,9 +72,10 @@ def admit(
     at: PathTemplates,
     snapshot: Snapshot,
     overrides: Overrides | None = None,
+    budget: ReviewBudget | None = None,
 ) -> Injection:
     """Apply the templates of a path to an object. `namespace` has no name for what lies in none; `overrides` are values
-    of parameters that go before all others.
+    of parameters that go before all others, `budget` is for the work that may be done, by default as the settings say.
 
     Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
     says `failurePolicy: Fail` goes by the column of `required`. Where it says `Ignore`, a template that fails keeps no
@@ -83,9 +85,10 @@ def admit(
         return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
     run = _Run(asked, namespace, at, snapshot, overrides or {}, asked.object)
     try:
-        for name in at.templates:
-            run.ask(name)
-        return run.result()
+        with budget or ReviewBudget(snapshot.settings.review_work):
+            for name in at.templates:
+                run.ask(name)
+            return run.result()
     except InjectionError as error:
         return refused(asked, at, snapshot, error)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
 
 from jinja2 import Undefined, pass_context
 
+from injector.budget import Budget
 from injector.errors import FaultError, LimitError
 from injector.templates.quoting import Quoted, check_harmless
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
@@ -24,27 +25,25 @@ _INTEGERS = range(-(2**63), 2**64)
 _PLACEHOLDERS = tuple(f"{OPEN}{n}{CLOSE}" for n in range(512))
 
 
-class Run:
+class Run(Budget):
     """One render: the values of its holes so far, what it warned of, and what it may still do.
 
     `limit` is how many characters it may come to. A `tagged` one carries tags in the author's text, and has more room.
     """
 
-    __slots__ = ("limit", "size", "tagged", "values", "warnings", "work")
+    __slots__ = ("limit", "size", "tagged", "values", "warnings")
 
     def __init__(self, limit: int = OUTPUT, *, tagged: bool = False) -> None:
+        super().__init__(WORK * 8 if tagged else WORK)
         self.limit = limit
         self.tagged = tagged
         self.values: list[Any] = []
         self.warnings: list[str] = []
-        self.work = WORK * 8 if tagged else WORK
         self.size = 0
 
-    def charge(self, units: int) -> None:
-        """Take work off the budget. Raises FaultError when it is used up."""
-        self.work -= units
-        if self.work < 0:
-            raise LimitError("the template does too much work (loops, calls, filters over large values)")
+    def exhausted(self) -> NoReturn:
+        """Raise LimitError."""
+        raise LimitError("the template does too much work (loops, calls, filters over large values)")
 
     def grow(self, characters: int) -> None:
         """Count output. Raises FaultError when there is too much."""

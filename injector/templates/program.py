@@ -47,7 +47,8 @@ class Root:
     reads: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
-    renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
+    #: What came out, and the work that it took.
+    renders: Memo[tuple[Any, int]] = field(default_factory=lambda: Memo(_RENDERS))
 
 
 class Program:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from injector.budget import charge
 from injector.caches import IdentityCache
 from injector.errors import InjectionError, LimitError
 from injector.names import kind_of
@@ -166,7 +167,8 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     if key is not None:
         known = root.renders.get(key)
         if known is not None:
-            return known
+            charge(known[1])
+            return known[0]
     job = _Job(template, root, variables)
     token = current.set(job.run)
     try:
@@ -180,8 +182,10 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
         raise failure(job.template, job.root, job.variables, error) from None
     finally:
         current.reset(token)
+    work = job.run.spent + (job.run.size >> 2)
     if key is not None:
-        root.renders.put(key, result, size)
+        root.renders.put(key, (result, work), size)
+    charge(work)
     return result
 
 

@@ -42,6 +42,9 @@ HELP: Final = {
         "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
     ),
     "clusterDomain": "what templates see as `cluster.domain`",
+    "reviewWork": (
+        "units of work, counted and not timed, that one review may take; beyond it: `too-costly`. 0 is no bound"
+    ),
     "paths": "paths of their own: path, templates and what else is said of it",
     "server": "where `injector serve` listens, its certificate, and its bounds; holds from the next start",
     "server.address": "address that `serve` listens on; empty: all",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from injector.budget import charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
@@ -86,9 +87,11 @@ class PodView:
                     self.containers.append(container)
                     if id(body) not in known:
                         self.touched.append(container)
+        charge(len(self.containers) + 16 * len(self.touched))
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
         self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
         self.volumes = mappings(self.spec.get("volumes"))
+        charge(len(self.volumes))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
         self.windows = mapping(self.spec.get("os")).get("name") == "windows"
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path
 from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
@@ -43,7 +44,9 @@ class Asking(NamedTuple):
 def amounts(value: object) -> Amounts:
     """A mapping of resources to quantities as numbers; what is no quantity is left out."""
     found = {}
-    for name, quantity in mapping(value).items():
+    if len(given := mapping(value)) > SMALL:
+        charge(len(given))
+    for name, quantity in given.items():
         with suppress(ValueError):
             found[string_field(name)] = parse_quantity(quantity)
     return found
@@ -61,7 +64,9 @@ def container_ask(container: Object, defaults: Ask | None = None) -> Ask:
 
 def asking(spec: Object, defaults: Ask | None = None) -> list[Asking]:
     """Every container and init container of a pod's spec with what it asks for, init containers first."""
-    return list(_asking(spec, defaults))
+    found = list(_asking(spec, defaults))
+    charge(len(found))
+    return found
 
 
 def sum_of_asks(containers: list[Asking]) -> Ask:
