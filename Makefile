@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
+# How long `make fuzz` tries each target.
+SECONDS ?= 60
 STAMP  := $(VENV)/.ready
 # Which Kubernetes `make test-oldest` runs; the others run what tests/parts/build-control-plane names.
 OLDEST := v1.30.14
@@ -14,7 +16,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest soak lint bench run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup demo test test-oldest soak fuzz lint bench run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -49,6 +51,10 @@ test-oldest: $(STAMP) ## Run the tests of injection, guard, chart, paths and che
 	KUBEBUILDER_ASSETS="$$(tests/parts/build-control-plane $(OLDEST))" $(WITH_PARTS) $(BIN)/python -m pytest -n 3 \
 	  --dist loadfile -m "not soak" tests/cluster/injection tests/cluster/test_chart.py tests/cluster/test_check.py \
 	  tests/cluster/test_shipped.py tests/cluster/test_policies.py
+
+fuzz: $(STAMP) ## Try odd inputs in every hole for SECONDS each, others in each run; what fails prints its seed
+	FUZZ_SECONDS=$(SECONDS) $(WITH_PARTS) $(BIN)/python -m pytest -v -m "not soak" -o log_cli=true -o log_cli_level=INFO \
+	  --timeout $$(($(SECONDS) + 600)) tests/fuzz tests/cluster/test_fuzzed_pods.py
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update
