@@ -15,11 +15,16 @@ from injector.cli.checks.check_report import look
 from injector.cli.checks.check_result import Section
 from tests.authoring.importing.test_import_command import NAMED, REFUSED
 from tests.baseline.check import check
-from tests.baseline.entrances import Output, command
+from tests.baseline.entrances import Output, command, templates_loaded_once
 from tests.silence import Switch, wordless
 from tests.unit.cli.manifests import POD
 from tests.unit.cli.test_check_parts import broken, fine, forbidden, lost, wrong_settings
+from tests.unit.templates.test_broken import CASES as BROKEN
+from tests.unit.templates.test_broken import contents
+from tests.unit.test_settings import MISTAKES as SETTINGS_MISTAKES
 
+#: Lines of a sidecar config that are imported, refused, or told of.
+IMPORTED = ["", "vloumes: []\n", "inherits: base.yaml\n", "containers: 5\n", "env: [{name: A}]\n"]
 #: Parts of the baseline: reasons, effects, exit codes, places, rules, as they were recorded with all words.
 PARTS = ["broken/templates", "broken/rules", "broken/cases", "broken/settings"]
 
@@ -27,6 +32,12 @@ PARTS = ["broken/templates", "broken/rules", "broken/cases", "broken/settings"]
 @pytest.fixture
 def switch(monkeypatch: pytest.MonkeyPatch) -> Switch:
     return Switch(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def loaded_once() -> Iterator[None]:
+    with templates_loaded_once():
+        yield
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -64,13 +75,11 @@ def test_imports(switch: Switch) -> None:
     assert switch.made
 
 
-@pytest.mark.parametrize(
-    "text", ["", "vloumes: []\n", "inherits: base.yaml\n", "containers: 5\n", "env: [{name: A}]\n"]
-)
+@pytest.mark.parametrize("text", [*(text for text, _ in REFUSED), *(f"{NAMED}{line}" for line in IMPORTED)])
 def test_imports_as_a_command(text: str, switch: Switch, tmp_path: Path) -> None:
     def found() -> tuple[Output, dict[str, bytes]]:
         folder = tmp_path / str(switch.on)
-        done = command("import", "-", "--output", str(folder), data=f"{NAMED}{text}".encode())
+        done = command("import", "-", "--output", str(folder), data=text.encode())
         return done, {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     (spoken, files), (silent, same) = switch.both(found)
@@ -79,16 +88,39 @@ def test_imports_as_a_command(text: str, switch: Switch, tmp_path: Path) -> None
     assert bool(files) is (spoken.exit == 0)
 
 
+def explained(switch: Switch, *arguments: str) -> None:
+    """`injector explain` says the same of a pod with the words and without."""
+    given = ("explain", "-", "--output", "json", *arguments)
+    spoken, silent = switch.both(lambda: command(*given, data=POD.encode()))
+    assert (silent.exit, bool(silent.out), bool(silent.err)) == (spoken.exit, bool(spoken.out), bool(spoken.err))
+    if spoken.out:
+        assert wordless(json.loads(silent.out)) == wordless(json.loads(spoken.out))
+
+
+@pytest.mark.usefixtures("loaded_once")
 @pytest.mark.parametrize(
     ("label", "templates"),
     [("injection=required", "nginx"), ("injection=enable", "nginx"), ("injection=enabled", "gone")],
 )
 def test_explanations(label: str, templates: str, switch: Switch) -> None:
-    given = ("explain", "-", "--output", "json", "--namespace-label", label, "--templates", templates)
-    spoken, silent = switch.both(lambda: command(*given, data=POD.encode()))
-    assert (silent.exit, bool(silent.out)) == (spoken.exit, bool(spoken.out))
-    if spoken.out:
-        assert wordless(json.loads(silent.out)) == wordless(json.loads(spoken.out))
+    explained(switch, "--namespace-label", label, "--templates", templates)
+
+
+@pytest.mark.usefixtures("loaded_once")
+@pytest.mark.parametrize("text", [text for text, _ in SETTINGS_MISTAKES])
+def test_explanations_by_wrong_settings(text: str, switch: Switch, tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text(text)
+    explained(switch, "--settings", str(tmp_path / "settings.yaml"))
+
+
+@pytest.mark.usefixtures("loaded_once")
+@pytest.mark.parametrize("case", BROKEN, ids=[case["name"] for case in BROKEN])
+def test_explanations_by_broken_templates(case: dict[str, Any], switch: Switch, tmp_path: Path) -> None:
+    folder = tmp_path / "tool"
+    folder.mkdir()
+    for name, data in contents(case).items():
+        (folder / name).write_bytes(data)
+    explained(switch, "--templates-dir", str(folder), "--templates", "tool")
 
 
 def test_checks(switch: Switch) -> None:
