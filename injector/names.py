@@ -37,7 +37,7 @@ def is_label_key(key: str) -> bool:
 
 #: What a value has to be, by the name of its type in JSON Schema.
 WANTED = {
-    "string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
     "object": "a mapping", "array": "a list",
 }  # fmt: skip
 #: What a value is, by the name of its type in Python.

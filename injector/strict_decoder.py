@@ -19,21 +19,21 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, nearest, shortened, suggestion
+from injector.names import KINDS, WANTED, nearest, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
-#: By kind of type: what it is called, and the Python types of its values. A boolean is no number here.
-_KINDS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
-    inspect.BoolType: ("true or false", (bool,)),
-    inspect.DictType: ("a mapping", (dict,)),
-    inspect.FloatType: ("a number", (int, float)),
-    inspect.IntType: ("a whole number", (int,)),
-    inspect.ListType: ("a list", (list,)),
-    inspect.NoneType: ("nothing", (type(None),)),
-    inspect.StrType: ("a string", (str,)),
-    inspect.StructType: ("a mapping", (dict,)),
-    inspect.VarTupleType: ("a list", (list,)),
+#: By kind of type: its name in JSON Schema, and the Python types of its values. A boolean is no number here.
+_TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
+    inspect.BoolType: ("boolean", (bool,)),
+    inspect.DictType: ("object", (dict,)),
+    inspect.FloatType: ("number", (int, float)),
+    inspect.IntType: ("integer", (int,)),
+    inspect.ListType: ("array", (list,)),
+    inspect.NoneType: ("null", (type(None),)),
+    inspect.StrType: ("string", (str,)),
+    inspect.StructType: ("object", (dict,)),
+    inspect.VarTupleType: ("array", (list,)),
 }
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -45,7 +45,8 @@ def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple
     Without `null` a key that has nothing behind it is a mistake, also where its type allows null.
 
     `path` of a Diagnostic leads to the value or key, of a missing key to the mapping that lacks it. `fields` have the
-    `value`, what is `allowed` (keys, values, or bounds by name), and the `nearest` spelling.
+    `value`, what is `allowed` (keys, values, or bounds by name), which `types` (JSON Schema's names), and the `nearest`
+    spelling.
     """
     problems = list(_Walk(null).mistakes(_type_of(kind), document, ()))
     return (None, problems) if problems else (msgspec.convert(document, kind), [])
@@ -131,16 +132,16 @@ def _fits(kind: inspect.Type, value: object) -> bool:
         return _fits(kind.type, value)
     if isinstance(kind, inspect.LiteralType):
         return isinstance(value, str)
-    types = _KINDS.get(type(kind), ("", (object,)))[1]
+    types = _TYPES.get(type(kind), ("", (object,)))[1]
     return isinstance(value, types) and (bool in types or object in types or not isinstance(value, bool))
 
 
 def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diagnostic:
     """The mistake of a value that is none of some types."""
     allowed = tuple(word for kind in kinds for word in _values(kind))
-    named = dict.fromkeys(_KINDS[type(kind)][0] for kind in kinds if type(kind) in _KINDS)
-    named.pop("nothing", None)
-    fields = {"value": value, "allowed": allowed or tuple(named)}
+    types = dict.fromkeys(_TYPES[type(kind)][0] for kind in kinds if type(kind) in _TYPES)
+    named = [WANTED[name] for name in types if name in WANTED]
+    fields = {"value": value, "allowed": allowed, "types": tuple(types)}
     if allowed:
         near = (
             f"it has to be {' or '.join((*named, *allowed))}" if named else f"it has to be one of: {', '.join(allowed)}"
@@ -152,12 +153,12 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     found = "nothing" if value is None else KINDS.get(type(value).__name__, "none of the values that YAML has")
     shown = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
-    advice = "put it in quotes" if "a string" in named and isinstance(value, bool | int | float) else ""
+    advice = "put it in quotes" if "string" in types and isinstance(value, bool | int | float) else ""
     return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:
-    fields = {"value": key, "allowed": ("a string",)}
+    fields = {"value": key, "types": ("string",)}
     return Diagnostic(
         "wrong-type", "error", f"the key {shortened(key)} is no string", "put it in quotes", path, fields=fields
     )

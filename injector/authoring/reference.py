@@ -8,19 +8,13 @@ from typing import Any
 
 from injector.authoring.template_summary import as_a_path, brought_by, covered_words, filled_by, only_judges
 from injector.diagnostics import Diagnostic
+from injector.names import WANTED
 from injector.settings import Settings
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import only
 from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
 
-_KINDS = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "`true` or `false`",
-    "object": "an object, as JSON",
-    "array": "a list",
-}
+_WORDS = WANTED | {"boolean": "`true` or `false`", "object": "an object, as JSON"}
 _UNITS = (("Length", "character", "characters"), ("Items", "item", "items"), ("Properties", "key", "keys"))
 
 
@@ -62,7 +56,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     items = schema.get("items")
     if kind == "array" and isinstance(items, Mapping):
         return f"a list, comma-separated or as JSON, each {takes(items)}"
-    known = [_KINDS.get(k, "null") for k in (kind if isinstance(kind, list) else [kind])]
+    known = [_WORDS.get(k, "null") for k in (kind if isinstance(kind, list) else [kind])]
     return " or ".join(known)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
-from injector.names import hint, nearest, shortened
+from injector.names import WANTED, hint, nearest, shortened
 from injector.templates.parameter_keywords import (
     CHECKER,
     FORMATS,
@@ -228,7 +228,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
         inner = _allowed(items) if isinstance(items, Mapping) else "any"
         words = f"a list (comma-separated, or JSON) of which each is {inner}"
     else:
-        words = _KINDS[kind]
+        words = _WORDS[kind]
     limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
     if "minimum" in schema and "maximum" in schema:
         limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
@@ -238,13 +238,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     return " ".join([words, *([" and ".join(limits)] if limits else [])])
 
 
-_KINDS = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "a JSON object",
-}
+_WORDS = WANTED | {"object": "a JSON object"}  # an annotation's value is a string, and JSON in it
 _LIMITS = {
     "minimum": "from",
     "maximum": "up to",

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from injector.errors import SettingsError
-from injector.settings import parse_settings
+from injector.settings import Settings, parse_settings
+from injector.strict_decoder import decode
 
 #: The text of a settings file, and what is said about it.
 MISTAKES = [
@@ -19,7 +20,7 @@ MISTAKES = [
     ("templates: envoy", 'templates: a list is needed, and this is a string ("envoy")'),
     ("namespaceLabel: x", 'namespaceLabel: a mapping is needed, and this is a string ("x")'),
     ("yesValues: [true]", "yesValues[0]: a string is needed, and this is a boolean (true); put it in quotes"),
-    ("server: {port: '1'}", 'server.port: a whole number is needed, and this is a string ("1")'),
+    ("server: {port: '1'}", 'server.port: an integer is needed, and this is a string ("1")'),
     ("server: {port: 99999}", "server.port: 99999 is out of bounds; it has to be at least 0 and at most 65535"),
     ("podDefault: Skip", 'podDefault: "Skip" is not allowed; did you mean skip?'),
     ("templatesKey: a/b/c", "templatesKey: it is no key of an annotation such as sidecar.injector/request"),
@@ -77,6 +78,14 @@ def test_mistakes(text: str, words: str) -> None:
     with pytest.raises(SettingsError) as caught:
         parse_settings(yaml.safe_load(text), "settings.yaml")
     assert str(caught.value) == f"settings.yaml: {words}"
+
+
+def test_fields_of_a_mistake_are_values() -> None:
+    _, found = decode(Settings, {"server": {"port": "1"}, "namespaceLabel": 5})
+    assert {str(one.path[-1]): dict(one.fields) for one in found} == {
+        "port": {"value": "1", "allowed": (), "types": ("integer",)},
+        "namespaceLabel": {"value": 5, "allowed": (), "types": ("object",)},
+    }
 
 
 def test_yes_and_no_count_in_any_case() -> None:

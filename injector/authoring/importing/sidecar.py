@@ -26,13 +26,13 @@ from injector.authoring.importing.pod_checks import check_names, without_duplica
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, hint, nearest, shortened
+from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd2]")
 _QUOTES = "put it in quotes: without them YAML reads numbers, and y, n, yes, no, on and off as true and false"
-_WANTED: dict[str, type] = {
+_FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
     **dict.fromkeys(SWITCHES, bool),
@@ -126,11 +126,11 @@ def _check_texts(value: Any, steps: Path, told: Teller) -> None:
 
 def _is_taken(key: str, value: Any, told: Teller) -> bool:
     """Whether a field of the config goes on; what is wrong with it otherwise is told."""
-    wanted = _WANTED.get(key)
+    wanted = _FIELD_TYPES.get(key)
     if wanted is not None:
         if type(value) is wanted:
             return True
-        kind = "true or false" if wanted is bool else KINDS[wanted.__name__]
+        kind = WANTED["boolean"] if wanted is bool else KINDS[wanted.__name__]
         told.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     if key in ORDER:

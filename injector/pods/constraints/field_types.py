@@ -10,26 +10,33 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key
-from injector.names import shown_value
+from injector.names import WANTED, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
-#: The Python types of a kind's values, and what to say of others. Quantities are no matter of types alone.
-_WANTED: dict[str, tuple[tuple[type, ...], str]] = {
-    "string": ((str,), "a string; put it in quotes"),
-    "integer": ((int,), "a whole number"),
-    "boolean": ((bool,), "true or false"),
-    "IntOrString": ((int, str), "a number or a name"),
-    "list": ((list,), "a list"),
-    "map": ((dict,), "a mapping"),
-    "mapping": ((dict,), "a mapping"),
+#: The Python types of a kind's values. Quantities are no matter of types alone.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "IntOrString": (int, str),
+    "list": (list,),
+    "map": (dict,),
+    "mapping": (dict,),
+}
+#: What to say of a value of another type.
+_WORDS = WANTED | {
+    "string": f"{WANTED['string']}; put it in quotes",
+    "IntOrString": "a number or a name",
+    **dict.fromkeys(("map", "mapping"), WANTED["object"]),
+    "list": WANTED["array"],
 }
 #: What to say of an element of a list, by its kind.
 _LISTS = {
     "string": "a list of strings; put it in quotes",
-    "integer": "a list of whole numbers",
+    "integer": "a list of integers",
     "mapping": "a list of mappings",
 }
 
@@ -47,17 +54,16 @@ def _mapping(place: _Place, value: Object, field: Field) -> Violations:
     for name, held in value.items():
         below = field.fields[name]
         kind = below.kind
-        if held is None or kind not in _WANTED:
+        if held is None or kind not in _TYPES:
             continue
-        types, wanted = _WANTED[kind]
-        if type(held) not in types:
-            yield _wrong(place, name, held, wanted)
+        if type(held) not in _TYPES[kind]:
+            yield _wrong(place, name, held, _WORDS[kind])
         elif kind == "mapping":
             yield from _mapping((*place, name), held, below)
         elif kind == "list":
             each = below.element
             for item in held if each.kind in _LISTS else ():
-                if type(item) not in _WANTED[each.kind][0]:
+                if type(item) not in _TYPES[each.kind]:
                     yield _wrong(place, name, item, _LISTS[each.kind], "has")
                 elif each.kind == "mapping":
                     yield from _mapping((*place, name, item), item, each)

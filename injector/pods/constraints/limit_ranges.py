@@ -112,9 +112,9 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
 def _compare(
     name: str, where: Path, resource: str, what: str, asked: Decimal | None, bound: Decimal, *, above: bool
 ) -> Violations:
-    word = "at most" if above else "at least"
+    side, word = ("maximum", "at most") if above else ("minimum", "at least")
     allowed = f"{word} {format_quantity(bound)}"
-    fields = {"limit_range": name, "resource": resource, "side": what, "allowed": allowed, "found": asked}
+    fields = {"limit_range": name, "resource": resource, "side": what, side: format_quantity(bound), "found": asked}
     if asked is None:
         yield violation(
             Reason.QUOTA,

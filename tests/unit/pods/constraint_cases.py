@@ -370,7 +370,7 @@ VALUES = [
     Case(
         "port-text",
         BAD,
-        'containerPort: it is "80"; it must be a whole number',
+        'containerPort: it is "80"; it must be an integer',
         sidecar={"ports": [{"containerPort": "80"}]},
     ),
     Case("probe-half", BAD, "periodSeconds: it is 1.5", sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),

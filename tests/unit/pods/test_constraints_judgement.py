@@ -59,6 +59,15 @@ def test_faults_of_the_pod_itself_stay_the_api_servers(app):
         assert "sidecar" in str(refusal(with_sidecar(patched, image=""), base, namespace))
 
 
+@pytest.mark.parametrize(("side", "cpu", "bound"), [("maximum", "300m", "max"), ("minimum", "10m", "min")])
+def test_bounds_are_fields_without_words(side, cpu, bound):
+    limits = [{"type": "Container", bound: {"cpu": "200m"}}]
+    namespace = Namespace("shop", limit_ranges=({"metadata": {"name": "bounds"}, "spec": {"limits": limits}},))
+    error = refusal(with_sidecar(pod(), **resources({"cpu": cpu}, {"cpu": cpu})), pod(), namespace)
+    assert error.diagnostic.fields[side] == "200m"
+    assert "allowed" not in error.diagnostic.fields
+
+
 def test_a_patch_of_an_app_container_is_judged():
     base = pod()
     patched = copy.deepcopy(base)
