@@ -36,7 +36,7 @@ _HANDSHAKE_SHARE = 4
 _LOG_SECONDS = 60.0
 
 
-class Progress(Protocol):
+class RequestProgress(Protocol):
     """How far a request is: `reading` its body, `busy` from its headers to its answer."""
 
     busy: bool
@@ -73,8 +73,8 @@ class BoundedServer(HTTPServer):
         # In the order of closing; the first two with when they were opened, the others by how long they are idle.
         self._silent: OrderedDict[socket.socket, float] = OrderedDict()
         self._handshaking: OrderedDict[IOStream, float] = OrderedDict()
-        self._new: OrderedDict[IOStream, Progress] = OrderedDict()
-        self._answered: OrderedDict[IOStream, Progress] = OrderedDict()
+        self._new: OrderedDict[IOStream, RequestProgress] = OrderedDict()
+        self._answered: OrderedDict[IOStream, RequestProgress] = OrderedDict()
         self._over = 0
         self._next_log = 0.0
         self._sweeper = PeriodicCallback(self._sweep, SWEEP_SECONDS * 1000)
@@ -149,7 +149,7 @@ class BoundedServer(HTTPServer):
 
     # -- Tornado's calls about requests --
 
-    def delegate(self, request_conn: HTTP1Connection) -> tuple[HTTPMessageDelegate, Progress]:
+    def delegate(self, request_conn: HTTP1Connection) -> tuple[HTTPMessageDelegate, RequestProgress]:
         """What takes the next request of a connection, and how far that is."""
         return super().start_request(None, request_conn), _UNKNOWN
 
@@ -217,11 +217,11 @@ class BoundedServer(HTTPServer):
             self._over, self._next_log = 0, now + _LOG_SECONDS
 
 
-def _is_answering(progress: Progress) -> bool:
+def _is_answering(progress: RequestProgress) -> bool:
     return progress.busy and not progress.reading
 
 
-def _is_busy(progress: Progress) -> bool:
+def _is_busy(progress: RequestProgress) -> bool:
     return progress.busy
 
 
