@@ -82,8 +82,9 @@ def dump_yaml(value: Any) -> str:
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
     )
-    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it.
-    return text.removesuffix("...\n")
+    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
+    # a value ends with is indented.
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 
 
 def dump_json(value: Any, indent: int | str | None) -> str:

@@ -41,6 +41,12 @@ def test_yaml_reads_back_as_kubernetes_and_as_python_read_it(value):
     assert yaml.load(text, Loader=yaml.SafeLoader) == value
 
 
+@pytest.mark.parametrize("value", [{"a": "...\n"}, ["x", {"a": "b\n...\n"}], "a", "a\n...\n", 5])
+def test_a_last_line_of_dots_stays(value):
+    text = dump_yaml(value)
+    assert load_manifest(text) == yaml.safe_load(text) == value
+
+
 @settings(max_examples=100, deadline=None)
 @given(values)
 def test_json_reads_back(value):
