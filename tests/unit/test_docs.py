@@ -404,3 +404,13 @@ def test_commands_and_their_options_exist(file: Path) -> None:
         known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         used = [word.partition("=")[0] for word in " ".join(words).split(" | ")[0].split() if word.startswith("-")]
         assert not [name for name in used if name not in {*known, "--help", "-"}], line
+
+
+@pytest.mark.parametrize(("column", "rows"), [("practice", 28), ("what Kubernetes tests", 16)])
+def test_practices_have_tests_that_exist(column: str, rows: int) -> None:
+    found = table(page("good-practices.md"), column, "here", "test")
+    assert len(found) == rows
+    for row in found:
+        file, _, name = row[2].strip("`").partition("::")
+        text = (ROOT / file).read_text()
+        assert re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE), row[2]
