@@ -50,6 +50,11 @@ class InjectionContext(msgspec.Struct, frozen=True):
         return self.snapshot.settings
 
     @property
+    def guarded(self) -> bool:
+        """Whether parameters that weaken a sidecar are none of the pod's business."""
+        return self.decision.required and self.settings.required.pod_parameters == "ignore"
+
+    @property
     def native(self) -> bool:
         """Whether sidecars are restartable init containers here: by setting, or from API server 1.32 on, so that
         kubelets three minors behind have them too (on by default since 1.29).
@@ -198,7 +203,13 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     for template in choice.templates:
         overrides = task.overrides.get(template.name, {})
         parameters = resolve(
-            template, annotations, task.namespace.annotations, settings, overrides, known=task.snapshot.defaults
+            template,
+            annotations,
+            task.namespace.annotations,
+            settings,
+            overrides,
+            known=task.snapshot.defaults,
+            guarded=task.guarded,
         )
         try:
             one, said = _render(template, parameters, state, base, app, task)

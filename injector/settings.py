@@ -44,6 +44,8 @@ class RequiredSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
     #: What others may set of a sidecar's requests and limits. `limit-range`: what the namespace's LimitRanges fill in.
     #: `any`: all, for clusters whose vertical autoscaler sizes sidecars too.
     resources: Literal["limit-range", "any"] = "limit-range"
+    #: Whether pods may set parameters that weaken a sidecar.
+    pod_parameters: Literal["ignore", "allow"] = "ignore"
 
 
 class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

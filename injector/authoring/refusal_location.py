@@ -55,7 +55,8 @@ def blamed_place(
 def _overlay(template: Template, pod: Object, task: InjectionContext) -> Trace:
     given = task.overrides.get(template.name, {})
     annotations = task.namespace.annotations
-    parameters = resolve(template, string_map(pod, "annotations"), annotations, task.settings, given)
+    of_pod = string_map(pod, "annotations")
+    parameters = resolve(template, of_pod, annotations, task.settings, given, guarded=task.guarded)
     context = render_context(pod, pod, containers_of(pod), parameters, task)
     if template.files:
         files = render_files(template, context)

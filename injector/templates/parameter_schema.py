@@ -24,6 +24,8 @@ from injector.templates.parameter_keywords import (
 from injector.templates.template import SETTERS, UNSET, Parameter
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
+#: Keywords of ours, which are no JSON Schema.
+_OURS = ("from", "weakens")
 #: Types as other languages call them, where the spelling does not tell.
 _MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
 _LONGEST = 128 * 1024
@@ -44,9 +46,11 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     required = declaration.get("required")
     if required is not None and not isinstance(required, bool | list):
         raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")
-    setters = _setters(declaration.get("from"))
-    schema = {k: v for k, v in declaration.items() if k != "from" and (k != "required" or not isinstance(v, bool))}
-    check_keywords(schema, ("from",))
+    setters, weakens = _setters(declaration.get("from")), declaration.get("weakens")
+    if weakens is not None and not isinstance(weakens, bool):
+        raise ValueError(("weakens",), f"weakens is {shortened(weakens)}; it has to be true or false")
+    schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
+    check_keywords(schema, _OURS)
     for path, found in keyword_values(schema, "format"):
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
@@ -72,7 +76,8 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     default = declaration.get("default", UNSET)
     if default is None:
         default = UNSET
-    made = Parameter(name, schema, str(declaration.get("description", "")), default, required, setters, check)
+    description = str(declaration.get("description", ""))
+    made = Parameter(name, schema, description, default, required, setters, weakens, check)
     if default is not UNSET:
         if required:
             raise ValueError(("required",), "a parameter that is required needs no default")

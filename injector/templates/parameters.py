@@ -2,7 +2,8 @@
 
 The first of these that has a value gives it: the command line, the annotation of the pod (at a path, of the object),
 the namespace's annotation, the settings, the template's default. A value that is not allowed is an error, never a
-silent default. What somebody sets who may not, by the parameter's `from`, counts for nothing, and a warning says so.
+silent default. What somebody sets who may not, by the parameter's `from`, counts for nothing, and a warning says so;
+nor does, in a `required` namespace, what a pod sets of a parameter that weakens its sidecar.
 """
 
 from __future__ import annotations
@@ -40,10 +41,13 @@ def resolve(
     overrides: Mapping[str, Any] | None = None,
     what: str = "pod",
     known: IdentityCache[Resolved] | None = None,
+    *,
+    guarded: bool = False,
 ) -> Resolved:
     """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
 
-    `known` remembers by template what pods get that set nothing: all of them but a few.
+    `known` remembers by template what pods get that set nothing: all of them but a few. `guarded`: in a `required`
+    namespace, where parameters that weaken a sidecar are none of its pods' business.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """
@@ -73,10 +77,11 @@ def resolve(
             if not key.startswith(prefix):
                 continue
             name = key[len(prefix) :]
-            if name in parameters and (not setter or setter in parameters[name].setters):
+            parameter = parameters.get(name)
+            if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
                 given[name] = (f"{kind} {shown}{name}", raw)
             elif len(warnings) < SEARCHES:
-                warnings.append(_unused(name, f"{kind} {shown}", parameters))
+                warnings.append(_unused(name, f"{kind} {shown}", parameters, guarded=guarded))
             else:
                 more += 1
     if more:
@@ -99,7 +104,7 @@ def resolve(
             raise InjectionError(
                 Reason.BAD_PARAMETER,
                 f"template {template.name} needs {name} ({_wanted(parameter)})",
-                help=f"{_where_to_set(parameter, suffix)}{_meant(name, warnings)}",
+                help=f"{_where_to_set(parameter, suffix, guarded=guarded)}{_meant(name, warnings)}",
                 fields={"template": template.name, "parameter": name, **_allowed(parameter)},
             )
         else:
@@ -133,16 +138,17 @@ def _wanted(parameter: Parameter) -> str:
     return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"
 
 
-def _unused(name: str, where: str, parameters: Mapping[str, Parameter]) -> Diagnostic:
+def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
     fields = {"parameter": name, "nearest": nearest(name, parameters)}
     if name not in parameters:
         message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, parameters)
         return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
-    message = f"{where}{name} is ignored: {only(parameters[name])} may set it"
-    return Diagnostic(
-        "parameter-not-settable", "warning", message, fields={**fields, "allowed": parameters[name].setters}
-    )
+    parameter = parameters[name]
+    allowed_ = parameter.settable(guarded=guarded)
+    why = "it would weaken a required sidecar" if allowed_ != parameter.setters else f"{only(parameter)} may set it"
+    message = f"{where}{name} is ignored: {why}"
+    return Diagnostic("parameter-not-settable", "warning", message, fields={**fields, "allowed": allowed_})
 
 
 def _meant(wanted: str, unused: Iterable[Diagnostic]) -> str:
@@ -150,9 +156,10 @@ def _meant(wanted: str, unused: Iterable[Diagnostic]) -> str:
     return next((f"; {one.sentence}" for one in unused if nearest(one.fields.get("parameter", ""), [wanted])), "")
 
 
-def _where_to_set(parameter: Parameter, suffix: str) -> str:
-    if "pod" in parameter.setters:
+def _where_to_set(parameter: Parameter, suffix: str, *, guarded: bool) -> str:
+    setters = parameter.settable(guarded=guarded)
+    if "pod" in setters:
         return f"set annotation {suffix}{parameter.name}"
-    if "namespace" in parameter.setters:
+    if "namespace" in setters:
         return f"set the namespace's annotation {suffix}{parameter.name}"
     return "an admin sets it in the injector's settings"

@@ -118,12 +118,17 @@ class Parameter:
     default: Any = UNSET
     required: bool = False
     setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
+    weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
     check: Any = field(default=None, repr=False, compare=False)  #: the compiled schema, see `parameters`
 
     @property
     def variable(self) -> str:
         """The name in templates: `params.<variable>`."""
         return self.name.replace("-", "_")
+
+    def settable(self, *, guarded: bool) -> tuple[str, ...]:
+        """Who may set it; with `guarded`, as for the pods of a `required` namespace, no pod one that weakens."""
+        return tuple(who for who in self.setters if who != "pod") if guarded and self.weakens else self.setters
 
     @property
     def type(self) -> str:

@@ -187,6 +187,11 @@ def parameter_schema() -> Schema:
             "description": "Who may set it: the pod's annotation, its namespace's, the settings; all three where this "
             "is left out. What others set is ignored, with a warning.",
         },
+        "weakens": {
+            "type": ["boolean", "null"],
+            "description": "true: a value of it can keep the sidecar from its work, so in a required namespace it "
+            "counts from the namespace and the settings alone.",
+        },
         "required": {
             "type": ["boolean", "array"],
             "items": {"type": "string"},

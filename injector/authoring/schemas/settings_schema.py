@@ -38,6 +38,9 @@ HELP: Final = {
         "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: what its "
         "LimitRanges fill in. `any`: all, for clusters whose vertical autoscaler sizes sidecars too"
     ),
+    "required.podParameters": (
+        "whether pods of a `required` namespace may set parameters that weaken a sidecar: `ignore` or `allow`"
+    ),
     "nativeSidecars": (
         "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -116,6 +117,14 @@ def test_a_token_of_the_pod_s_own(source: Object, control_plane: ControlPlane, r
     volumes = [{"name": "kube-api-access-mine1", **source}]
     said = refusal(control_plane, pod("other", volumes=volumes, initContainers=[own]), required)
     assert f"spec.initContainers[logger].volumeMounts[{TOKEN}]" in said
+
+
+def test_an_image_by_annotation(control_plane: ControlPlane, required: str) -> None:
+    key = "proxy.sidecar.injector/image"
+    weakened = pod("app", annotations={key: "registry.example/nothing:1"})
+    said = control_plane.kubectl("create", "-n", required, "-f-", stdin=json.dumps(weakened))
+    assert f"pod annotation {key} is ignored: it would weaken a required sidecar" in said.stderr
+    assert container(control_plane.api.get("Pod", "app", required), "proxy")["image"] == "registry.example/proxy:1"
 
 
 def test_the_sidecar_written_by_hand_as_it_is_made(control_plane: ControlPlane, required: str) -> None:

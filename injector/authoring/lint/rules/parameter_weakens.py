@@ -1,0 +1,75 @@
+"""A parameter looks as if a pod could weaken its sidecar by it, and nobody has said whether that is so.
+
+Asked of images, user IDs, programs and their arguments, and of what is excluded, skipped, dropped, allowed or trusted;
+and of `image`, `command` and `args` in `overridable`, where they are parameters that weaken.
+
+Why: in a `required` namespace no pod goes without its sidecar. With another image, or with every address excluded, it
+goes with one that does nothing. A parameter with `weakens: true` counts there from the namespace and the settings
+alone. Say `weakens: false` where a pod may set it all the same.
+
+Source: the author's guide, Parameters.
+
+Bad:
+    # template.yaml
+    description: A proxy.
+    parameters:
+      image: {type: string, format: image, default: "example.com/proxy:1.2", description: Its image.}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - {name: proxy, image: "{{ params.image }}"}
+
+Good:
+    # template.yaml
+    description: A proxy.
+    parameters:
+      image: {type: string, format: image, default: "example.com/proxy:1.2", weakens: true, description: Its image.}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - {name: proxy, image: "{{ params.image }}"}
+
+Proof: the pod is admitted with another image, which every API server takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.template import Parameter
+
+SEVERITY = "warning"
+
+_NAMES = re.compile(
+    r"(^|-)(exclude[ds]?|skip(ped)?|ignored?|bypass|drop|trust(ed)?|allow(ed)?|command|args|run-as-user)(-|$)"
+)
+_NAMES_OF_USERS = ("user", "user-id", "uid")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each parameter of a sidecar's that nobody has marked, and for each way around one that is."""
+    template = subject.template
+    if template.why_not_injected or not any(next(rendered.sidecars(), None) for rendered in subject.renderings):
+        return
+    for name, parameter in template.parameters.items():
+        if parameter.weakens is None and "pod" in parameter.setters and _may_weaken(parameter):
+            yield Finding(
+                f"parameter {name} may let a pod weaken its sidecar",
+                subject.manifest(("parameters", name)),
+                "say `weakens: true`, or `weakens: false` where it cannot",
+            )
+    for field in ("image", "command", "args"):
+        marked = template.parameters.get(field)
+        if field in template.overridable and marked is not None and marked.weakens:
+            yield Finding(
+                f"parameter {field} weakens the sidecar, and overridable lets a pod set {field} all the same",
+                subject.manifest(("overridable",)),
+                f"take {field} out of one of the two",
+            )
+
+
+def _may_weaken(parameter: Parameter) -> bool:
+    is_user = parameter.type == "integer" and parameter.name in _NAMES_OF_USERS
+    return parameter.schema.get("format") == "image" or is_user or _NAMES.search(parameter.name) is not None

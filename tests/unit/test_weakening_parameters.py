@@ -1,0 +1,102 @@
+"""Under `required` a parameter that weakens a sidecar is not the pod's to set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from injector.inject import guard, inject
+from injector.pods.context import Cluster, Namespace
+from injector.reasons import Reason
+from injector.settings import RequiredSettings, Settings
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from tests.unit.support import ENABLED, REQUIRED, named, snapshot, web
+
+IMAGE = "side.sidecar.injector/image"
+MANIFEST = """
+parameters:
+  image: {type: string, format: image, default: "side:1", weakens: true}
+  level: {type: string, default: info, weakens: false}
+"""
+OVERLAY = """
+spec:
+  containers: [{name: side, image: "{{ params.image }}", args: ["{{ params.level }}"]}]
+"""
+
+
+def side(manifest: str = MANIFEST, parameters: dict[str, Any] | None = None, **required: Any) -> Snapshot:
+    settings = Settings(
+        templates=("side",), parameters={"side": parameters or {}}, required=RequiredSettings(**required)
+    )
+    return build_snapshot(settings, {"side": {"template.yaml": manifest, "overlay.yaml.j2": OVERLAY}}, Cluster())
+
+
+def test_a_pod_s_annotation_is_ignored_and_a_warning_says_so() -> None:
+    done = inject(web({IMAGE: "mine:1", "side.sidecar.injector/level": "debug"}), REQUIRED, side())
+    sidecar = named(done.object, "side")
+    assert (sidecar["image"], sidecar["args"]) == ("side:1", ["debug"])
+    assert done.warning_lines == (f"pod annotation {IMAGE} is ignored: it would weaken a required sidecar",)
+    assert done.warnings[0].code == "parameter-not-settable"
+    assert done.warnings[0].fields["allowed"] == ("namespace", "settings")
+    assert done.applied[0].parameters.origins["image"] == "default"
+    assert guard(done.object, REQUIRED, side()).reason is Reason.ALREADY_INJECTED
+
+
+def test_namespace_and_settings_count() -> None:
+    theirs = Namespace("shop", REQUIRED.labels, {IMAGE: "theirs:1"})
+    done = inject(web({IMAGE: "mine:1"}), theirs, side())
+    assert named(done.object, "side")["image"] == "theirs:1"
+    done = inject(web({IMAGE: "mine:1"}), REQUIRED, side(parameters={"image": "admin:1"}))
+    assert named(done.object, "side")["image"] == "admin:1"
+
+
+@pytest.mark.parametrize(("namespace", "allow"), [(ENABLED, "ignore"), (REQUIRED, "allow")])
+def test_elsewhere_a_pod_sets_it(namespace: Namespace, allow: str) -> None:
+    done = inject(web({IMAGE: "mine:1"}), namespace, side(pod_parameters=allow))
+    assert (named(done.object, "side")["image"], done.warnings) == ("mine:1", ())
+
+
+def test_one_that_is_missing_says_where_it_counts() -> None:
+    manifest = MANIFEST.replace('default: "side:1"', 'required: true, examples: ["side:1"]')
+    done = inject(web({IMAGE: "mine:1"}), REQUIRED, side(manifest))
+    assert done.reason is Reason.BAD_PARAMETER
+    assert f"set the namespace's annotation {IMAGE}" in done.message
+    assert "it would weaken a required sidecar" in done.message
+
+
+def test_weakens_is_true_or_false() -> None:
+    with pytest.raises(SnapshotError, match="it has to be true or false"):
+        side(MANIFEST.replace("weakens: true", "weakens: 'perhaps'"))
+
+
+#: Templates with a sidecar, and what each needs.
+SIDECARS = {
+    "agones-sdk": {},
+    "container": {"image": "a:1"},
+    "envoy": {},
+    "fault": {},
+    "fluent-bit": {},
+    "fluentd": {},
+    "nginx": {},
+    "oauth2-proxy": {"issuer-url": "https://login.example", "client-id": "web", "secret-name": "web"},
+    "prometheus-exporter": {"image": "a:1", "port": "9113"},
+}
+
+
+@pytest.mark.parametrize("template", SIDECARS)
+def test_no_pod_weakens_a_template_of_the_gallery(template: str) -> None:
+    current = snapshot(template, parameters={template: SIDECARS[template]})
+    found = current.catalog.get(template)
+    assert found is not None
+    weakening = [p for p in found.parameters.values() if p.weakens]
+    assert {"image", "run-as-user"} <= {p.name for p in weakening} and "image" not in found.overridable
+    plain = inject(web(), REQUIRED, current)
+    assert plain.reason is Reason.INJECTED, plain.message
+    annotations = {f"{template}.sidecar.injector/{p.name}": "nonsense" for p in weakening}
+    weakened = inject(web(annotations), REQUIRED, current)
+    assert weakened.reason is Reason.INJECTED, weakened.message
+    spec = weakened.object["spec"]
+    assert msgspec.json.encode(spec) == msgspec.json.encode(plain.object["spec"])
+    assert inject(web(annotations), ENABLED, current).reason is Reason.BAD_PARAMETER
