@@ -77,7 +77,7 @@ class BuiltinCertificates:
         self._held = CertificateState()
         self._served: Pair | None = None
         self._refused = ""
-        self._custodian = self._new_custodian()
+        self._controller = self._new_controller()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -106,8 +106,8 @@ class BuiltinCertificates:
         for part, name in ((self._store, self._settings.secret), (self._bundles, self._settings.webhooks)):
             if part.last_error:
                 return f"{name}: {part.last_error}"
-        troubles = self._custodian.troubles.values()
-        return self._refused or next(iter(troubles), f"none in Secret {self._settings.secret} yet")
+        failures = self._controller.failures.values()
+        return self._refused or next(iter(failures), f"none in Secret {self._settings.secret} yet")
 
     def _see(self, held: CertificateState) -> None:
         """The Secret is another; serve what it holds. What is served stays where it holds nothing of use."""
@@ -137,10 +137,10 @@ class BuiltinCertificates:
     def _lead(self) -> None:
         """This began or ceased to lead: nothing of what a leader remembers is true any more."""
         self._metrics.leader.cell().value = int(self._lease.leading)
-        self._custodian = self._new_custodian()
+        self._controller = self._new_controller()
         self._news.set()
 
-    def _new_custodian(self) -> CertificateController:
+    def _new_controller(self) -> CertificateController:
         return CertificateController(
             self._store,
             self._bundles,
@@ -166,13 +166,13 @@ class BuiltinCertificates:
             if not self._lease.leading:
                 continue
             if error := self._store.last_error or self._bundles.last_error:
-                self._custodian.not_kept(error)
+                self._controller.not_kept(error)
             gone = self._store.gone_since
             stays_away = gone is not None and time.monotonic() < gone + _GONE_SECONDS
             if stays_away or not (self._store.synced and self._bundles.synced):
                 continue
             try:
-                if not await self._custodian.work(self._held):
+                if not await self._controller.work(self._held):
                     in_a_row = 0
                     backoff.reset()
                     continue

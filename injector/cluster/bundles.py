@@ -6,7 +6,7 @@ is theirs. Each write names the configuration's resource version, and none is ma
 
 Entries of the settings' paths come and go. Who took one away by server-side apply has taken away what is theirs, and
 the rest has to be an entry still, or the API server refuses. So the fields that it asks of each are applied with the
-bundle, as they are; and an entry of ours that has no rules any more, which nobody is called for, is let go.
+bundle, as they are; and an entry of ours that has no rules any more, which nobody is called for, is released.
 https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
 

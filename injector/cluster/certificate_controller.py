@@ -68,7 +68,7 @@ class CertificateController:
         self._patience: dict[str, RepairBackoff] = {}
         self._managers: set[str] = set()
         #: What is wrong now, by kind, one sentence each.
-        self.troubles: dict[str, str] = {}
+        self.failures: dict[str, str] = {}
 
     async def work(self, held: CertificateState) -> bool:
         """Look whether there is something to do, and do one thing; `held` is the watched copy of the Secret.
@@ -81,7 +81,7 @@ class CertificateController:
             if error.status != 409:  # that is somebody who was quicker
                 self.not_kept(error)
             raise
-        self.troubles.pop("certificates-not-kept", None)
+        self.failures.pop("certificates-not-kept", None)
         return done
 
     def not_kept(self, error: ApiError) -> None:
@@ -97,7 +97,7 @@ class CertificateController:
         if found.held.faults:
             self._tell("certificate-secret-damaged", f"{'; '.join(found.held.faults)}; it is mended")
         else:
-            self.troubles.pop("certificate-secret-damaged", None)
+            self.failures.pop("certificate-secret-damaged", None)
         step = self._next(found.held, configurations)
         if not self._leading():
             return False
@@ -172,9 +172,9 @@ class CertificateController:
 
     def _tell(self, kind: str, message: str) -> None:
         """Log a trouble and tell of it, each message once while it lasts."""
-        if self.troubles.get(kind) == message:
+        if self.failures.get(kind) == message:
             return
-        self.troubles[kind] = message
+        self.failures[kind] = message
         _log.warning(kind, why=message)
         if self._on_trouble:
             self._on_trouble(kind, message)

@@ -146,7 +146,7 @@ def _unknown_tag(name: str, inner: str) -> str:
 
 
 def _unclosed(text: str, offset: int) -> tuple[str, int]:
-    """The innermost block that is open at the file's end; tags within comments and raw blocks count for nothing."""
+    """The innermost block that is open at the file's end; tags within comments and raw blocks do not count."""
     open_tags: list[tuple[str, int]] = []
     blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)
     for found in _TAG.finditer(blanked):

@@ -2,8 +2,8 @@
 
 The first of these that has a value gives it: the command line, the annotation of the pod (at a path, of the object),
 the namespace's annotation, the settings, the template's default. A value that is not allowed is an error, never a
-silent default. What somebody sets who may not, by the parameter's `from`, counts for nothing, and a warning says so;
-nor does, in a `required` namespace, what a pod sets of a parameter that weakens its sidecar.
+silent default. What somebody sets who may not, by the parameter's `from`, has no effect, and a warning says so; in a
+`required` namespace the same is true of what a pod sets of a parameter that weakens its sidecar.
 """
 
 from __future__ import annotations

@@ -109,10 +109,10 @@ class Server:
         self.state.closing = True
         self._http.conn_params.no_keep_alive = True
 
-    async def stop(self, patience: float) -> None:
-        """Accept nothing more, let answers that are under way finish (at most `patience` seconds), close the rest."""
+    async def stop(self, grace: float) -> None:
+        """Accept nothing more, let answers that are under way finish (at most `grace` seconds), close the rest."""
         self._http.stop()
-        for _ in range(int(patience / _PAUSE)):
+        for _ in range(int(grace / _PAUSE)):
             if not self.busy:
                 break
             await asyncio.sleep(_PAUSE)

@@ -142,7 +142,7 @@ class SnapshotManager:
             return await self._build()
 
     async def _forget_previous(self, before: float) -> None:
-        """Let go of the snapshot before, if the one in use was swapped in before then (event loop's clock)."""
+        """Release the snapshot before, if the one in use was swapped in before then (event loop's clock)."""
         async with self._lock:
             if self.current.previous is not None and self._swapped < before:
                 self._current = replace(self.current, previous=None)

@@ -211,7 +211,7 @@ def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
         _, lines = checked(control_plane)
         said = {line["text"]: line for line in lines if line["result"] != "good"}
         expected = {
-            f"injection={value} counts for nothing in namespace {name}: the webhooks are limited to others": result
+            f"injection={value} has no effect in namespace {name}: the webhooks are limited to others": result
             for (value, name), result in zip(labelled.items(), ("warning", "failed"), strict=True)
         }
         right = {text: line["result"] for text, line in said.items()} == expected

@@ -267,7 +267,7 @@ def test_check_says_what_is_wrong_with_a_path(
 
 @pytest.fixture
 def release(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> Iterator[Release]:
-    """By Helm 4, with nobody who writes a bundle or lets go of anything."""
+    """By Helm 4, with nobody who writes a bundle or releases anything."""
     made = Release(control_plane, 4, namespace(), tmp_path)
     made.install({"templates": TEMPLATES, "settings": {"paths": PATHS}})
     yield made

@@ -82,6 +82,6 @@ def place(manifest: Manifest, folder: Path) -> Path:
 
 
 def objects(data: bytes) -> list[Any]:
-    """What a manifest says, document by document; documents that say nothing count for nothing."""
+    """What a manifest says, document by document; documents that say nothing do not count."""
     values = [d.value for d in read_documents(Input("corpus", data))]
     return [value for value in values if value is not None]

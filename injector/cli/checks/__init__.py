@@ -1,1 +1,1 @@
-"""What `injector check` looks at: one module a section, each of functions from a scene to verdicts."""
+"""What `injector check` looks at: one module a section, each of functions from a CheckContext to verdicts."""

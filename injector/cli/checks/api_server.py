@@ -15,9 +15,9 @@ _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets
 _SKEW, _LARGE_SKEW = 30, 300  # seconds
 
 
-def version(scene: CheckContext) -> Iterator[Diagnostic]:
+def version(context: CheckContext) -> Iterator[Diagnostic]:
     """matchConditions are stable from 1.30 on; the webhooks rely on them."""
-    found = scene.live.cluster().version
+    found = context.live.cluster().version
     text = "{}.{}".format(*found)
     if found < OLDEST:
         need = "{}.{}".format(*OLDEST)
@@ -27,13 +27,13 @@ def version(scene: CheckContext) -> Iterator[Diagnostic]:
             f"upgrade the cluster to {need} or newer",
         )
     else:
-        yield good("version", f"{scene.live.host} answers; Kubernetes {text} has matchConditions", version=text)
+        yield good("version", f"{context.live.host} answers; Kubernetes {text} has matchConditions", version=text)
 
 
-def native_sidecars(scene: CheckContext) -> Iterator[Diagnostic]:
+def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
     """Which form sidecars get by the setting `nativeSidecars`; before an installation by its default."""
-    found = scene.live.cluster().version
-    chosen = scene.settings.native_sidecars if scene.configurations else "auto"
+    found = context.live.cluster().version
+    chosen = context.settings.native_sidecars if context.configurations else "auto"
     if found < _NATIVE:
         return
     if chosen == "always" or (chosen == "auto" and found >= _AUTO):
@@ -48,11 +48,11 @@ def native_sidecars(scene: CheckContext) -> Iterator[Diagnostic]:
         )
 
 
-def clock(scene: CheckContext) -> Iterator[Diagnostic]:
+def clock(context: CheckContext) -> Iterator[Diagnostic]:
     """Certificates that are made here count by this clock, those in the cluster by the other one."""
     now = datetime.now(UTC)
-    scene.live.cluster()  # an answer of this moment
-    there = scene.live.clock
+    context.live.cluster()  # an answer of this moment
+    there = context.live.clock
     if there is None:
         return
     # the header has whole seconds, and is of a moment between the request and now

@@ -33,12 +33,12 @@ _SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LEVEL = "pod-security.kubernetes.io/enforce"
 
 
-def plugins(scene: CheckContext) -> Iterator[Diagnostic]:
+def plugins(context: CheckContext) -> Iterator[Diagnostic]:
     """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
-    scene.live.get(API, "the API of webhooks")
+    context.live.get(API, "the API of webhooks")
     query = {"labelSelector": "component=kube-apiserver"}
     try:
-        pods = list(scene.live.objects("/api/v1/namespaces/kube-system/pods", query))
+        pods = list(context.live.objects("/api/v1/namespaces/kube-system/pods", query))
     except ClusterError:
         pods = []
     words = [
@@ -57,12 +57,12 @@ def plugins(scene: CheckContext) -> Iterator[Diagnostic]:
         yield good("admission-plugin", "admission webhooks are there")
 
 
-def person(scene: CheckContext) -> Iterator[Diagnostic]:
+def person(context: CheckContext) -> Iterator[Diagnostic]:
     """What the chart creates; and nobody may grant what he has not, unless he may `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """
-    namespace = scene.namespace
+    namespace = context.namespace
     asked = [{"group": "", "resource": "namespaces", "verb": "create"}]
     for (group, resources), verb in product(_OWN, ("create", "patch")):
         asked += [{"group": group, "resource": r, "verb": verb, "namespace": namespace} for r in resources]
@@ -71,7 +71,7 @@ def person(scene: CheckContext) -> Iterator[Diagnostic]:
     escalate = [{"group": "rbac.authorization.k8s.io", "resource": "clusterroles", "verb": "escalate"}]
     granted = [a for line in permissions(Installation(namespace=namespace)) for a in requests(line, namespace)]
     everything = [*asked, *escalate, *granted]
-    answers = scene.live.answers(_SELF, [review("SelfSubjectAccessReview", a) for a in everything])
+    answers = context.live.answers(_SELF, [review("SelfSubjectAccessReview", a) for a in everything])
     allowed = [bool(answer.get("status", {}).get("allowed")) for answer in answers]
     denied = [a for a, ok in zip(everything, allowed, strict=True) if not ok]
     missing = [a for a in denied if a in asked]
@@ -86,20 +86,20 @@ def person(scene: CheckContext) -> Iterator[Diagnostic]:
         yield good("may-install", "you may create what an installation needs, and grant its permissions")
 
 
-def label(scene: CheckContext) -> Iterator[Diagnostic]:
+def label(context: CheckContext) -> Iterator[Diagnostic]:
     """Who goes by the label that a new installation will go by."""
     name = Settings().namespace_label
     rivals = [
         f"{configuration['metadata']['name']}: {entry['name']}"
-        for configuration in scene.live.objects(configuration_path(KINDS[0]))
+        for configuration in context.live.objects(configuration_path(KINDS[0]))
         for entry in configuration.get("webhooks") or ()
-        if configuration not in scene.configurations and goes_by(entry, name)
+        if configuration not in context.configurations and goes_by(entry, name)
     ]
-    counts = Counter(labels_of(one).get(name.key) for one in scene.namespaces)
+    counts = Counter(labels_of(one).get(name.key) for one in context.namespaces)
     there = ", ".join(f"{name.key}={value}: {count}" for value, count in sorted(counts.items(), key=str) if value)
     to_do = "choose another one: namespaceLabel in the settings (docs/settings.md)"
-    if scene.configurations:
-        found = f"an injector is installed already, in namespace {scene.namespace}"
+    if context.configurations:
+        found = f"an injector is installed already, in namespace {context.namespace}"
         yield warning("installed", found, "injector check looks at it; helm upgrade changes it")
     elif rivals:
         yield bad("label-free", f"label {name.key} is used by {', '.join(rivals)}", to_do)
@@ -110,20 +110,21 @@ def label(scene: CheckContext) -> Iterator[Diagnostic]:
         yield good("label-free", f"label {name.key} is free")
 
 
-def pod_security(scene: CheckContext) -> Iterator[Diagnostic]:
+def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
-    own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), None)
+    own = next((labels_of(one) for one in context.namespaces if one["metadata"]["name"] == context.namespace), None)
     if own is None:
-        yield good("pod-security", f"namespace {scene.namespace} is free")
+        yield good("pod-security", f"namespace {context.namespace} is free")
     else:
         level = own.get(_LEVEL, "the cluster's default")
         yield good(
-            "pod-security", f"namespace {scene.namespace} is there, with Pod Security {level}: the injector keeps to it"
+            "pod-security",
+            f"namespace {context.namespace} is there, with Pod Security {level}: the injector keeps to it",
         )
     strict = [
         one["metadata"]["name"]
-        for one in scene.namespaces
-        if labels_of(one).get(_LEVEL) in ("baseline", "restricted") and one["metadata"]["name"] != scene.namespace
+        for one in context.namespaces
+        if labels_of(one).get(_LEVEL) in ("baseline", "restricted") and one["metadata"]["name"] != context.namespace
     ]
     if strict:
         yield warning(

@@ -26,7 +26,7 @@ _LOST = "cluster"
 Results = list[tuple[str, list[Diagnostic]]]
 
 
-def look(scene: CheckContext, sections: Sequence[Section]) -> Results:
+def look(context: CheckContext, sections: Sequence[Section]) -> Results:
     """Every check of every section; one that cannot be done says so, and the others go on.
 
     Where the API server does not answer at all, nothing more is asked. A section says once why it cannot be done.
@@ -37,17 +37,17 @@ def look(scene: CheckContext, sections: Sequence[Section]) -> Results:
         causes: set[object] = set()
         results.append((title, found))
         for check in checks:
-            found += _guarded(check, scene, causes)
+            found += _guarded(check, context, causes)
             if any(verdict.code == _LOST for verdict in found):
                 return results
     return results
 
 
-def _guarded(check: Check, scene: CheckContext, causes: set[object]) -> Iterator[Diagnostic]:
+def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterator[Diagnostic]:
     """What a check finds, and why it could not go on, unless that is among the `causes` that were said already."""
     name = check.__name__.replace("_", "-")
     try:
-        yield from check(scene)
+        yield from check(context)
     except ClusterError as error:
         cause = (error.what, error.status, error.reason)
         if cause in causes:

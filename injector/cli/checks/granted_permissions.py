@@ -16,20 +16,20 @@ from injector.pods.context import Object
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def service_account(scene: CheckContext) -> Iterator[Diagnostic]:
+def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
-    namespace = scene.namespace
-    account = str(scene.pod_spec.get("serviceAccountName") or scene.installation.name)
-    if not scene.is_there("/api/v1", "serviceaccounts", account):
+    namespace = context.namespace
+    account = str(context.pod_spec.get("serviceAccountName") or context.installation.name)
+    if not context.is_there("/api/v1", "serviceaccounts", account):
         yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL)
         return
-    lines = permissions(scene.installation, scene.settings.certificates.source)
+    lines = permissions(context.installation, context.settings.certificates.source)
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
     bodies = [review("SubjectAccessReview", a, {"user": user, "groups": groups}) for _, a in asked]
     try:
-        answers = scene.live.answers(_REVIEWS, bodies, what="asking what the service account may do")
+        answers = context.live.answers(_REVIEWS, bodies, what="asking what the service account may do")
     except ClusterError as error:
         if error.status != 403:
             raise

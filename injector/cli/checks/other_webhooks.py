@@ -15,24 +15,24 @@ from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel
 
 
-def others(scene: CheckContext) -> Iterator[Diagnostic]:
+def others(context: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy.
 
     The API server calls configurations in the order of their names, which is not promised; where it matters, only
     reinvocation helps.
     """
-    ours = {c["metadata"]["name"] for c in scene.configurations if c["kind"].startswith("Mutating")}
-    label = scene.settings.namespace_label
-    own = next((labels_of(one) for one in scene.namespaces if one["metadata"]["name"] == scene.namespace), {})
+    ours = {c["metadata"]["name"] for c in context.configurations if c["kind"].startswith("Mutating")}
+    label = context.settings.namespace_label
+    own = next((labels_of(one) for one in context.namespaces if one["metadata"]["name"] == context.namespace), {})
     count = 0
-    for configuration in scene.live.objects(configuration_path(KINDS[0])):
+    for configuration in context.live.objects(configuration_path(KINDS[0])):
         name = configuration["metadata"]["name"]
         entries = [e for e in configuration.get("webhooks") or () if any(map(covers_pods, e.get("rules") or ()))]
         if name in ours or not entries:
             continue
         count += 1
         yield from in_order(name, entries, min(ours, default=""), label)
-        yield from _hostage(name, entries, own, scene.namespace)
+        yield from _hostage(name, entries, own, context.namespace)
     if not count:
         yield good("other-webhooks", "no other mutating webhook is called for new pods")
 

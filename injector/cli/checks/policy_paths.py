@@ -13,11 +13,11 @@ from injector.settings import PathTemplates
 from injector.templates.template import Template
 
 
-def paths(scene: CheckContext) -> Iterator[Diagnostic]:
+def paths(context: CheckContext) -> Iterator[Diagnostic]:
     """A line for each path. Of a template that is not there nobody knows what it is for, and so what to ask about."""
-    settings = scene.settings
+    settings = context.settings
     for path, at in settings.paths.items():
-        unknown = scene.path_templates.missing(at.templates)
+        unknown = context.path_templates.missing(at.templates)
         where = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
         if unknown:
             meanwhile = "refused" if at.failure_policy == "Fail" else "let through with a warning"
@@ -25,24 +25,24 @@ def paths(scene: CheckContext) -> Iterator[Diagnostic]:
             yield bad(
                 f"path {path}",
                 f"{where}: {names} cannot be used, so its entry cannot be told; what is asked there is {meanwhile}",
-                f"apply ConfigMap {unknown[0]} to namespace {scene.namespace} with label "
+                f"apply ConfigMap {unknown[0]} to namespace {context.namespace} with label "
                 f"{settings.template_label}=true, correct it if it is there, or correct paths in the settings",
                 templates=list(at.templates),
             )
         else:
-            templates = scene.path_templates.found(at.templates)
+            templates = context.path_templates.found(at.templates)
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
             yield good(f"path {path}", f"{where}: {text}", templates=list(at.templates))
-            yield from _never_asked(path, templates, scene)
+            yield from _never_asked(path, templates, context)
             yield from _of_the_other_type(path, at, templates)
 
 
-def _never_asked(path: str, templates: Iterable[Template], scene: CheckContext) -> Iterator[Diagnostic]:
+def _never_asked(path: str, templates: Iterable[Template], context: CheckContext) -> Iterator[Diagnostic]:
     """A line for each template that is for what the API server has not: it takes such an entry without a word."""
     for template in templates:
         covered = template.applies_to
         places = list(product(covered.api_groups, covered.api_versions))
-        missing = [r for r in covered.resources if not any(scene.serves(*place, r) for place in places)]
+        missing = [r for r in covered.resources if not any(context.serves(*place, r) for place in places)]
         if missing:
             within = some([f"{group}/{version}".lstrip("/") for group, version in places])
             yield warning(

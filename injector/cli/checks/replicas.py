@@ -9,46 +9,45 @@ from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.diagnostics import Diagnostic
 
 
-def endpoints(scene: CheckContext) -> Iterator[Diagnostic]:
+def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ready."""
-    service, namespace = scene.service, scene.namespace
+    service, namespace = context.service, context.namespace
     if service is None:
         to_do = "apply the chart again: the webhooks call that Service"
-        yield bad("service", f"there is no Service {namespace}/{scene.name}", to_do)
+        yield bad("service", f"there is no Service {namespace}/{context.name}", to_do)
         return
     ports = [port["port"] for port in service["spec"].get("ports") or ()]
-    if scene.entries and scene.installation.port not in ports:
-        text = (
-            f"Service {scene.name} has port {', '.join(map(str, ports))}; the webhooks call {scene.installation.port}"
-        )
+    if context.entries and context.installation.port not in ports:
+        has, called = ", ".join(map(str, ports)), context.installation.port
+        text = f"Service {context.name} has port {has}; the webhooks call {called}"
         yield bad("service-port", text, "let both say the same port")
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-    slices = scene.live.objects(path, {"labelSelector": f"kubernetes.io/service-name={scene.name}"})
+    slices = context.live.objects(path, {"labelSelector": f"kubernetes.io/service-name={context.name}"})
     # a condition that is not there counts as true
     ready = [
         (e.get("conditions") or {}).get("ready") is not False for one in slices for e in one.get("endpoints") or ()
     ]
     if any(ready):
-        yield good("endpoints", f"{sum(ready)} of {len(ready)} endpoints of Service {scene.name} are ready")
+        yield good("endpoints", f"{sum(ready)} of {len(ready)} endpoints of Service {context.name} are ready")
     else:
         yield bad(
             "endpoints",
-            f"Service {namespace}/{scene.name} has no ready endpoint: nobody answers the API server",
+            f"Service {namespace}/{context.name} has no ready endpoint: nobody answers the API server",
             f"kubectl get pods -n {namespace}; /readyz on the plain port says what is missing, the log says why",
         )
 
 
-def replicas(scene: CheckContext) -> Iterator[Diagnostic]:
+def replicas(context: CheckContext) -> Iterator[Diagnostic]:
     """The Deployment, where there is one."""
-    deployment = scene.deployment
+    deployment = context.deployment
     if deployment is None:
         to_do = "fine where it runs otherwise; else apply the chart again"
-        yield warning("replicas", f"no Deployment of the injector in namespace {scene.namespace}", to_do)
+        yield warning("replicas", f"no Deployment of the injector in namespace {context.namespace}", to_do)
         return
     name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
     status = deployment.get("status") or {}
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
-    look = f"kubectl rollout status deployment/{name} -n {scene.namespace}; kubectl describe pods there"
+    look = f"kubectl rollout status deployment/{name} -n {context.namespace}; kubectl describe pods there"
     if not ready:
         yield bad("replicas", f"Deployment {name}: none of {wanted} replicas is ready", look)
     elif ready < wanted or updated < wanted:
@@ -56,7 +55,7 @@ def replicas(scene: CheckContext) -> Iterator[Diagnostic]:
         yield warning("replicas", text, look)
     elif wanted < 2:
         text = f"Deployment {name} has one replica: while it restarts, pods of `enabled` namespaces get no sidecar"
-        yield warning("replicas", text, f"kubectl scale deployment/{name} -n {scene.namespace} --replicas=2")
+        yield warning("replicas", text, f"kubectl scale deployment/{name} -n {context.namespace} --replicas=2")
     else:
         yield good("replicas", f"Deployment {name}: {ready} of {wanted} replicas are ready")
 

@@ -34,18 +34,18 @@ _SOON = 21.0  # days
 _SHARE = 0.75
 
 
-def bundles(scene: CheckContext) -> Iterator[Diagnostic]:
+def bundles(context: CheckContext) -> Iterator[Diagnostic]:
     """Every entry's caBundle: there, readable, of authorities, not ended."""
     now = datetime.now(UTC)
-    faults = {name: fault for name, entry in scene.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
+    faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
     by_hand = "put the authority's certificate there (docs/serving.md, part 4)"
-    to_do = _WRITTEN.get(scene.settings.certificates.source, by_hand)
+    to_do = _WRITTEN.get(context.settings.certificates.source, by_hand)
     for fault in dict.fromkeys(faults.values()):
         names = [name for name, found in faults.items() if found == fault]
-        whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(scene.entries)} entries"
+        whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(context.entries)} entries"
         yield bad("ca-bundle", f"{whose}: {fault}", to_do)
-    if scene.entries and not faults:
-        yield good("ca-bundle", f"each of {len(scene.entries)} entries has a caBundle")
+    if context.entries and not faults:
+        yield good("ca-bundle", f"each of {len(context.entries)} entries has a caBundle")
 
 
 def bundle_fault(pem: bytes, now: datetime) -> str:
@@ -60,35 +60,35 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     return ""
 
 
-def served(scene: CheckContext) -> Iterator[Diagnostic]:
+def served(context: CheckContext) -> Iterator[Diagnostic]:
     """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
-    name, key = where(scene)
-    if not name and not scene.entries:
+    name, key = where(context)
+    if not name and not context.entries:
         return  # nothing is installed, which is told elsewhere
     if not name:
         to_do = "the handshake and the pod below prove it all the same"
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
         return
     try:
-        secret = scene.found(f"/api/v1/namespaces/{scene.namespace}/secrets/{name}")
+        secret = context.found(f"/api/v1/namespaces/{context.namespace}/secrets/{name}")
     except ClusterError as error:
         if error.status != 403:
             raise
-        to_do = f"run it as somebody who may get secret {name} in namespace {scene.namespace}"
+        to_do = f"run it as somebody who may get secret {name} in namespace {context.namespace}"
         yield warning("certificate", f"not looked at: {error}", to_do)
         return
     chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
     if not chain:
         what = "has no certificate" if secret else "does not exist"
-        to_do = _MADE.get(scene.settings.certificates.source, "make one: docs/serving.md, part 3")
-        yield bad("certificate", f"secret {scene.namespace}/{name} {what} (key {key})", to_do)
+        to_do = _MADE.get(context.settings.certificates.source, "make one: docs/serving.md, part 3")
+        yield bad("certificate", f"secret {context.namespace}/{name} {what} (key {key})", to_do)
         return
     yield from lasting(chain[0], datetime.now(UTC))
-    wanted = service_name(scene)
+    wanted = service_name(context)
     if wanted not in certificate_names(chain[0]):
-        to_do = f"make one for that name: injector certs --service {scene.name} --namespace {scene.namespace}"
+        to_do = f"make one for that name: injector certs --service {context.name} --namespace {context.namespace}"
         yield bad("certificate-name", f"the certificate in secret {name} is not for {wanted}", to_do)
-    bundles = {entry: read_certificates(bundle_of(found)) for entry, found in scene.entries.items()}
+    bundles = {entry: read_certificates(bundle_of(found)) for entry, found in context.entries.items()}
     strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
     if strangers:
         whose = "every entry" if len(strangers) == len(bundles) else f"entry {', '.join(strangers)}"
@@ -129,14 +129,14 @@ def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]
     return True
 
 
-def handshake(scene: CheckContext) -> Iterator[Diagnostic]:
+def handshake(context: CheckContext) -> Iterator[Diagnostic]:
     """What is really shown, where the Service's address can be reached from here. From outside it mostly cannot."""
-    service = scene.service
+    service = context.service
     address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
-    bundle = next((bundle_of(entry) for entry in scene.entries.values()), b"")
+    bundle = next((bundle_of(entry) for entry in context.entries.values()), b"")
     if address in ("", "None") or not read_certificates(bundle):
         return
-    port, name = scene.installation.port, service_name(scene)
+    port, name = context.installation.port, service_name(context)
     came = shake_hands(address, port, name, bundle)
     if not came.fault:
         yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
@@ -165,19 +165,19 @@ def bundle_of(entry: Object) -> bytes:
         return b""
 
 
-def service_name(scene: CheckContext) -> str:
+def service_name(context: CheckContext) -> str:
     """The name by which the API server calls."""
-    return f"{scene.name}.{scene.namespace}.svc"
+    return f"{context.name}.{context.namespace}.svc"
 
 
-def where(scene: CheckContext) -> tuple[str, str]:
+def where(context: CheckContext) -> tuple[str, str]:
     """Name and key of the Secret that holds the certificate; ("", "") where the pods mount none."""
-    if scene.settings.certificates.source == "builtin":
-        return scene.settings.certificates.secret, "tls.crt"
-    spec = scene.pod_spec
+    if context.settings.certificates.source == "builtin":
+        return context.settings.certificates.secret, "tls.crt"
+    spec = context.pod_spec
     secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
     for container in spec.get("containers") or ():
-        file = PurePosixPath(_option(container, "--cert", "INJECTOR_CERT") or scene.settings.server.certificate)
+        file = PurePosixPath(_option(container, "--cert", "INJECTOR_CERT") or context.settings.server.certificate)
         for mount in container.get("volumeMounts") or ():
             secret = secrets.get(mount["name"])
             if secret and file.is_relative_to(mount["mountPath"]):

@@ -13,10 +13,10 @@ from injector.loading.trial_cache import try_new
 from injector.templates.snapshot import SnapshotError
 
 
-def settings(scene: CheckContext) -> Iterator[Diagnostic]:
+def settings(context: CheckContext) -> Iterator[Diagnostic]:
     """They are read as the server reads them."""
     try:
-        found = scene.settings
+        found = context.settings
     except SettingsError as error:
         to_do = "correct the settings' ConfigMap (docs/settings.md); the injector keeps to what it had before"
         yield bad("settings", str(error), to_do)
@@ -25,10 +25,10 @@ def settings(scene: CheckContext) -> Iterator[Diagnostic]:
     yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
 
 
-def templates(scene: CheckContext) -> Iterator[Diagnostic]:
+def templates(context: CheckContext) -> Iterator[Diagnostic]:
     """Each template is tried in a child process with limits, as the server does."""
     try:
-        snapshot, wrong = live_snapshot(scene.live, scene.namespace, scene.settings, trial=try_new)
+        snapshot, wrong = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)
     except SnapshotError as error:
         for one in error.errors:
             to_do = "correct the settings' ConfigMap; the injector keeps to what it had before"
@@ -45,12 +45,12 @@ def templates(scene: CheckContext) -> Iterator[Diagnostic]:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 
-def mounted(scene: CheckContext) -> Iterator[Diagnostic]:
+def mounted(context: CheckContext) -> Iterator[Diagnostic]:
     """Every ConfigMap that the injector's pods mount is there: a pod that is new waits for it."""
-    sources = [volume.get("configMap") or {} for volume in scene.pod_spec.get("volumes") or ()]
+    sources = [volume.get("configMap") or {} for volume in context.pod_spec.get("volumes") or ()]
     for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
-        if not scene.is_there("/api/v1", "configmaps", name):
-            text = f"there is no ConfigMap {scene.namespace}/{name}, which the pods mount: new ones do not start"
+        if not context.is_there("/api/v1", "configmaps", name):
+            text = f"there is no ConfigMap {context.namespace}/{name}, which the pods mount: new ones do not start"
             yield bad("settings", text, "apply the chart again; what is below goes by default settings")
 
 

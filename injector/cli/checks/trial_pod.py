@@ -25,20 +25,20 @@ from injector.templates.snapshot import Snapshot
 _RUNS = 5
 
 
-def injected(scene: CheckContext) -> Iterator[Diagnostic]:
+def injected(context: CheckContext) -> Iterator[Diagnostic]:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
-    settings = scene.settings
+    settings = context.settings
     label = settings.namespace_label
-    if any(map(is_paused, scene.entries.values())):
+    if any(map(is_paused, context.entries.values())):
         yield warning("injection", "no pod was tried: the injector is paused", "injector resume")
         return
     tried = 0
     for value in (label.enabled, label.required):
-        for namespace in scene.namespaces:
+        for namespace in context.namespaces:
             asks = labels_of(namespace).get(label.key) == value
-            if asks and within(scene, namespace) and _usable(namespace, settings):
+            if asks and within(context, namespace) and _usable(namespace, settings):
                 tried += 1
-                yield from _try(scene, namespace)
+                yield from _try(context, namespace)
                 break
     if not tried:
         to_do = f"kubectl label namespace NAME {label.key}={label.enabled}, then check again"
@@ -50,14 +50,14 @@ def _usable(namespace: Object, settings: Settings) -> bool:
     return metadata["name"] not in settings.ignored_namespaces and "deletionTimestamp" not in metadata
 
 
-def _try(scene: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
-    name, settings = namespace["metadata"]["name"], scene.settings
+def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
+    name, settings = namespace["metadata"]["name"], context.settings
     pod, seconds = plain_pod(settings), []
     try:
         for _ in range(_RUNS):
             begin = time.perf_counter()
             path = f"/api/v1/namespaces/{name}/pods"
-            made = scene.live.send("POST", path, pod, {"dryRun": "All"}, what=f"a pod in namespace {name} (dry run)")
+            made = context.live.send("POST", path, pod, {"dryRun": "All"}, what=f"a pod in namespace {name} (dry run)")
             seconds.append(time.perf_counter() - begin)
     except ClusterError as error:
         if error.no_permission:
@@ -79,18 +79,18 @@ def _try(scene: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
             namespace=name,
             milliseconds=milliseconds,
         )
-        yield from _behind(scene, receipt.templates)
+        yield from _behind(context, receipt.templates)
     elif mark == "failed":
         reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
         to_do = "docs/reasons.md says what to do about that reason"
         yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do)
     else:
-        yield _untouched(scene, namespace, pod)
+        yield _untouched(context, namespace, pod)
 
 
-def _behind(scene: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
+def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
-    now = {template.name: template.digest for template in _snapshot(scene).catalog}
+    now = {template.name: template.digest for template in _snapshot(context).catalog}
     for name, digest in used.items():
         if now.get(name) != digest:
             yield warning(
@@ -100,14 +100,14 @@ def _behind(scene: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
             )
 
 
-def _snapshot(scene: CheckContext) -> Snapshot:
-    return live_snapshot(scene.live, scene.namespace, scene.settings)[0]
+def _snapshot(context: CheckContext) -> Snapshot:
+    return live_snapshot(context.live, context.namespace, context.settings)[0]
 
 
-def _untouched(scene: CheckContext, namespace: Object, pod: Object) -> Diagnostic:
+def _untouched(context: CheckContext, namespace: Object, pod: Object) -> Diagnostic:
     """Whether that was to be expected: by a replay with the settings and templates of now."""
     name = namespace["metadata"]["name"]
-    replay = inject(pod, namespace_of(namespace), _snapshot(scene))
+    replay = inject(pod, namespace_of(namespace), _snapshot(context))
     if replay.effect is Effect.SKIP:
         to_do = "nothing, if it is meant so; injector explain -f POD.yaml has every step"
         return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)

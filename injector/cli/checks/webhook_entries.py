@@ -19,31 +19,31 @@ _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings a
 _DISPENSABLE = ("advice",)
 
 
-def registered(scene: CheckContext) -> Iterator[Diagnostic]:
+def registered(context: CheckContext) -> Iterator[Diagnostic]:
     """Both configurations, with the label by which every command finds them."""
-    there = {configuration["kind"] for configuration in scene.configurations}
+    there = {configuration["kind"] for configuration in context.configurations}
     for kind in KINDS:
         if kind in there:
-            yield good("registered", f"{kind} is registered for the injector in namespace {scene.namespace}")
-        elif not scene.of_somebody_else:
+            yield good("registered", f"{kind} is registered for the injector in namespace {context.namespace}")
+        elif not context.of_somebody_else:
             yield bad(
                 "registered",
-                f"no {kind} with label {INSTALLATION} calls namespace {scene.namespace}",
+                f"no {kind} with label {INSTALLATION} calls namespace {context.namespace}",
                 INSTALL,
             )
 
 
-def as_they_should_be(scene: CheckContext) -> Iterator[Diagnostic]:
+def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
     """Each entry against `injector.cluster.entries`."""
-    if not scene.entries:
+    if not context.entries:
         return
-    if scene.of_somebody_else:
-        text = f"the webhook configuration is one of your own ({', '.join(scene.entries)}): it is not compared"
+    if context.of_somebody_else:
+        text = f"the webhook configuration is one of your own ({', '.join(context.entries)}): it is not compared"
         to_do = "fine while it asks about the pods that you mean; `required` namespaces need the chart's entries"
         yield warning("entry", text, to_do)
         return
-    expected = dict(_by_kind(zip(KINDS, scene.expected, strict=True)))
-    there = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in scene.configurations))
+    expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
+    there = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in context.configurations))
     for (kind, name), entry in expected.items():
         short = name.partition(".")[0]
         wrong = warning if short in _DISPENSABLE else bad
@@ -56,7 +56,7 @@ def as_they_should_be(scene: CheckContext) -> Iterator[Diagnostic]:
             yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY)
         if not found:
             yield good(f"entry {short}", f"entry {name} is as it should be")
-    of_paths = set(map(scene.installation.path_entry, scene.settings.paths))
+    of_paths = set(map(context.installation.path_entry, context.settings.paths))
     told = {name for _, name in expected}
     for kind, name in sorted(there.keys() - expected.keys()):
         if name in of_paths - told:
@@ -70,13 +70,13 @@ def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tu
     return (((kind, entry["name"]), entry) for kind, entries in found for entry in entries)
 
 
-def choices(scene: CheckContext) -> Iterator[Diagnostic]:
+def choices(context: CheckContext) -> Iterator[Diagnostic]:
     """What an admin may choose, and what follows from it."""
-    chosen = scene.installation
-    if not scene.entries:
+    chosen = context.installation
+    if not context.entries:
         return
     for entry, policy in (("enabled", chosen.enabled_failure_policy), ("opted-in", chosen.opted_in_failure_policy)):
-        if policy == "Fail" and chosen.entry_name(entry) in scene.entries:
+        if policy == "Fail" and chosen.entry_name(entry) in context.entries:
             yield warning(
                 "failure-policy",
                 f"entry {chosen.entry_name(entry)} has failurePolicy Fail: its pods do not start while the injector "
@@ -88,9 +88,9 @@ def choices(scene: CheckContext) -> Iterator[Diagnostic]:
         yield warning("timeout", text, "use 5")
 
 
-def paused(scene: CheckContext) -> Iterator[Diagnostic]:
+def paused(context: CheckContext) -> Iterator[Diagnostic]:
     """`injector pause`, as a whole or for some entries."""
-    for configuration in scene.configurations:
+    for configuration in context.configurations:
         entries = configuration.get("webhooks") or ()
         off = [entry["name"] for entry in entries if is_paused(entry)]
         if off:
@@ -103,7 +103,7 @@ def paused(scene: CheckContext) -> Iterator[Diagnostic]:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
                 yield bad("object-selector", text, _APPLY)
-    if scene.entries and not any(map(is_paused, scene.entries.values())):
+    if context.entries and not any(map(is_paused, context.entries.values())):
         yield good("paused", "no entry is paused")
 
 

@@ -176,12 +176,12 @@ def test_the_clock_that_counts_is_the_api_server_s(tmp_path: Path, hours: float)
             store = SecretStore(client, "sidecars", "kept", lambda _held: None)
             bundles = Bundles(client, "injector", ("injector", "sidecars"), lambda: None)
             plan = RotationPlan(("injector.sidecars.svc",), 90 * DAY, 365 * DAY)
-            custodian = CertificateController(
+            controller = CertificateController(
                 store, bundles, plan, lambda: True, client.now, Metrics(), settle_seconds=0, write_seconds=5
             )
             await client.get("/")
             assert abs(client.now() - there) < DAY / 24
-            assert await custodian.work(held)
+            assert await controller.work(held)
 
     asyncio.run(work())
     [secret] = written

@@ -1,4 +1,4 @@
-"""Entries of the settings' paths as the writer of bundles has them: what it holds on to, and when it lets go."""
+"""Entries of the settings' paths as the writer of bundles has them: what it holds on to, and when it releases it."""
 
 from __future__ import annotations
 
