@@ -82,12 +82,12 @@ class Manifest:
             self.refuse((key,), f"{key} has to be a string")
         return (value or "").strip()
 
-    def choice(self, key: str, words: tuple[str, ...]) -> Any:
-        """One of some words, the first where there is none."""
+    def choice(self, key: str, choices: tuple[str, ...]) -> Any:
+        """One of some choices, the first where there is none."""
         value = self._data.get(key)
-        if value is not None and value not in words:
-            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(words)}")
-        return value or words[0]
+        if value is not None and value not in choices:
+            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
+        return value or choices[0]
 
     def selector(self, key: str) -> dict[str, Any] | None:
         """A label selector."""

@@ -136,13 +136,15 @@ def test_checks(switch: Switch) -> None:
 
 #: What holds words, by its name: the parts of a Diagnostic and of a result, and an error as text.
 _HOLDERS = {"message", "help", "headline", "sentence", "advice", "warnings"}
+#: The same under a bare name.
+_WORDS = _HOLDERS | {"help_", "warning", "why", "words"}
 _ERRORS = {"error", "failure", "mistake", "refusal", "problem", "finding"}
 _METHODS = {"partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix"}
 _METHODS |= {"find", "index", "replace", "match", "search", "fullmatch", "sub", "findall", "finditer"}
 #: The module for words of others: of the API server, and of libraries that give nothing else.
 _OTHERS = {"library_messages.py"}
-#: The layout of a diagnostic's own help.
-_LAYOUT = {"diagnostics.py"}
+#: The layout of a help of several lines, each below the other.
+_LAYOUT = {"diagnostics.py", "authoring/cases/suite.py"}
 #: Looks for what people gave: the words that a case's author wants to see, the values of a Secret, which nobody may.
 _ASKED_FOR = {"authoring/cases/run.py", "policies/admit.py"}
 
@@ -162,6 +164,8 @@ def is_words(node: ast.AST) -> bool:
     """Whether an expression is a message, or an error as text."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
         return isinstance(node.args[0], ast.Name) and node.args[0].id in _ERRORS
+    if isinstance(node, ast.Name):
+        return node.id in _WORDS
     return isinstance(node, ast.Attribute) and node.attr in _HOLDERS
 
 
@@ -184,6 +188,10 @@ def test_no_module_looks_into_words() -> None:
         "_PATTERN.finditer(one.help)",
         "warning not in result.message",
         'str(error).startswith("a")',
+        '"injector resume" if why.endswith("paused") else ""',
+        '"is paused" in message',
+        "re.search(_PATTERN, sentence)",
+        'words.split(": ")',
     ],
 )
 def test_what_looks_into_words(code: str) -> None:

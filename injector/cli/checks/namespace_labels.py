@@ -15,11 +15,11 @@ from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel, Settings
 
 
-def labels(scene: CheckContext) -> Iterator[Diagnostic]:
+def labels(context: CheckContext) -> Iterator[Diagnostic]:
     """Counts per value of the label."""
-    settings = scene.settings
+    settings = context.settings
     label = settings.namespace_label
-    counts = Counter(labels_of(one).get(label.key, "") for one in scene.namespaces)
+    counts = Counter(labels_of(one).get(label.key, "") for one in context.namespaces)
     known = {value: counts[value] for value in (label.enabled, label.required, label.disabled)}
     told = ", ".join(f"{label.key}={value}: {count}" for value, count in known.items())
     if known[label.enabled] or known[label.required] or settings.always_selector is not None:
@@ -31,7 +31,7 @@ def labels(scene: CheckContext) -> Iterator[Diagnostic]:
             f"kubectl label namespace NAME {label.key}={label.enabled}",
             **known,
         )
-    for one in scene.namespaces:
+    for one in context.namespaces:
         yield from misspelt(one["metadata"]["name"], labels_of(one), settings)
 
 
@@ -72,53 +72,52 @@ def _meant(value: str, label: NamespaceLabel) -> list[str]:
     return [label.disabled] if word in ("false", "no", "off", "never", "0") else []
 
 
-def outside(scene: CheckContext) -> Iterator[Diagnostic]:
+def outside(context: CheckContext) -> Iterator[Diagnostic]:
     """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
-    label = scene.settings.namespace_label
+    label = context.settings.namespace_label
     to_do = "give it the labels that webhooks.namespaceSelector of the chart asks for, or take its own label off"
     for value, verdict in ((label.enabled, warning), (label.required, bad)):
         names = [
             one["metadata"]["name"]
-            for one in scene.namespaces
+            for one in context.namespaces
             if labels_of(one).get(label.key) == value
-            and one["metadata"]["name"] not in scene.settings.ignored_namespaces
-            and not within(scene, one)
+            and one["metadata"]["name"] not in context.settings.ignored_namespaces
+            and not within(context, one)
         ]
         if names:
-            text = (
-                f"{label.key}={value} counts for nothing in namespace {some(names)}: the webhooks are limited to others"
-            )
+            text = f"{label.key}={value} has no effect in namespace {some(names)}: the webhooks are limited to others"
             yield verdict("namespace-outside", text, to_do)
 
 
-def within(scene: CheckContext, namespace: Object) -> bool:
+def within(context: CheckContext, namespace: Object) -> bool:
     """Whether the webhooks may be called for it, by what the admin asks of namespaces besides the settings' label."""
-    return matches(scene.installation.namespaces or {}, labels_of(namespace))
+    return matches(context.installation.namespaces or {}, labels_of(namespace))
 
 
-def guarded(scene: CheckContext) -> Iterator[Diagnostic]:
+def guarded(context: CheckContext) -> Iterator[Diagnostic]:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
-    settings = scene.settings
+    settings = context.settings
     label = settings.namespace_label
     required = [
         one
-        for one in scene.namespaces
+        for one in context.namespaces
         if labels_of(one).get(label.key) == label.required
         and one["metadata"]["name"] not in settings.ignored_namespaces
-        and within(scene, one)
+        and within(context, one)
     ]
-    without: dict[str, list[str]] = {}
+    without: dict[tuple[str, bool], list[str]] = {}
     for one in required:
         for short in ("required", "guard"):
-            if why := _missing(scene.entries.get(scene.installation.entry_name(short)), labels_of(one)):
-                without.setdefault(f"entry {scene.installation.entry_name(short)} {why}", []).append(
-                    one["metadata"]["name"]
-                )
-    for why, names in without.items():
+            name = context.installation.entry_name(short)
+            entry = context.entries.get(name)
+            if why := _missing(entry, labels_of(one)):
+                paused = entry is not None and is_paused(entry)
+                without.setdefault((f"entry {name} {why}", paused), []).append(one["metadata"]["name"])
+    for (why, paused), names in without.items():
         yield bad(
             "required-guarded",
             f"{label.required} is not kept in namespace {some(names)}: {why}",
-            "injector resume" if why.endswith("paused") else "apply the injector's webhook configurations again",
+            "injector resume" if paused else "apply the injector's webhook configurations again",
         )
     if required and not without:
         yield good("required-guarded", f"each of {len(required)} {label.required} namespaces has its guard")
