@@ -83,12 +83,14 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("native_sidecars", "new_containers", "sound_containers", "tagged")
+    __slots__ = ("native_sidecars", "new_containers", "sealed_parts", "sound_containers", "tagged")
 
     def __init__(self) -> None:
         #: Native sidecars, and new containers, by the overlay's container that they are made of.
         self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
         self.new_containers: IdentityCache[dict[str, Any]] = IdentityCache()
+        #: Elements of lists as receipts seal them.
+        self.sealed_parts: IdentityCache[Any] = IdentityCache()
         #: Whether an overlay holds a `Replace`.
         self.tagged: IdentityCache[bool] = IdentityCache()
         #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's

@@ -184,7 +184,9 @@ def _done(
             {
                 settings.status_key: "injected",
                 settings.reason_key: None,
-                settings.receipt_key: sealed_text(receipt_of(made, task), final, namespace, seals),
+                settings.receipt_key: sealed_text(
+                    receipt_of(made, task), final, namespace, seals, task.snapshot.caches
+                ),
             },
         )
         snapshot = task.snapshot

@@ -121,7 +121,7 @@ def without_fillings(value: Any, field: Field) -> Any:
     The same for a part as it was sent and as it comes back. `field` is the place that it stands at.
     """
     kind = type(value)
-    if kind is dict or kind is list:
+    if (kind is dict or kind is list) and len(value) > SMALL:
         charge(len(value))
     if kind is dict:
         return {

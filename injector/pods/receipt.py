@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from injector.budget import charge
+from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object
 from injector.pods.defaults import without_fillings
 from injector.pods.fields import POD, Field
@@ -272,16 +273,17 @@ class Seals(Protocol):
 _MAC = ',"mac":"'
 
 
-def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None) -> str:
+def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None, caches: OverlayCaches) -> str:
     """The annotation's text for a pod's receipt; with `seals` sealed, together with the parts that it names.
 
     The seal is about the text itself. A replica that does not know all of its fields can verify it all the same.
+    `caches` are the snapshot's: most parts are those of an overlay, which other pods have as well.
     """
     receipt = replace(receipt, seal="")
     text = write_receipt(receipt)
     if seals is None:
         return text
-    parts = _parts(receipt, pod)
+    parts = _parts(receipt, pod, caches.sealed_parts)
     if seals.legacy is not None:
         text = write_receipt(replace(receipt, seal=seals.legacy.sign(namespace, text + parts)))
     mac = seals.sign(namespace, f"{text}\0{parts}")
@@ -299,14 +301,14 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
     own, legacy = mac.endswith('"}'), seals.legacy if receipt.seal else None
     if (not own and legacy is None) or _overlaps(receipt):
         return False
-    parts = _parts(receipt, pod)
+    parts = _parts(receipt, pod, IdentityCache())
     if own and seals.verify(namespace, f"{head}}}\0{parts}", mac[:-2]):
         return True
     bare = replace(receipt, seal="")
     return legacy is not None and legacy.verify(namespace, write_receipt(bare) + parts, receipt.seal)
 
 
-def _parts(receipt: Receipt, pod: Object) -> str:
+def _parts(receipt: Receipt, pod: Object, known: IdentityCache[Any]) -> str:
     """What is sealed beside the receipt: its parts, and what it put in the place of other values.
 
     Less what Kubernetes fills in on the way, and quantities, which it writes in its own way. What was null before is
@@ -314,7 +316,7 @@ def _parts(receipt: Receipt, pod: Object) -> str:
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
     places = PointerIndex(pod)
-    parts = [_part(places, pointer) for pointer in (*receipt.added, *insisted)]
+    parts = [_part(places, pointer, known) for pointer in (*receipt.added, *insisted)]
     return msgspec.json.encode(parts, order="deterministic").decode()
 
 
@@ -324,9 +326,10 @@ def _overlaps(receipt: Receipt) -> bool:
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 
 
-def _part(places: PointerIndex, pointer: str) -> Any:
+def _part(places: PointerIndex, pointer: str, known: IdentityCache[Any]) -> Any:
     steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
     holder, value = POD.at(steps[:-1]), places.at(pointer)
     if holder.aligned:
-        return without_fillings(value, holder.element)
+        found = known.get(value)
+        return known.put(value, without_fillings(value, holder.element)) if found is None else found
     return without_fillings({steps[-1]: value}, holder)

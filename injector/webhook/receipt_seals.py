@@ -81,4 +81,4 @@ class CertificateSeals:
 
 def _mac(key: bytes, period: int, namespace: str, text: str) -> str:
     message = "\0".join((namespace, str(period), text)).encode(errors="surrogatepass")
-    return hmac.new(key, message, hashlib.sha256).hexdigest()[:32]
+    return hmac.digest(key, message, "sha256").hex()[:32]

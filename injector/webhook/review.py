@@ -95,15 +95,21 @@ def check_bounds(raw: bytes, what: str) -> None:
     Raises ReviewError (HTTP 413); `what` is said to be wrong.
     https://pkg.go.dev/k8s.io/apiserver/pkg/server#Config (MaxRequestBodyBytes)
     """
+    _check_size(raw, what)
+    _check_depth(raw, what)
+
+
+def _check_size(raw: bytes, what: str) -> None:
     large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
-    deep = raw.count(b"[") + raw.count(b"{") > DEEPEST
-    if not large and not deep:
-        return
-    structure = _without_strings(raw)
-    if large and _least_size(structure) > OBJECT_BYTES:
+    if large and _least_size(_without_strings(raw)) > OBJECT_BYTES:
         raise ReviewError(f"{what} holds more values than an object of {OBJECT_BYTES} bytes can", 413)
-    steps = memoryview(structure.translate(_STEPS, b",:")).cast("b")
-    if deep and max(accumulate(steps), default=0) > DEEPEST:
+
+
+def _check_depth(raw: bytes, what: str) -> None:
+    if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
+        return
+    steps = memoryview(_without_strings(raw).translate(_STEPS, b",:")).cast("b")
+    if max(accumulate(steps), default=0) > DEEPEST:
         raise ReviewError(f"{what} is nested too deeply: more than {DEEPEST} levels", 413)
 
 
@@ -129,11 +135,11 @@ def read_object(raw: bytes) -> Object:
     """
     if not raw or raw == b"null":
         raise ReviewError("request.object is missing")
-    check_bounds(raw, "request.object")
+    _check_size(raw, "request.object")
     try:
         str(raw, "utf-8")  # all of it, also what is not decoded below
         fields = _fields_decoder.decode(raw)
-        return {name: _metadata(value) if name == "metadata" else _value(value) for name, value in fields.items()}
+        return {name: _metadata(value) if name == "metadata" else _shallow(value) for name, value in fields.items()}
     except msgspec.ValidationError as error:
         raise ReviewError(f"request.object is not an object: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -146,10 +152,16 @@ def _value(raw: msgspec.Raw) -> Any:
     return _value_decoder.decode(raw)
 
 
+def _shallow(raw: msgspec.Raw) -> Any:
+    """A part of an object, nested no deeper than it may be: what is not decoded need not be looked at."""
+    _check_depth(bytes(raw), "request.object")
+    return _value(raw)
+
+
 def _metadata(raw: msgspec.Raw) -> Any:
     if not bytes(raw).startswith(b"{"):  # no metadata that any API server sends
-        return _value(raw)
-    return {name: _value(value) for name, value in _fields_decoder.decode(raw).items() if name != "managedFields"}
+        return _shallow(raw)
+    return {name: _shallow(value) for name, value in _fields_decoder.decode(raw).items() if name != "managedFields"}
 
 
 def to_request(request: ReviewRequest) -> Request:
