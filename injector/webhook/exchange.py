@@ -103,7 +103,7 @@ class ServerState:
     closing: bool = False
     waiting_bytes: int = 0
     date: bytes = b""
-    freed: bool = False  #: a large body was let go, so that there may be memory to give back
+    freed: bool = False  #: a large body was released, so that there may be memory to give back
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     _serial: int = 0
 
