@@ -80,3 +80,10 @@ def charge(units: int) -> None:
         budget.left -= units
         if budget.left < 0:
             budget.exhausted()
+
+
+def charge_later(units: int) -> None:
+    """The same for what has failed already, with a reason of its own: the next charge says that it was too much."""
+    budget = _current.get()
+    if budget is not None:
+        budget.left -= units

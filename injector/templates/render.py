@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from injector.budget import charge
+from injector.budget import charge, charge_later
 from injector.caches import IdentityCache
 from injector.errors import InjectionError, LimitError
 from injector.names import kind_of
@@ -162,6 +162,7 @@ def _filled(job: _Job, *, replace: bool) -> Any:
 
 
 def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:
+    charge(1)
     variables = variables_of(root, context)
     key = _key(root, variables, template.program.encoded_params)
     if key is not None:
@@ -179,6 +180,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
         where = f"{template.name}/{file}:{place.line}" if file else template.name
         raise InjectionError(verdict.reason, f"{verdict} ({where})", code=verdict.code) from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
+        charge_later(job.run.spent)
         raise failure(job.template, job.root, job.variables, error) from None
     finally:
         current.reset(token)

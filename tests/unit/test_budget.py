@@ -60,6 +60,22 @@ def test_at_a_path_its_failure_policy_decides(policy, effect) -> None:
     assert (found.reason, found.effect) == (Reason.TOO_COSTLY, effect)
 
 
+def test_a_template_that_fails_is_paid_for_too() -> None:
+    """At a path that ignores failures the others are asked all the same, until nothing is left."""
+    overlay = "{% for c in pod.spec.initContainers %}{% endfor %}{{ pod.spec.volumes | length }}"
+    sources = {name: {"template.yaml": "description: Fails.\n", "overlay.yaml.j2": overlay} for name in ("one", "two")}
+    known = build_snapshot(Settings(review_work=WORK), sources, Cluster())
+    found = admit(ObjectRequest(Request(), _large(), {}, {}), ENABLED, PathTemplates(templates=("one", "two")), known)
+    assert [failure.code for failure in found.failures] == ["template-failed", "too-costly"]
+    found = admit(
+        ObjectRequest(Request(), web({}, initContainers=[]), {}, {}),
+        ENABLED,
+        PathTemplates(templates=("one", "two")),
+        known,
+    )
+    assert [failure.code for failure in found.failures] == ["template-failed", "template-failed"]
+
+
 def test_the_setting_raises_it_and_switches_it_off() -> None:
     for work in (0, 100 * WORK):
         assert inject(_large(), ENABLED, snapshot(work)).reason is Reason.INJECTED
