@@ -43,7 +43,7 @@ def _complete(made: Object) -> None:
     assert names(made, "initContainers") == ["proxy", "logger"]
     assert names(made) == ["app", "sidecar"]
     for name in ("app", "sidecar"):
-        assert env(container(made, name)) == {"PROXY": "127.0.0.1:15999"}
+        assert env(container(made, name)) == {"PROXY": "127.0.0.1:15999", "PROXY_URL": "http://$(PROXY)/$(ZONE)"}
         assert container(made, name)["imagePullPolicy"] == "Always"
     assert "PROXY" not in env(container(made, "proxy"))
     assert "/spec/containers/sidecar/env" in notes(made)[RECEIPT]
@@ -89,6 +89,6 @@ def test_a_second_call_that_finds_all_in_place_changes_nothing(
     configure_webhooks(webhook("twice.injector.test", injector.client_config(), enabled))
     made = control_plane.api.create(pod("app"), enabled)
     assert names(made, "initContainers") == ["proxy"]
-    assert env(container(made, "app")) == {"PROXY": "127.0.0.1:15999"}
+    assert env(container(made, "app")) == {"PROXY": "127.0.0.1:15999", "PROXY_URL": "http://$(PROXY)/$(ZONE)"}
     reasons = [line["reason"] for line in Log(injector).reviews(enabled, pod="app")]
     assert set(reasons[1:]) <= {"already-injected"}

@@ -84,7 +84,7 @@ def test_every_kind_of_workload(kind: str, control_plane: ControlPlane, enabled:
     for each in pods:
         assert names(each, "initContainers") == ["proxy"]
         assert container(each, "proxy")["restartPolicy"] == "Always"
-        assert env(container(each, "app")) == {"PROXY": "127.0.0.1:15999"}
+        assert env(container(each, "app")) == {"PROXY": "127.0.0.1:15999", "PROXY_URL": "http://$(PROXY)/$(ZONE)"}
     (files,) = generated(control_plane, enabled)
     assert files["data"]["proxy.conf"] == f"listen 15999;\nworkload {kind}/web;\n"
     (owner,) = files["metadata"]["ownerReferences"]
