@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from injector.pods.overlay import Replace
+from injector.templates.yaml_writer import LONGEST_KEY
 
 #: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
@@ -35,11 +36,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def check_simple_key(self) -> bool:
-        """Let keys be as long as Kubernetes lets them be (annotations have up to 317 characters) without a `?`."""
+        """Let keys be as long as every reader takes them without a `?`, and no longer (annotations have up to 317)."""
         event = self.event
-        return super().check_simple_key() or (
-            isinstance(event, yaml.ScalarEvent) and len(event.value) < 1024 and "\n" not in event.value
-        )
+        if not isinstance(event, yaml.ScalarEvent):
+            return super().check_simple_key()
+        return "\n" not in event.value and sum(map(_written_length, event.value)) <= LONGEST_KEY
 
     def choose_scalar_style(self) -> Any:
         """Leave a tagged value plain where it would be plain without its tag: `!replace 5` is a number."""
@@ -50,6 +51,11 @@ class _Dumper(yaml.SafeDumper):
         style = super().choose_scalar_style()
         event.implicit = implicit
         return style
+
+
+def _written_length(character: str) -> int:
+    """How many characters one may become: an escape has up to ten."""
+    return 1 if character.isalnum() else 2 if character.isprintable() else 10
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:

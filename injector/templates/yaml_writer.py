@@ -14,6 +14,9 @@ _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*\Z")
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
 #: What a double-quoted scalar has to escape: all that YAML does not call printable, and what ends lines.
 _ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+#: Characters of a key as written, quotes and escapes included. Readers look for the colon within 1,024, and behind
+#: a longer key only where `?` announces it. https://yaml.org/spec/1.2.2/#742-flow-mappings
+LONGEST_KEY = 1000
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -33,14 +36,19 @@ def _mapping(value: dict[str, Any], indent: str, lines: list[str], first: str) -
     """The lines of a mapping; `first` is what its first line starts with instead of the indent."""
     start = first or indent
     for key, item in value.items():
-        head = f"{start}{_string(key)}:"
+        name = _string(key)
+        within = indent
+        head = f"{start}{name}:"
+        if len(name) > LONGEST_KEY:
+            lines.append(f"{start}? {name}")
+            head, within = f"{indent}:", indent + "  "
         start = indent
         if type(item) is dict and item:
             lines.append(head)
             _mapping(item, indent + "  ", lines, "")
         elif type(item) is list and item:
             lines.append(head)
-            _list(item, indent, lines, "")
+            _list(item, within, lines, "")
         else:
             lines.append(f"{head} {_scalar(item)}")
 

@@ -165,7 +165,7 @@ class Api:
         query: dict[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        payload = b"" if body is None else json.dumps(body).encode()
+        payload = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Content-Type": content_type}
         answer: Object = json.loads(self._send(method, f"{url}?{urlencode(query)}" if query else url, payload, headers))
         return answer

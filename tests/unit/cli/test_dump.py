@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from injector.cli.manifest_writer import dump_json, dump_yaml
 from injector.pods.overlay import Replace
 from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.yaml_writer import dump
 
 TRICKY = [
     *("yes", "y", "Y", "n", "No", "on", "off", "true", "null", "~", "=", "<<", "-", "--", "---", "...", "", " "),
@@ -19,11 +20,16 @@ TRICKY = [
     *("a\nb", "a\n", "\na", "\n", "a\tb", "\ta", "a\r\nb", "a \nb"),
 ]
 
+#: Characters that a reader, a line or a quoted string has its own idea of.
+ODD = list("a1é😀 :#-?'\"\\\n\t\r\x00\x01\x1b\x7f\x85\u2028\u202e\ufeff\ufffe{[&*!|>%@`~<=")
+
 texts = st.one_of(
     st.sampled_from(TRICKY),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     st.text("ab \n\t:#-\"'", max_size=15),
     st.text("0123456789abcdefxo+-.,_:eETZ", max_size=8),
+    # Readers look for the colon of a key within 1,024 characters, escapes included.
+    st.builds(lambda text, times: text * times, st.sampled_from(ODD), st.integers(90, 1300)),
 )
 scalars = st.one_of(
     texts, st.integers(-(2**63), 2**63), st.booleans(), st.none(), st.floats(allow_nan=False, allow_infinity=False)
@@ -45,6 +51,18 @@ def test_yaml_reads_back_as_kubernetes_and_as_python_read_it(value):
 def test_a_last_line_of_dots_stays(value):
     text = dump_yaml(value)
     assert load_manifest(text) == yaml.safe_load(text) == value
+
+
+@pytest.mark.parametrize("character", ODD)
+@pytest.mark.parametrize("value", [1, "a\nb", [["a"]], {"b": [{}]}], ids=["number", "text", "list", "map"])
+@pytest.mark.parametrize("write", [dump_yaml, dump])
+def test_long_keys_read_back(write, character, value):
+    for length in (100, 101, 500, 513, 1000, 1001, 1023, 1025, 2000):
+        given = {"items": [{character * length: value, "z": 1}], character * length: value}
+        text = write(given)
+        for reader in (yaml.SafeLoader, yaml.CSafeLoader):  # that of Python, and what go-yaml was made from
+            assert yaml.load(text, Loader=reader) == given
+        assert load_manifest(text) == given
 
 
 @settings(max_examples=100, deadline=None)

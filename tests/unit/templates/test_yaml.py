@@ -95,11 +95,14 @@ def test_merge_keys_and_nulls() -> None:
 
 
 _TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(list(SCALARS))
+_LONG = st.builds(lambda text, times: text * times, st.sampled_from(list('a"\x01\u2028😀')), st.integers(90, 1300))
 _SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS
 )
 _VALUES = st.recursive(
-    _SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4), max_leaves=12
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS | _LONG, inner, max_size=4),
+    max_leaves=12,
 )
 
 
