@@ -148,6 +148,17 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+def printable_lines(text: str) -> str:
+    """The same of a text whose lines stay lines: only for one whose line ends are the program's own."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def printable(text: str) -> str:
-    """A text as one line for a terminal, as long as it was: no character in it does anything."""
+    """A text as one line for a terminal or an HTTP message, as long as it was: no character in it does anything.
+
+    Every renderer of a diagnostic uses it, for names, annotations and keys are what a pod's author chose. What becomes
+    `?` are control characters and escapes, the bidirectional overrides that show a line in another order, line ends of
+    Unicode, half of a surrogate pair. JSON for programs stays exact.
+    https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() else " " if c in "\t\n" else "?" for c in text)

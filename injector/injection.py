@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, printable
 from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.pods.context import Object
 from injector.pods.decision import Decision
@@ -105,7 +105,7 @@ def failed_injection(pod: Object, decision: Decision, snapshot: Snapshot, error:
     effect = error.reason.effect(required=decision.required)
     after = pod
     if effect is Effect.MARK and read_receipt(pod, snapshot.settings) is None:
-        settings, message = snapshot.settings, f"{error.reason}: {error}"
+        settings, message = snapshot.settings, printable(f"{error.reason}: {error}")
         after = with_annotations(pod, {settings.status_key: "failed", settings.reason_key: message[:_REASON_LENGTH]})
     return Injection(
         decision=decision,

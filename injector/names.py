@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from injector.budget import charge
+from injector.diagnostics import printable
 
 DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 DNS_SUBDOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
@@ -103,7 +104,7 @@ def cut(message: str, length: int = 500) -> str:
 def shortened(value: object, length: int = 40) -> str:
     """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
     text = value if isinstance(value, str) else _spelled(value)
-    text = "".join(c if c.isprintable() else "?" for c in text[: length + 1])
+    text = printable(text[: length + 1])
     text = text if len(text) <= length else text[: length - 3] + "..."
     return f'"{text}"' if isinstance(value, str) else text
 

@@ -21,7 +21,7 @@ from xml.etree import ElementTree  # only written here, never read
 import click
 
 from injector import __version__
-from injector.diagnostics import Diagnostic, printable, spoken_path
+from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
@@ -62,7 +62,7 @@ def quoted_lines(text: str) -> list[str]:
 
 
 def _seen(character: str) -> str:
-    return character if character.isprintable() else _SPELLED.get(character, "?")
+    return _SPELLED.get(character) or printable(character)
 
 
 def diagnostics_text(problems: Sequence[Diagnostic]) -> str:
@@ -94,7 +94,7 @@ def error_text(error: Exception) -> str:
 
 
 def _error_line(message: str) -> str:
-    return f"{click.style('Error', fg='red', bold=True)}: {message}"
+    return f"{click.style('Error', fg='red', bold=True)}: {printable_lines(message)}"
 
 
 def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:

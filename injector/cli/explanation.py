@@ -14,6 +14,7 @@ from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_h
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
+from injector.diagnostics import printable
 from injector.errors import DENIED_CODE
 from injector.inject import inject
 from injector.injection import Applied, Injection
@@ -131,7 +132,7 @@ def show_explanation(explanations: list[Explanation], form: str) -> None:
 
 def _show(explanation: Explanation) -> None:
     within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
-    click.echo(f"{click.style(explanation.name, bold=True)} ({within}{explanation.origin})")
+    click.echo(f"{click.style(printable(explanation.name), bold=True)} ({printable(f'{within}{explanation.origin}')})")
     if explanation.injection is not None:
         _show_injection(explanation.injection)
     # before the long lists: here is what most people came for
@@ -151,7 +152,7 @@ def _show_injection(result: Injection) -> None:
     width = max(len(str(step.reason)) for step in result.decision.trail)
     for step in result.decision.trail:
         verdict = "overruled" if step.overruled else "yes" if step.fits else "no"
-        text = f"  {verdict:<9} {step.reason!s:<{width}}  {step.saw}"
+        text = f"  {verdict:<9} {step.reason!s:<{width}}  {printable(step.saw)}"
         click.echo(click.style(text, bold=True) if step.fits else text)
     decided = result.decision.reason
     click.echo(f"  so: {decided}: {decided.sentence}")
@@ -166,10 +167,10 @@ def _show_paths(explanation: Explanation) -> None:
     for trail in explanation.paths:
         about = f"{trail.about}, {trail.request}" if trail.about else trail.request
         if about != asked:
-            click.echo(f"\nPaths, in the order in which they are asked about {about}:")
+            click.echo(f"\nPaths, in the order in which they are asked about {printable(about)}:")
         asked = about
         for line in trail.lines():
-            click.echo(f"  {line}")
+            click.echo(f"  {printable(line)}")
     if not explanation.paths:
         return
     telling = telling_trail(explanation.paths)
@@ -193,13 +194,14 @@ def _show_result(what: str, result: Injection) -> None:
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
         message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
-    click.echo(f"\n{what}: {click.style(str(result.reason), fg=colour, bold=True)}: {message}")
+    reason = click.style(str(result.reason), fg=colour, bold=True)
+    click.echo(f"\n{printable(what)}: {reason}: {printable(message)}")
 
 
 def _show_templates(result: Injection) -> None:
     for applied in result.applied:
         click.echo(f"\nTemplate {applied.template.name} ({applied.template.digest}), from {result.templates_source}:")
-        rows = [(name, _value(value), origin) for name, value, origin in parameters_of(applied)]
+        rows = [(name, _value(value), printable(origin)) for name, value, origin in parameters_of(applied)]
         widths = [max((len(row[i]) for row in rows if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
         for name, value, origin in rows:
             click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
@@ -209,14 +211,14 @@ def _list(title: str, items: list[str]) -> None:
     if items:
         click.echo(f"\n{title}:")
         for item in items[:_SHOWN]:
-            click.echo(f"  {item}")
+            click.echo(f"  {printable(item)}")
         if len(items) > _SHOWN:
             click.echo(f"  and {len(items) - _SHOWN} more (--output json has them all)")
 
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return cut(text, 60)
+    return printable(cut(text, 60))
 
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.options import POD_OPTIONS, with_options
+from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row
@@ -69,12 +70,12 @@ def list_pods(
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
         return
     for note in notes:
-        click.echo(note, err=True)
+        click.echo(printable(note), err=True)
     _show(rows)
     if commands or words:
         click.echo("\nNew pods get the sidecars of now. One after the other:")
         for line in (*commands, *words):
-            click.echo(f"  {line}")
+            click.echo(f"  {printable(line)}")
 
 
 def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:
@@ -98,12 +99,13 @@ def _show(rows: Sequence[Row]) -> None:
         ours = tuple(group)
         counts = Counter(str(row.state) for row in ours)
         told = ", ".join(f"{count} {state}" for state, count in counts.items())
-        click.echo(f"{click.style(namespace, bold=True)}: {told}")
+        click.echo(f"{click.style(printable(namespace), bold=True)}: {told}")
         width = max(len(row.pod) for row in ours)
         for row in ours:
             templates = ", ".join(f"{name} {digest}" for name, digest in row.templates.items())
             state = click.style(f"{row.state:<8}", fg=_COLOURS[row.state])
-            click.echo(f"  {row.pod:<{width}}  {state}  {': '.join(part for part in (templates, row.why) if part)}")
+            words = printable(": ".join(part for part in (templates, row.why) if part))
+            click.echo(f"  {printable(row.pod):<{width}}  {state}  {words}")
     if not rows:
         click.echo("no pods to list")
 

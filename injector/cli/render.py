@@ -17,6 +17,7 @@ from injector.cli.object_preview import is_at_a_path, preview_object
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
 from injector.cli.preview import Preview, Wanted, coloured, preview
 from injector.cli.watch import watch as watch_files
+from injector.diagnostics import printable
 from injector.errors import InjectorError
 from injector.loading.template_folders import files_of
 from injector.pods.context import Object
@@ -131,4 +132,4 @@ def _shown(made: Preview, wanted: Wanted) -> str:
 
 
 def _warnings(made: Preview) -> list[str]:
-    return [f"{click.style('warning', fg='yellow')}: {warning}" for warning in made.warnings]
+    return [f"{click.style('warning', fg='yellow')}: {printable(warning)}" for warning in made.warnings]

@@ -11,6 +11,7 @@ from typing import Literal
 import click
 
 from injector.cli.manifest_objects import metadata_of, object_name_of
+from injector.diagnostics import printable
 from injector.pods.context import Object
 
 OutcomeName = Literal[
@@ -85,21 +86,22 @@ class Report:
 
 
 def _show(line: Line) -> None:
+    seen = [
+        printable(text) for text in (line.object, line.about, line.reason, line.message, line.place, line.namespace)
+    ]
+    object_name, about, reason, message, place, namespace = seen
     head = click.style(line.outcome, fg=_COLOURS.get(line.outcome), bold=line.bad)
-    text = f"{line.object}{', ' if line.about else ''}{line.about}: {head}"
+    text = f"{object_name}{', ' if about else ''}{about}: {head}"
     if line.templates and line.outcome in ("injected", "amended"):
         text += f" with {', '.join(line.templates)}"
-    if line.reason:
-        text += f": {line.reason}"
-    if line.message:
-        text += f": {line.message}"
+    text += "".join(f": {words}" for words in (reason, message) if words)
     click.echo(text, err=True)
     if line.bad:
         at = f", path {line.paths[-1]}" if line.paths else ""
-        within = f", namespace {line.namespace}" if line.namespace else ""
-        click.echo(f"  in {line.place}{within}{at}", err=True)
+        within = f", namespace {namespace}" if namespace else ""
+        click.echo(f"  in {place}{within}{at}", err=True)
     for warning in line.warnings:
-        click.echo(f"  {click.style('warning', fg='yellow')}: {warning}", err=True)
+        click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
     if line.lost_comments:
         click.echo("  its comments are not in the output", err=True)
 

@@ -20,7 +20,7 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import Backoff
 from injector.cluster.client import Client
 from injector.cluster.tasks import end_task
-from injector.diagnostics import printable
+from injector.diagnostics import printable_lines
 from injector.pods.context import Object
 from injector.telemetry import Metrics
 
@@ -132,7 +132,7 @@ class Events:
             "type": "Warning",
             "reason": reason[:_TEXT],
             "action": action[:_TEXT],
-            "note": _in_bytes("\n".join(map(printable, note.split("\n"))), _NOTE_BYTES),
+            "note": _in_bytes(printable_lines(note), _NOTE_BYTES),
             "regarding": regarding,
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,

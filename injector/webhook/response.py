@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from injector.diagnostics import WARNING_LENGTH
+from injector.diagnostics import WARNING_LENGTH, printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
 from injector.webhook.review import VERSIONS, Review
@@ -86,7 +86,7 @@ def answer_tail(verdict: AdmissionResponse) -> bytes:
         response["status"] = {
             "code": verdict.code,
             "reason": reason_of(verdict.code),
-            "message": verdict.message,
+            "message": printable(verdict.message),
         }
     if verdict.patch:
         response["patchType"] = "JSONPatch"
@@ -105,7 +105,7 @@ def shorten_warnings(warnings: Iterable[str]) -> list[str]:
     One that is too long is cut at a word; when there are too many, the last one says how many are left out.
     """
     lines = [line for line in (" ".join(w.split()) for w in warnings) if line]
-    lines = [shorten("".join(c if c.isprintable() else "?" for c in line), WARNING_LENGTH) for line in lines]
+    lines = [shorten(printable(line), WARNING_LENGTH) for line in lines]
     kept: list[str] = []
     room = WARNINGS_LENGTH
     for position, line in enumerate(lines):
@@ -153,7 +153,7 @@ def status_body(code: int, message: str) -> bytes:
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
-            "message": message,
+            "message": printable(message),
             "reason": reason_of(code),
             "code": code,
         }

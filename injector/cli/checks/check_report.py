@@ -11,7 +11,7 @@ import click
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Check, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
-from injector.diagnostics import Diagnostic, Severity
+from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
 
 #: How each severity is shown: its name for programs, its sign and the sign's colour. The worst comes last.
@@ -84,9 +84,9 @@ def show_results(results: Results, form: str) -> None:
         if verdicts:
             click.echo(f"{click.style(title, bold=True)}\n{'-' * len(title)}")
             for verdict in verdicts:
-                click.echo(f"{_sign(verdict.severity)} {verdict.headline}")
+                click.echo(f"{_sign(verdict.severity)} {printable(verdict.headline)}")
                 if verdict.help:
-                    click.echo(f"    {verdict.help}")
+                    click.echo(f"    {printable_lines(verdict.help)}")
             click.echo()
     counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
     words = f"{counts['note']} good, {counts['warning']} to know, {counts['error']} failed"
