@@ -39,6 +39,7 @@ _SECTIONS = {
     },
     "Webhook": {
         "serve": "Run the admission webhook.",
+        "guard": "Keep the sidecars of required namespaces as they are after their creation.",
         "certs": "Make a certificate for the webhook.",
         "demo": "Show an injection and a request through its sidecar, without a cluster.",
     },

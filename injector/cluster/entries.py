@@ -130,21 +130,21 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
             | {
                 "name": installation.entry_name("enabled"),
                 "failurePolicy": installation.enabled_failure_policy,
-                "namespaceSelector": _namespaces(settings, installation, "In", label.enabled),
+                "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled),
                 "matchConditions": [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)],
             },
             mutating
             | {
                 "name": installation.entry_name("required"),
                 "failurePolicy": "Fail",
-                "namespaceSelector": _namespaces(settings, installation, "In", label.required),
+                "namespaceSelector": namespaces_selected(settings, installation, "In", label.required),
                 "matchConditions": [_NOT_A_MIRROR_POD],
             },
             mutating
             | {
                 "name": installation.entry_name("opted-in"),
                 "failurePolicy": installation.opted_in_failure_policy,
-                "namespaceSelector": _namespaces(
+                "namespaceSelector": namespaces_selected(
                     settings, installation, "NotIn", label.enabled, label.required, label.disabled
                 ),
                 "matchConditions": [_NOT_A_MIRROR_POD, _asks_for_it(settings)],
@@ -156,14 +156,14 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
             | {
                 "name": installation.entry_name("guard"),
                 "failurePolicy": "Fail",
-                "namespaceSelector": _namespaces(settings, installation, "In", label.required),
+                "namespaceSelector": namespaces_selected(settings, installation, "In", label.required),
                 "matchConditions": [_NOT_A_MIRROR_POD],
             },
             advising
             | {
                 "name": installation.entry_name("advice"),
                 "failurePolicy": "Ignore",
-                "namespaceSelector": _namespaces(settings, installation, "In", label.enabled, label.required),
+                "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled, label.required),
                 "matchConditions": [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW],
             },
             *_path_entries("validating", settings, installation, catalog),
@@ -196,7 +196,7 @@ def _path_entries(kind: str, settings: Settings, installation: Installation, cat
             "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
             "failurePolicy": at.failure_policy,
             "sideEffects": "None",
-            "namespaceSelector": _namespaces(settings, installation),
+            "namespaceSelector": namespaces_selected(settings, installation),
         }
         yield entry | ({"reinvocationPolicy": "IfNeeded"} if kind == "mutating" else {})
 
@@ -212,7 +212,9 @@ def _entry(settings: Settings, installation: Installation, path: str, rules: lis
     }
 
 
-def _namespaces(settings: Settings, installation: Installation, operator: str = "", *values: str) -> dict[str, Any]:
+def namespaces_selected(
+    settings: Settings, installation: Installation, operator: str = "", *values: str
+) -> dict[str, Any]:
     """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed.
 
     Without an operator the label has no say. Objects that lie in no namespace are asked about in any case.

@@ -1,0 +1,33 @@
+"""`injector guard --policy`: what keeps the sidecars of `required` namespaces as they are after their creation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from injector.cli.injection_sources import load_settings
+from injector.cli.manifest_writer import dump_yaml
+from injector.cli.options import TEMPLATE_OPTIONS, with_options
+from injector.cluster.installation import Installation
+from injector.cluster.update_policy import update_policy
+
+
+@click.command()
+@click.option("--policy", is_flag=True, required=True, help="Write the ValidatingAdmissionPolicy and its binding.")
+@click.option("--name", default=Installation().name, show_default=True, help="Name of the installation.")
+@click.option("--namespace", default=Installation().namespace, show_default=True, help="Where the injector runs.")
+@with_options(TEMPLATE_OPTIONS[1:])
+def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -> int:
+    """Write what refuses changes to sidecars that run, as YAML for kubectl apply.
+
+    For namespaces whose label says required. The API server itself then refuses another image or size of a sidecar,
+    another mark, receipt or config file in an annotation, and ephemeral containers that join a sidecar or mount its
+    volumes.
+
+    \b
+    injector guard --policy --settings settings.yaml | kubectl apply -f -
+    """
+    installation = Installation(name=name, namespace=namespace)
+    click.echo("---\n".join(dump_yaml(o) for o in update_policy(load_settings(settings_file), installation)), nl=False)
+    return 0

@@ -1,0 +1,107 @@
+"""What keeps a running sidecar as it is: a ValidatingAdmissionPolicy for `required` namespaces, and its binding.
+
+The webhooks see pods when they are created. Later whoever may update pods can set another image, resize a container,
+change an annotation that a sidecar reads, or join a container of his own. The API server refuses that by itself, by
+what the receipt names. CEL reads no JSON, so the receipt is searched as a text: the pointers in it are quoted.
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+"""
+
+from __future__ import annotations
+
+from injector.cluster.entries import namespaces_selected, string_expression, words
+from injector.cluster.installation import API_VERSION, Installation
+from injector.pods.context import Object
+from injector.settings import Settings
+
+_TARGET = "c.?targetContainerName.orValue('')"
+
+
+def update_policy(settings: Settings, installation: Installation) -> tuple[Object, Object]:
+    """The policy and its binding for an installation."""
+    name = f"{installation.name}-updates"
+    receipt = string_expression(settings.receipt_key)
+    resized = settings.required.resources == "any"
+    policy = {
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "matchPolicy": "Equivalent",
+                "namespaceSelector": namespaces_selected(
+                    settings, installation, "In", settings.namespace_label.required
+                ),
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["UPDATE"],
+                        "resources": ["pods", "pods/ephemeralcontainers", *([] if resized else ["pods/resize"])],
+                        "scope": "Namespaced",
+                    }
+                ],
+            },
+            "matchConditions": [
+                {
+                    "name": "has-a-receipt",
+                    "expression": f"oldObject.metadata.?annotations[?{receipt}].hasValue()",
+                }
+            ],
+            "variables": [
+                {"name": "before", "expression": "oldObject.metadata.?annotations.orValue({})"},
+                {"name": "after", "expression": "object.metadata.?annotations.orValue({})"},
+                {"name": "receipt", "expression": f"variables.before[{receipt}]"},
+                {
+                    "name": "joined",
+                    "expression": "oldObject.spec.?ephemeralContainers.orValue([]).map(c, c.name)",
+                },
+            ],
+            "validations": [
+                *(_same_containers(field) for field in ("initContainers", "containers")),
+                _same_annotations(settings),
+                _none_joins(),
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return policy, binding
+
+
+def _validation(expression: str, message: str) -> Object:
+    """Messages are short and of one line: the API server drops others."""
+    return {"expression": expression, "message": message, "reason": "Forbidden"}
+
+
+def _named(start: str, name: str) -> str:
+    """Whether the receipt names a part as a whole."""
+    return f"variables.receipt.contains('\"{start}/' + {name} + '\"')"
+
+
+def _same_containers(field: str) -> Object:
+    ours = f".?{field}.orValue([]).filter(c, {_named(f'/spec/{field}', 'c.name')})"
+    message = "the sidecars of this pod stay as they are: its namespace requires them"
+    return _validation(f"oldObject.spec{ours} == object.spec{ours}", message)
+
+
+def _same_annotations(settings: Settings) -> Object:
+    """The mark, the receipt, and config files that a downwardAPI volume reads."""
+    free = words((settings.inject_key, settings.templates_key))
+    ours = f"k.startsWith({string_expression(f'{settings.prefix}/')}) && !(k in {free})"
+    kept = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
+    added = f"variables.after.all(k, !({ours}) || k in variables.before)"
+    return _validation(f"{kept} && {added}", "the injector's annotations of this pod stay as they are")
+
+
+def _none_joins() -> Object:
+    target = " && ".join(f"!{_named(f'/spec/{field}', _TARGET)}" for field in ("initContainers", "containers"))
+    mounts = f"c.?volumeMounts.orValue([]).all(m, !{_named('/spec/volumes', 'm.name')})"
+    return _validation(
+        f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
+        "no ephemeral container joins a sidecar of this pod, or mounts its volumes: its namespace requires them",
+    )

@@ -1,0 +1,105 @@
+"""After creation: the policy of `injector guard --policy` keeps what the receipt names as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from injector.cli.guard import guard
+from tests.cluster.api import ApiError, Object
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.injection.installation import container
+from tests.cluster.objects import pod
+from tests.cluster.processes import eventually
+
+DEBUG = {"name": "debug", "image": "registry.example/debug:1"}
+
+
+@pytest.fixture(scope="module")
+def policy(control_plane: ControlPlane) -> Iterator[Object]:
+    written = CliRunner().invoke(guard, ["--policy"], catch_exceptions=False)
+    made = [control_plane.api.create(obj) for obj in yaml.safe_load_all(written.stdout)]
+    yield made[0]
+    for obj in made:
+        control_plane.api.delete(obj["kind"], obj["metadata"]["name"])
+
+
+def _put(control_plane: ControlPlane, namespace: str, change: Callable[[Object], Any], below: str = "") -> Object:
+    """Change the pod, whose status a kubelet changes meanwhile."""
+
+    while True:
+        current = control_plane.api.get("Pod", "app", namespace)
+        change(current)
+        try:
+            path = f"/api/v1/namespaces/{namespace}/pods/app{below}?dryRun=All"
+            written: Object = control_plane.api.call("PUT", path, current)
+        except ApiError as error:
+            if error.code != 409:
+                raise
+        else:
+            return written
+
+
+@pytest.fixture
+def running(control_plane: ControlPlane, policy: Object, required: str) -> str:
+    """A namespace with a pod, where the policy is in force."""
+    control_plane.api.create(pod("app", annotations={"own": "1"}), required)
+
+    def refused() -> bool:
+        try:
+            _put(control_plane, required, lambda p: container(p, "logger").update(image="registry.example/none:1"))
+        except ApiError as error:
+            return error.code == 403
+        return False
+
+    eventually("the policy is in force", refused)
+    return required
+
+
+CHANGES: dict[str, tuple[Callable[[Object], Any], str, str]] = {
+    "image": (lambda p: container(p, "proxy").update(image="registry.example/none:1"), "", "the sidecars"),
+    "mark": (lambda p: p["metadata"]["annotations"].update({"sidecar.injector/status": "no"}), "", "annotations"),
+    "no receipt": (lambda p: p["metadata"]["annotations"].pop("sidecar.injector/receipt"), "", "annotations"),
+    "config": (lambda p: p["metadata"]["annotations"].update({"sidecar.injector/proxy.proxy.conf": "x"}), "", "annot"),
+    "another": (lambda p: p["metadata"]["annotations"].update({"sidecar.injector/x": "x"}), "", "annotations"),
+    "joins": (
+        lambda p: p["spec"].update(ephemeralContainers=[{**DEBUG, "targetContainerName": "proxy"}]),
+        "/ephemeralcontainers",
+        "no ephemeral container",
+    ),
+    "mounts": (
+        lambda p: p["spec"].update(
+            ephemeralContainers=[{**DEBUG, "volumeMounts": [{"name": "logs", "mountPath": "/logs"}]}]
+        ),
+        "/ephemeralcontainers",
+        "no ephemeral container",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_what_the_receipt_names_stays(way: str, control_plane: ControlPlane, running: str) -> None:
+    change, below, said = CHANGES[way]
+    with pytest.raises(ApiError) as refused:
+        _put(control_plane, running, change, below)
+    assert refused.value.code == 403 and said in refused.value.message, refused.value.message
+
+
+def test_the_rest_is_the_pod_s(control_plane: ControlPlane, running: str) -> None:
+    def change(current: Object) -> None:
+        container(current, "app")["image"] = "registry.example/app:2"
+        current["metadata"]["annotations"] |= {"own": "2", "new": "1", "sidecar.injector/inject": "no"}
+        current["metadata"].setdefault("labels", {})["new"] = "1"
+
+    assert container(_put(control_plane, running, change), "app")["image"] == "registry.example/app:2"
+    debug = {**DEBUG, "targetContainerName": "app"}
+    _put(control_plane, running, lambda p: p["spec"].update(ephemeralContainers=[debug]), "/ephemeralcontainers")
+
+
+def test_other_namespaces_are_free(control_plane: ControlPlane, running: str, enabled: str) -> None:
+    control_plane.api.create(pod("app"), enabled)
+    _put(control_plane, enabled, lambda p: container(p, "proxy").update(image="registry.example/none:1"))
