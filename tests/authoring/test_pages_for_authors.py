@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import yaml
 
-from injector.authoring.cases.case import PATH_KEYS, Case, Decision, Expect
+from injector.authoring.cases.case import PATH_KEYS, Case, DecisionName, Expect
 from tests.authoring.pages import Block, Typist, blocks
 from tests.unit.test_docs import ROOT, code, page, table
 
@@ -35,7 +35,7 @@ def test_keys_of_cases_are_those_of_the_code() -> None:
     assert {key for key, default in at_path.items() if not default} == {"object", "request", "path"}
     written = [code(row[0])[0] for row in table(TESTING, "key of `expect`", "what it says")]
     assert written == list(Expect.__struct_encode_fields__)
-    assert [code(row[0])[0] for row in table(TESTING, "decision", "the pod")] == list(get_args(Decision))
+    assert [code(row[0])[0] for row in table(TESTING, "decision", "the pod")] == list(get_args(DecisionName))
 
 
 def options_of(name: str) -> dict[str, click.Option]:

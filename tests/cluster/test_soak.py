@@ -273,7 +273,7 @@ def test_everything_at_once(installation: BuiltinInstallation, seconds: float) -
     served = {installation.held().serving}
     watch = Watch(stays)
     end = time.monotonic() + seconds
-    with Load(installation, 200 if breaks else 40) as load:
+    with Load(installation, 200 if breaks else 20) as load:
         while time.monotonic() < end:
             what = min(due, key=lambda one: due[one])
             time.sleep(max(min(due[what], end) - time.monotonic(), 0))
@@ -303,7 +303,7 @@ def test_everything_at_once(installation: BuiltinInstallation, seconds: float) -
     _log.info("%s, %d certificates, %s", outcome, len(served), dict(done))
     assert outcome.wrong == []
     assert watch.flat() == ""
-    assert outcome.created > 0.5 * seconds * (200 if breaks else 40)
+    assert outcome.created > 0.5 * seconds * (200 if breaks else 20)
     assert outcome.namespaces > seconds / 60
     assert len(served) > 1
     for server in installation.servers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -83,5 +84,11 @@ def place(manifest: Manifest, folder: Path) -> Path:
 
 def objects(data: bytes) -> list[Any]:
     """What a manifest says, document by document; documents that say nothing do not count."""
+    return copy.deepcopy(_read(data))
+
+
+@functools.cache
+def _read(data: bytes) -> list[Any]:
+    """The same, read once: several modules go through the corpus while tests are collected."""
     values = [d.value for d in read_documents(Input("corpus", data))]
     return [value for value in values if value is not None]

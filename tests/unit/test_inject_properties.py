@@ -7,6 +7,7 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jsonpatch
@@ -101,13 +102,15 @@ def test_inject_twice_is_once_and_uninject_undoes(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("namespace", [ENABLED, REQUIRED], ids=["enabled", "required"])
 def test_defaults_that_others_fill_in_are_not_missing(way: str, version: tuple[int, int], namespace: Namespace) -> None:
+    """Parameters are the namespace's: under `required` a pod may not set those that weaken its sidecar."""
     templates, annotations = {**WAYS, **REACHING}[way]
     current = snapshot(*templates, version=version)
-    first = inject(web(annotations), namespace, current)
+    namespace, guarded = (replace(one, annotations=annotations) for one in (namespace, REQUIRED))
+    first = inject(web(), namespace, current)
     handed_on = stored(first.object)
     again = inject(handed_on, namespace, current)
     assert (again.reason, again.patch) == (Reason.ALREADY_INJECTED, ())
-    assert guard(handed_on, REQUIRED, current).reason is Reason.ALREADY_INJECTED
+    assert guard(handed_on, guarded, current).reason is Reason.ALREADY_INJECTED
 
 
 # ------------------------------------------------------------------------------------------------- hostile values

@@ -103,6 +103,7 @@ def test_none_is_closed_whose_answer_is_being_made(tmp_path: Path) -> None:
         assert closed(server, "refused") == 1
         for caller in callers:
             assert caller.receive().json == {"later": 10}
+        eventually("the server knows that all are answered", lambda: not server.server._running)
         assert ask_once(server.port, b"x").code == 200, "there is room again"
         for caller in callers:
             caller.close()
