@@ -84,7 +84,8 @@ def test_a_fleet(
         def up_to_date() -> bool:
             rows = listed(control_plane, "-n", shop)["pods"]
             ours = [row for row in rows if row["workload"] in ("deployment/web", "deployment/early")]
-            return len(ours) == 5 and {row["state"] for row in ours} == {"current"}
+            assert len(ours) == 5 and {row["state"] for row in ours} == {"current"}, ours
+            return True
 
         eventually("all are current", up_to_date, every=0.3)
     finally:
