@@ -215,7 +215,7 @@ def join_documents(documents: list[Document]) -> str:
     previous: Document | None = None
     for document in documents:
         text = (document if as_json else _for_yaml(document)).text
-        text = text.removeprefix(_BOM) if out else text
+        text = text.removeprefix(_BOM) if out and document.number == 1 else text
         if len(documents) > 1 and not text.strip():
             continue
         if not (_follows(document, previous) and (as_json or not document.json)):
