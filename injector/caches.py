@@ -89,8 +89,8 @@ class OverlayCaches:
         #: Native sidecars, and new containers, by the overlay's container that they are made of.
         self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
         self.new_containers: IdentityCache[dict[str, Any]] = IdentityCache()
-        #: Elements of lists as receipts seal them.
-        self.sealed_parts: IdentityCache[Any] = IdentityCache()
+        #: Elements of lists as receipts seal them, with the type that they were taken for.
+        self.sealed_parts: IdentityCache[tuple[str, Any]] = IdentityCache()
         #: Whether an overlay holds a `Replace`.
         self.tagged: IdentityCache[bool] = IdentityCache()
         #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's

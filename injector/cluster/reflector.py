@@ -50,7 +50,7 @@ class Reflector(Generic[T]):
 
     `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
     every difference, with None for what has gone, also of differences found by listing anew. With `optional` a 403 is
-    an answer too: the copy is empty and counts as synced. `on_known` is told when `known` becomes another.
+    an answer too: the copy is empty and counts as synced. `on_known` is called when `known` changes.
 
     While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
     (time.monotonic); both are None when all is well.

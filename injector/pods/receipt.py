@@ -308,7 +308,7 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
     return legacy is not None and legacy.verify(namespace, write_receipt(bare) + parts, receipt.seal)
 
 
-def _parts(receipt: Receipt, pod: Object, known: IdentityCache[Any]) -> str:
+def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]]) -> str:
     """What is sealed beside the receipt: its parts, and what it put in the place of other values.
 
     Less what Kubernetes fills in on the way, and quantities, which it writes in its own way. What was null before is
@@ -326,10 +326,13 @@ def _overlaps(receipt: Receipt) -> bool:
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 
 
-def _part(places: PointerIndex, pointer: str, known: IdentityCache[Any]) -> Any:
+def _part(places: PointerIndex, pointer: str, known: IdentityCache[tuple[str, Any]]) -> Any:
     steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
     holder, value = POD.at(steps[:-1]), places.at(pointer)
     if holder.aligned:
+        field = holder.element
         found = known.get(value)
-        return known.put(value, without_fillings(value, holder.element)) if found is None else found
+        if found is None or found[0] != field.type:  # an alias in YAML can put one object at places of two types
+            found = known.put(value, (field.type, without_fillings(value, field)))
+        return found[1]
     return without_fillings({steps[-1]: value}, holder)

@@ -1,10 +1,10 @@
 """The pipeline of a path: an object of any kind, and the templates that the settings have for that path.
 
 Beside `inject.py`, and as pure. No label, mark or receipt has a say: who is asked about is the webhook entry's to say,
-and whether a template is for it the template's. A template that fails is told by the path's `failurePolicy`.
+and whether a template is for it the template's. What becomes of a template that fails is the path's `failurePolicy`.
 
-A template's mistake is told with what it was about, and that may be a value: of a look-up by it, of a key twice. Where
-the object is a Secret its values stand in no warning, refusal or log.
+An error names what it is about, and that may be a value: one that is looked up, or a key that stands twice. Where the
+object is a Secret, its values stand in no warning, refusal or log.
 """
 
 from __future__ import annotations

@@ -67,17 +67,8 @@ class RenderError(InjectionError):
 
     def as_template_error(self) -> TemplateError:
         """The same as a mistake of the template, for its author."""
-        one = self.diagnostic
-        return TemplateError(
-            self.template.name,
-            one.message,
-            self.place,
-            rule=self.rule,
-            origin=self.template.origin,
-            help=one.help,
-            path=one.path,
-            fields=one.fields,
-        )
+        place = replace(self.place, origin=self.template.origin)
+        return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
 
 
 @dataclass(frozen=True, slots=True)

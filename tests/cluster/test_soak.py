@@ -15,12 +15,11 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 
@@ -153,19 +152,13 @@ class Load:
         """Namespaces come, get their label later, have pods for a while, and go."""
         for number in count(1):
             name = f"{self._label}-{number}"
-            steps: tuple[tuple[float, Callable[[], Any]], ...] = (
-                (0, lambda: self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})),  # noqa: B023
-                (1, lambda: self._label_it(name)),  # noqa: B023
-                (2, lambda: self._open(name)),  # noqa: B023
-                (5, lambda: self._close(name)),  # noqa: B023
-                (1, lambda: self._api.delete("Namespace", name, missing_ok=True)),  # noqa: B023
-            )
+            steps = ((0, self._make), (1, self._label_it), (2, self._open), (5, self._close), (1, self._remove))
             for pause, step in steps:
                 if self._end.wait(pause):
                     return
                 while not self._end.is_set():
                     try:
-                        step()
+                        step(name)
                         break
                     except ApiError as error:
                         if error.code == http.client.CONFLICT:
@@ -174,6 +167,12 @@ class Load:
                     except (OSError, http.client.HTTPException):
                         self._end.wait(0.5)
             self.outcome.namespaces += 1
+
+    def _make(self, name: str) -> None:
+        self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def _remove(self, name: str) -> None:
+        self._api.delete("Namespace", name, missing_ok=True)
 
     def _label_it(self, name: str) -> None:
         self._api.get("ServiceAccount", "default", name)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from injector.caches import OverlayCaches
 from injector.inject import guard, inject
 from injector.pods import receipt as receipts
 from injector.pods.context import Cluster, Namespace
 from injector.pods.defaults import TOKEN_PATH
-from injector.pods.receipt import read_receipt, write_receipt
+from injector.pods.receipt import Receipt, is_sealed, read_receipt, sealed_text, write_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
@@ -343,3 +344,14 @@ def test_replicas_that_take_a_new_certificate_one_after_the_other(
     for mine, theirs in ((one, other), (other, one)):
         injected = inject(pod(), SHOP, OLD, seals=seals(*mine)).object
         assert guard(injected, SHOP, NEW, seals=seals(*theirs)).allowed
+
+
+def test_one_object_at_places_of_two_types_is_sealed_as_each() -> None:
+    """An alias in an overlay's YAML: what Kubernetes fills into a container is a field of the volume's own."""
+    both = {"name": "a", "terminationMessagePath": "/dev/termination-log"}
+    receipt = Receipt(1, "g", {"proxy": "1"}, added=("/spec/containers/a", "/spec/volumes/a"))
+    made = {"spec": {"containers": [both], "volumes": [both]}}
+    text = sealed_text(receipt, made, "shop", seals(), OverlayCaches())
+    made = {**made, "metadata": {"annotations": {SETTINGS.receipt_key: text}}}
+    known = read_receipt(made, SETTINGS)
+    assert known is not None and is_sealed(known, made, SETTINGS, "shop", seals())
