@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 from injector.authoring.schemas import schema_of
+from injector.cli.manifest_writer import dump_yaml
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.cluster.update_policy import update_policy
 from injector.loading.template_folders import gallery_path, read_gallery
+from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 from tests.deploy.helm import CHART, NAME, Helm
 from tests.deploy.values import values
@@ -30,6 +33,13 @@ _PATH = r"^(/[-A-Za-z0-9._~]+)+$"
 _SHIPPED_HEAD = """\
 # What the shipped templates are for, made by `make manifests` of their template.yaml; {} is the creation of pods. The
 # rules of the webhook entries of settings.paths are made of it.
+"""
+
+_POLICY_HEAD = """\
+{{- /* Made by `make manifests` of injector/cluster/update_policy.py, as `injector guard --policy` writes it. */}}
+{{- if .Values.updatePolicy.enabled }}
+{{- $settings := .Values.settings }}
+{{- $name := include "injector.name" . }}
 """
 
 INSTALL_HEAD = f"""\
@@ -91,6 +101,29 @@ def shipped_for() -> str:
         for name, files in sorted(read_gallery(gallery_path()).items())
     )
     return _SHIPPED_HEAD + "".join(lines)
+
+
+def update_policy_template() -> str:
+    """update-policy.yaml of the chart: the policy and its binding, with the chart's words where values differ."""
+    settings = parse_settings({"prefix": "prefix.made", "templatesKey": "templates.made"})
+    policy, binding = update_policy(settings, Installation(name="name.made"))
+    policy["spec"]["matchConstraints"]["namespaceSelector"] = "namespaces.made"
+    for found in (policy, binding):
+        found["metadata"]["labels"] = "labels.made"
+    text = dump_yaml(policy) + "---\n" + dump_yaml(binding)
+    for made, chart in {
+        "prefix.made": "{{ $settings.prefix }}",
+        "templates.made": '{{ $settings.templatesKey | default (printf "%s/templates" $settings.prefix) }}',
+        "name.made": "{{ $name }}",
+        " labels.made": '\n    {{- include "injector.labels" . | nindent 4 }}',
+        " namespaces.made": '\n      {{- include "injector.namespaces" (list . "In" (list $settings.namespaceLabel.required))'
+        " | trim | nindent 6 }}",
+        "      - pods/resize\n": '      {{- if ne (dig "required" "resources" "" $settings) "any" }}\n'
+        "      - pods/resize\n      {{- end }}\n",
+    }.items():
+        assert made in text
+        text = text.replace(made, chart)
+    return _POLICY_HEAD + text + "{{- end }}\n"
 
 
 def values_table() -> str:

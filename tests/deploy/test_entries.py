@@ -12,6 +12,7 @@ import yaml
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.cluster.update_policy import update_policy
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings
 from injector.templates.load import load_template
@@ -160,6 +161,43 @@ def test_entries_follow_the_installation_s_names_and_choices() -> None:
     found = entries(settings_of(objects, "edge-injector"), here, CATALOG)
     assert found.mutating[-1]["name"] == "path-claims.edge-injector.internal"
     assert rendered(objects, "edge-injector") == (list(found.mutating), list(found.validating))
+
+
+POLICY = {"updatePolicy": {"enabled": True}}
+POLICIES: dict[str, tuple[dict[str, Any], Installation]] = {
+    "defaults": ({}, Installation()),
+    "names": (
+        {
+            "settings": {
+                "prefix": "linkerd.io",
+                "templatesKey": "injector.tumblr.com/request",
+                "namespaceLabel": {"key": "example.org/sidecars", "required": "must"},
+                "ignoredNamespaces": ["monitoring"],
+            },
+        },
+        Installation(),
+    ),
+    "sizes": ({"settings": {"required": {"resources": "any"}}}, Installation()),
+    "installation": (
+        {"fullnameOverride": "edge-injector", "webhooks": {"namespaceSelector": EXTRA}},
+        Installation(namespace="edge", name="edge-injector", namespaces=EXTRA),
+    ),
+}
+
+
+@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize(("values", "here"), POLICIES.values(), ids=POLICIES)
+def test_the_policy_is_what_the_command_writes(values: dict[str, Any], here: Installation, major: int) -> None:
+    objects = Helm(major).objects(together(values, POLICY), namespace=here.namespace)
+    wanted = update_policy(settings_of(objects, here.name), here)
+    found = [one(objects, policy["kind"], policy["metadata"]["name"]) for policy in wanted]
+    labels = one(objects, "ClusterRole", here.name)["metadata"]["labels"]
+    assert [policy["metadata"].pop("labels") for policy in found] == [labels, labels]
+    assert tuple(found) == wanted
+
+
+def test_there_is_no_policy_unless_it_is_wanted() -> None:
+    assert not [found for found in Helm(3).objects() if found["kind"].startswith("ValidatingAdmissionPolicy")]
 
 
 def paths(found: dict[str, Any], **values: Any) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.helm import CHART, ROOT, Helm
-from tests.deploy.made import install_manifest, permissions_table, shipped_for, values_schema, values_table
+from tests.deploy.made import (
+    install_manifest,
+    permissions_table,
+    shipped_for,
+    update_policy_template,
+    values_schema,
+    values_table,
+)
 
 INSTALLING = ROOT / "docs" / "installing.md"
 
@@ -30,6 +37,7 @@ def with_tables() -> str:
 MADE: dict[str, tuple[Path, Callable[[], str]]] = {
     "values.schema.json": (CHART / "values.schema.json", values_schema),
     "shipped-for.yaml": (CHART / "shipped-for.yaml", shipped_for),
+    "update-policy.yaml": (CHART / "templates" / "update-policy.yaml", update_policy_template),
     "install.yaml": (ROOT / "deploy" / "install.yaml", lambda: install_manifest(Helm(3))),
     "installing.md": (INSTALLING, with_tables),
 }

@@ -55,6 +55,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "webhooks.optedIn.failurePolicy": ("Fail", {}),
     "webhooks.namespaceSelector": ({"matchLabels": {"team": "a"}}, {}),
     "webhooks.for": ({"envoy": {"resources": ["services"]}}, {"settings": {"paths": {"/x": {"templates": ["envoy"]}}}}),
+    "updatePolicy.enabled": (True, {}),
     "permissions.create": (False, {}),
     "permissions.quotas": (False, {}),
     "permissions.comparison": (False, {}),

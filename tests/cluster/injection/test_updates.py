@@ -13,7 +13,7 @@ from injector.cli.guard import guard
 from tests.cluster.api import ApiError, Object
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.injection.installation import container
-from tests.cluster.objects import pod
+from tests.cluster.objects import IMAGE, pod
 from tests.cluster.processes import eventually
 
 DEBUG = {"name": "debug", "image": "registry.example/debug:1"}
@@ -28,14 +28,16 @@ def policy(control_plane: ControlPlane) -> Iterator[Object]:
         control_plane.api.delete(obj["kind"], obj["metadata"]["name"])
 
 
-def _put(control_plane: ControlPlane, namespace: str, change: Callable[[Object], Any], below: str = "") -> Object:
+def _put(
+    control_plane: ControlPlane, namespace: str, change: Callable[[Object], Any], below: str = "", name: str = "app"
+) -> Object:
     """Change the pod, whose status a kubelet changes meanwhile."""
 
     while True:
-        current = control_plane.api.get("Pod", "app", namespace)
+        current = control_plane.api.get("Pod", name, namespace)
         change(current)
         try:
-            path = f"/api/v1/namespaces/{namespace}/pods/app{below}?dryRun=All"
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}{below}?dryRun=All"
             written: Object = control_plane.api.call("PUT", path, current)
         except ApiError as error:
             if error.code != 409:
@@ -98,6 +100,26 @@ def test_the_rest_is_the_pod_s(control_plane: ControlPlane, running: str) -> Non
     assert container(_put(control_plane, running, change), "app")["image"] == "registry.example/app:2"
     debug = {**DEBUG, "targetContainerName": "app"}
     _put(control_plane, running, lambda p: p["spec"].update(ephemeralContainers=[debug]), "/ephemeralcontainers")
+
+
+def test_a_sidecar_keeps_its_size(control_plane: ControlPlane, running: str) -> None:
+    """The pod waits for a node: the kubelet's stand-in does not say that its node can resize."""
+    if control_plane.minor < 33:
+        pytest.skip("pods/resize is there from Kubernetes 1.33 on")
+    small, larger = ({"requests": {"cpu": amount}} for amount in ("5m", "7m"))
+    app = {"name": "app", "image": IMAGE, "resources": small}
+    control_plane.api.create(pod("sized", nodeName=None, containers=[app]), running)
+
+    def resize(sidecar: str) -> Object:
+        return _put(
+            control_plane, running, lambda p: container(p, sidecar).update(resources=larger), "/resize", "sized"
+        )
+
+    assert container(resize("app"), "app")["resources"] == larger
+    for sidecar in ("proxy", "logger"):
+        with pytest.raises(ApiError) as refused:
+            resize(sidecar)
+        assert refused.value.code == 403 and "the sidecars" in refused.value.message, refused.value.message
 
 
 def test_other_namespaces_are_free(control_plane: ControlPlane, running: str, enabled: str) -> None:
