@@ -2,8 +2,10 @@
 
 The webhooks see pods when they are created. Later whoever may update pods can set another image, resize a container,
 change an annotation that a sidecar reads, or join a container of his own. The API server refuses that by itself, by
-what the receipt names. CEL reads no JSON, so the receipt is searched as a text: the pointers in it are quoted.
+what the receipt names. CEL reads no JSON, so the receipt is split as a text: the pointers in it are quoted. It is split
+once for all containers: an expression has a budget, and with it spent the API server refuses every update of the pod.
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+https://kubernetes.io/docs/reference/using-api/cel/#resource-constraints
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
                 {"name": "before", "expression": "oldObject.metadata.?annotations.orValue({})"},
                 {"name": "after", "expression": "object.metadata.?annotations.orValue({})"},
                 {"name": "receipt", "expression": f"variables.before[{receipt}]"},
+                *(_named(field) for field in ("initContainers", "containers", "volumes")),
                 {
                     "name": "joined",
                     "expression": "oldObject.spec.?ephemeralContainers.orValue([]).map(c, c.name)",
@@ -78,13 +81,15 @@ def _validation(expression: str, message: str) -> Object:
     return {"expression": expression, "message": message, "reason": "Forbidden"}
 
 
-def _named(start: str, name: str) -> str:
-    """Whether the receipt names a part as a whole."""
-    return f"variables.receipt.contains('\"{start}/' + {name} + '\"')"
+def _named(field: str) -> Object:
+    """The variable with the names of what the receipt names as a whole: no pointer to a part of it."""
+    pieces = f"variables.receipt.split('\"/spec/{field}/')"
+    expression = pieces + """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
+    return {"name": field, "expression": expression}
 
 
 def _same_containers(field: str) -> Object:
-    ours = f".?{field}.orValue([]).filter(c, {_named(f'/spec/{field}', 'c.name')})"
+    ours = f".?{field}.orValue([]).filter(c, c.name in variables.{field})"
     message = "the sidecars of this pod stay as they are: its namespace requires them"
     return _validation(f"oldObject.spec{ours} == object.spec{ours}", message)
 
@@ -99,8 +104,8 @@ def _same_annotations(settings: Settings) -> Object:
 
 
 def _none_joins() -> Object:
-    target = " && ".join(f"!{_named(f'/spec/{field}', _TARGET)}" for field in ("initContainers", "containers"))
-    mounts = f"c.?volumeMounts.orValue([]).all(m, !{_named('/spec/volumes', 'm.name')})"
+    target = " && ".join(f"!({_TARGET} in variables.{field})" for field in ("initContainers", "containers"))
+    mounts = "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
     return _validation(
         f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
         "no ephemeral container joins a sidecar of this pod, or mounts its volumes: its namespace requires them",

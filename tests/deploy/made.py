@@ -116,8 +116,8 @@ def update_policy_template() -> str:
         "templates.made": '{{ $settings.templatesKey | default (printf "%s/templates" $settings.prefix) }}',
         "name.made": "{{ $name }}",
         " labels.made": '\n    {{- include "injector.labels" . | nindent 4 }}',
-        " namespaces.made": '\n      {{- include "injector.namespaces" (list . "In" (list $settings.namespaceLabel.required))'
-        " | trim | nindent 6 }}",
+        " namespaces.made": '\n      {{- include "injector.namespaces" '
+        '(list . "In" (list $settings.namespaceLabel.required)) | trim | nindent 6 }}',
         "      - pods/resize\n": '      {{- if ne (dig "required" "resources" "" $settings) "any" }}\n'
         "      - pods/resize\n      {{- end }}\n",
     }.items():

@@ -102,6 +102,20 @@ def test_the_rest_is_the_pod_s(control_plane: ControlPlane, running: str) -> Non
     _put(control_plane, running, lambda p: p["spec"].update(ephemeralContainers=[debug]), "/ephemeralcontainers")
 
 
+def test_a_large_pod_is_within_the_budget_of_the_policy(control_plane: ControlPlane, running: str) -> None:
+    """200 containers, each named by the receipt for its variables: an expression may cost a million."""
+    apps = [{"name": f"app-{number}", "image": IMAGE} for number in range(200)]
+    control_plane.api.create(pod("large", nodeName=None, containers=apps), running)
+
+    def image(name: str) -> Callable[[Object], Any]:
+        return lambda p: container(p, name).update(image="registry.example/none:1")
+
+    _put(control_plane, running, lambda p: p["metadata"]["annotations"].update(own="2"), name="large")
+    _put(control_plane, running, image("app-199"), name="large")
+    with pytest.raises(ApiError, match="the sidecars"):
+        _put(control_plane, running, image("logger"), name="large")
+
+
 def test_a_sidecar_keeps_its_size(control_plane: ControlPlane, running: str) -> None:
     """The pod waits for a node: the kubelet's stand-in does not say that its node can resize."""
     if control_plane.minor < 33:
