@@ -91,8 +91,11 @@ def test_it_installs_into_a_restricted_namespace_and_its_pods_are_admitted(relea
 def test_an_uninstallation_leaves_nothing_and_takes_the_webhooks_first(release: Release) -> None:
     api = release.control_plane.api
     before = settled(release.control_plane)
-    release.install({"templates": {"mine": {"template.yaml": "description: Mine.\n"}}})
+    release.install(
+        {"templates": {"mine": {"template.yaml": "description: Mine.\n"}}, "updatePolicy": {"enabled": True}}
+    )
     added = {name.partition("/")[0] for name in everything(release.control_plane) - before}
+    assert {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} <= added
     assert {*CONFIGURATIONS, "Deployment", "Service", "Secret", "Lease", "Role", "PriorityClass"} <= added
     fill(release)
     started = api.call("GET", "/api/v1/namespaces?limit=1")["metadata"]["resourceVersion"]

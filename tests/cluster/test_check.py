@@ -19,7 +19,9 @@ from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.permissions import Permission, permissions
+from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
+from injector.settings import Settings
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
 from tests.cluster.certificates import Authority
@@ -154,6 +156,29 @@ def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Insta
         assert all(name not in text for text in found for name in installed.names if name != first)
     finally:
         installed.put_right(configuration["kind"])
+
+
+@pytest.mark.parametrize(
+    ("prefix", "bound", "said"),
+    [
+        ("sidecar.injector", True, "is as it should be"),
+        ("sidecar.injector", False, "has no binding: it is not in force"),
+        ("other.injector", True, "is not what these settings make"),
+    ],
+)
+def test_the_policy_for_updates(
+    control_plane: ControlPlane, installed: Installed, prefix: str, bound: bool, said: str
+) -> None:
+    made = update_policy(Settings(prefix=prefix), installed.at)[: 2 if bound else 1]
+    for one in made:
+        installed.api.create(one)
+    try:
+        [line] = [line for line in checked(control_plane)[1] if line["check"] == "updates"]
+        assert line["text"] == f"ValidatingAdmissionPolicy {installed.at.name}-updates {said}"
+        assert line["result"] == ("good" if "should" in said else "warning")
+    finally:
+        for one in made:
+            installed.api.delete(one["kind"], one["metadata"]["name"])
 
 
 def test_an_entry_and_a_configuration_that_are_gone(

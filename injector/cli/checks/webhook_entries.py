@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.policy_paths import paths
 from injector.cluster.blocking_client import INSTALLATION
-from injector.cluster.installation import KINDS, is_of_a_path
+from injector.cluster.installation import API, KINDS, is_of_a_path
 from injector.cluster.pause import is_paused, words_of_pause
+from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
@@ -107,4 +109,34 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("paused", "no entry is paused")
 
 
-SECTION = Section("webhooks", (registered, as_they_should_be, paths, choices, paused))
+def updates(context: CheckContext) -> Iterator[Diagnostic]:
+    """The policy that keeps running sidecars, where one is installed: bound, and as these settings make it.
+
+    What is installed without the chart does not know by which labels the chart limits namespaces.
+    """
+    if not context.entries or context.of_somebody_else:
+        return
+    chosen = context.installation
+    policies = [update_policy(context.settings, one)[0] for one in (chosen, replace(chosen, namespaces=None))]
+    name = policies[0]["metadata"]["name"]
+    live = context.found(f"{API}/validatingadmissionpolicies/{name}")
+    if live is None:
+        return
+    to_do = "updatePolicy.enabled of the chart, or injector guard --policy with these settings, makes it anew"
+    if context.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
+        yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it is not in force", to_do)
+    elif not any(_has(live["spec"], policy["spec"]) for policy in policies):
+        yield warning("updates", f"ValidatingAdmissionPolicy {name} is not what these settings make", to_do)
+    else:
+        yield good("updates", f"ValidatingAdmissionPolicy {name} is as it should be")
+
+
+def _has(live: Object, wanted: Object) -> bool:
+    """Whether these fields are there; the API server fills in others."""
+    return all(
+        _has(live.get(field) or {}, value) if field == "matchConstraints" else live.get(field) == value
+        for field, value in wanted.items()
+    )
+
+
+SECTION = Section("webhooks", (registered, as_they_should_be, paths, choices, paused, updates))
