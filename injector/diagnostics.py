@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rich.cells import cell_len
-
 #: `note` is what `injector check` says of what is well; SARIF and compilers have the same word for it.
 Severity = Literal["error", "warning", "note"]
 
@@ -140,6 +138,8 @@ class Diagnostic:
             shown = printable(place.text)
             lines.append(f"{number} | {shown[start : start + 200]}")
             if place.column:
+                from rich.cells import cell_len
+
                 width = cell_len(shown[start : place.column - 1].ljust(place.column - 1 - start))
                 lines.append(f"{' ' * len(number)} | {' ' * width}^")
         if self.help:

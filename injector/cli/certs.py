@@ -6,20 +6,17 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from injector.cli.documents import Document, read_manifests, write_manifests
-from injector.cli.manifest_objects import edit, objects_in
-from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import Signing, with_signer
-from injector.cli.output_files import write_file
-from injector.cli.throwaway_certificates import ThrowawayCertificates, make_certificates
-from injector.cluster.x509 import service_names
 from injector.errors import DocumentError, SettingsError
-from injector.names import is_dns_label
-from injector.pods.context import Object
+
+if TYPE_CHECKING:
+    from injector.cli.documents import Document
+    from injector.cli.throwaway_certificates import ThrowawayCertificates
+    from injector.pods.context import Object
 
 #: DNS label, RFC 1123: what names of Services and namespaces are.
 #: DNS names, with a wildcard too, and IP addresses.
@@ -80,6 +77,11 @@ def certs(
     With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. Run again, it goes
     on with a request that waits, and renews a certificate of which less than a third of its life is left.
     """
+    from injector.cli.documents import read_manifests, write_manifests
+    from injector.cli.throwaway_certificates import make_certificates
+    from injector.cluster.x509 import service_names
+    from injector.names import is_dns_label
+
     for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
         if value is not None and not is_dns_label(value):
             raise click.BadParameter(f'"{value}" is not a name of Kubernetes: a-z, 0-9 and -', param_hint=option)
@@ -128,6 +130,8 @@ def certs(
 
 def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
     """Write the three files, each whole or not at all. Raises SettingsError when one is there already."""
+    from injector.cli.output_files import write_file
+
     present = [name for name, _ in _FILES if (folder / name).exists()]
     if present and not force:
         raise SettingsError(f"{folder}: {', '.join(present)} already there; --force overwrites")
@@ -141,6 +145,8 @@ def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
 
 def _secret(made: ThrowawayCertificates, name: str, namespace: str) -> str:
     """The Secret for the webhook's pod: https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets"""
+    from injector.cli.manifest_writer import dump_yaml
+
     data = {"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
     return dump_yaml(
         {
@@ -158,6 +164,8 @@ _KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 def check_calls(documents: Sequence[Document], service: str, namespace: str) -> None:
     """Raise DocumentError, naming the Services that are called, when no entry calls this one."""
+    from injector.cli.manifest_objects import objects_in
+
     called = [_service(entry) for obj in objects_in(documents) for entry in _entries(obj)]
     if (namespace, service) not in called:
         others = sorted({f"{name} in {there}" for there, name in called if name})
@@ -168,6 +176,8 @@ def check_calls(documents: Sequence[Document], service: str, namespace: str) -> 
 
 def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, authorities: bytes) -> list[Document]:
     """The documents with these authorities (PEM) in each webhook entry that calls the Service; all else as it was."""
+    from injector.cli.manifest_objects import edit
+
     bundle = base64.b64encode(authorities).decode()
 
     def filled(entry: Any) -> Any:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import difflib
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.syntax import Syntax
-from rich.text import Text
 
-from injector.cli.demo_traffic import Passage, find_envoy, pass_through
-from injector.cli.demo_webhook import NAMESPACE, DemoAnswer, ProgramError, Webhook, pod_of_deployment, webhook
-from injector.cli.manifest_writer import dump_yaml
-from injector.names import cut
-from injector.pods.context import Object
-from injector.reasons import Reason
-from injector.settings import Settings
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from injector.cli.demo_traffic import Passage
+    from injector.cli.demo_webhook import DemoAnswer, Webhook
+    from injector.pods.context import Object
+    from injector.reasons import Reason
 
 #: Characters of a line that are shown; a receipt is longer.
 _WIDTH = 110
@@ -30,6 +28,13 @@ def demo() -> None:
     Starts the webhook with throwaway certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs the Envoy configuration that it renders. Ends by itself after a few seconds.
     """
+    from rich.console import Console
+
+    from injector.cli.demo_traffic import find_envoy, pass_through
+    from injector.cli.demo_webhook import NAMESPACE, pod_of_deployment, webhook
+    from injector.reasons import Reason
+    from injector.settings import Settings
+
     console = Console(highlight=False, soft_wrap=True)
     settings = Settings()
     with tempfile.TemporaryDirectory(prefix="injector-demo-") as name:
@@ -48,12 +53,16 @@ def demo() -> None:
 
 
 def _title(console: Console, text: str) -> None:
+    from rich.text import Text
+
     console.print()
     console.print(Text(text, style="bold cyan"))
 
 
 def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> DemoAnswer:
     """Have a pod reviewed and show the answer. Raises ProgramError when it is not the one that the demo is about."""
+    from injector.cli.demo_webhook import ProgramError
+
     answer = hook.review(pod)
     _show(console, pod, answer)
     if answer.reason != str(expected):
@@ -63,6 +72,9 @@ def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> De
 
 def _show(console: Console, before: Object, answer: DemoAnswer) -> None:
     """The decision as an API server and its audit log see it, then what the patch does to the pod."""
+    from rich.syntax import Syntax
+    from rich.text import Text
+
     response = answer.response
     verdict = Text("allowed", "green") if response["allowed"] else Text("refused", "red")
     console.print(Text("   decision: ") + verdict)
@@ -80,12 +92,17 @@ def _show(console: Console, before: Object, answer: DemoAnswer) -> None:
 
 
 def _difference(before: Object, after: Object) -> list[str]:
+    from injector.cli.manifest_writer import dump_yaml
+    from injector.names import cut
+
     old, new = dump_yaml(before).splitlines(), dump_yaml(after).splitlines()
     lines = list(difflib.unified_diff(old, new, "pod as it was sent", "pod with its patch", "", "", 2, ""))
     return [cut(line, _WIDTH) for line in lines]
 
 
 def _show_passage(console: Console, passage: Passage) -> None:
+    from rich.text import Text
+
     console.print(f"   GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): ", end="")
     console.print(Text(f"{passage.status} OK", "green"))
     for name, value in passage.seen.items():

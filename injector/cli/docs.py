@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.reference import SectionError, reference, with_section
-from injector.authoring.schemas import SCHEMAS, schema_of
-from injector.cli.injection_sources import load_one, load_settings
 from injector.cli.options import TEMPLATE_OPTIONS, with_options
 from injector.errors import DocumentError
-from injector.settings import Settings
-from injector.templates.template import Template
 
+if TYPE_CHECKING:
+    from injector.settings import Settings
+    from injector.templates.template import Template
+
+#: What there are schemas of (`SCHEMAS`).
+KINDS = ("template", "case", "settings")
 _README = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -22,7 +24,7 @@ _README = click.Path(path_type=Path, dir_okay=False)
 @click.argument("templates", nargs=-1, metavar="[TEMPLATE]...")
 @click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
 @click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
-@click.option("--schema", type=click.Choice(list(SCHEMAS)), help="A JSON Schema instead, for editors.")
+@click.option("--schema", type=click.Choice(KINDS), help="A JSON Schema instead, for editors.")
 @with_options(TEMPLATE_OPTIONS)
 def docs(
     templates: tuple[str, ...],
@@ -41,6 +43,10 @@ def docs(
     injector docs mine --write mine/README.md
     injector docs --schema template > template.schema.json
     """
+    from injector.authoring.reference import reference
+    from injector.authoring.schemas import schema_of
+    from injector.cli.injection_sources import load_one, load_settings
+
     if schema is not None:
         if templates or write or check:
             raise click.UsageError("--schema is of no template; give it alone.")
@@ -82,6 +88,8 @@ def _check(file: Path, template: Template, settings: Settings, called: str) -> i
 
 
 def _made(file: Path, readme: str, template: Template, settings: Settings) -> str:
+    from injector.authoring.reference import SectionError, with_section
+
     try:
         return with_section(readme, template, settings)
     except SectionError as error:

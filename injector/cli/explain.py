@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.documents import read_manifests
-from injector.cli.explanation import Explanation, explanation_of, is_asked_about, show_explanation
-from injector.cli.injection_sources import Sources, gather, warn_of
 from injector.cli.inputs import with_files
-from injector.cli.manifest_objects import metadata_of, namespaces_in, objects_in
 from injector.cli.options import (
     NAMES_OPTION,
     POD_OPTIONS,
@@ -27,10 +24,12 @@ from injector.cli.options import (
     with_user,
 )
 from injector.errors import DocumentError
-from injector.names import nearest
-from injector.pods.context import Namespace, Object
-from injector.pods.workloads import misplaced, pod_template
-from injector.settings import Settings
+
+if TYPE_CHECKING:
+    from injector.cli.explanation import Explanation
+    from injector.cli.injection_sources import Sources
+    from injector.pods.context import Object
+    from injector.settings import Settings
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -68,6 +67,9 @@ def explain(
     Live, the cluster's own settings and templates count. This replays the decision with what there is now; it does
     not remember what was decided when the pod was made.
     """
+    from injector.cli.explanation import show_explanation
+    from injector.cli.injection_sources import gather, warn_of
+
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
@@ -88,6 +90,11 @@ def explain(
 def _files(
     files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions, user: Object
 ) -> Iterator[Explanation]:
+    from injector.cli.documents import read_manifests
+    from injector.cli.explanation import explanation_of, is_asked_about
+    from injector.cli.manifest_objects import namespaces_in, objects_in
+    from injector.pods.workloads import misplaced, pod_template
+
     documents = read_manifests(files)
     namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     found = [(o, d.place) for d in documents for o in objects_in([d])]
@@ -105,6 +112,8 @@ def _files(
 
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
     """That a label counts as given, and which of the namespace's `labels` may be meant for it."""
+    from injector.names import nearest
+
     label = settings.namespace_label
     near = nearest(label.key, labels)
     meant = f" (it has {near}={labels[near]})" if near is not None else ""
@@ -122,9 +131,14 @@ def _live(
     injector_namespace: str | None,
     user: Object,
 ) -> list[Explanation]:
+    from injector.cli.explanation import explanation_of
+
     # The Kubernetes client takes a while to import; files need none.
     from injector.cli.live_setup import age_notes, entries_of_paths, live_sources, webhook_notes
+    from injector.cli.manifest_objects import metadata_of
     from injector.cluster.blocking_client import BlockingClient
+    from injector.pods.context import Namespace
+    from injector.pods.workloads import misplaced, pod_template
 
     explanations = []
     with BlockingClient(kubeconfig, context) as live:

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import click
 
-from injector.cli.injection_sources import load_settings
-from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import TEMPLATE_OPTIONS, with_options
 from injector.cluster.installation import Installation
-from injector.cluster.update_policy import update_policy
 
 
 @click.command()
@@ -28,6 +25,10 @@ def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -
     \b
     injector guard --policy --settings settings.yaml | kubectl apply -f -
     """
+    from injector.cli.injection_sources import load_settings
+    from injector.cli.manifest_writer import dump_yaml
+    from injector.cluster.update_policy import update_policy
+
     installation = Installation(name=name, namespace=namespace)
     click.echo("---\n".join(dump_yaml(o) for o in update_policy(load_settings(settings_file), installation)), nl=False)
     return 0

@@ -6,16 +6,14 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.diagnostic_formats import diagnostics_text
-from injector.authoring.importing.folder import Imported, settings_for
-from injector.authoring.importing.imports import import_configs
-from injector.authoring.scaffold import ScaffoldError
 from injector.cli.inputs import read_inputs, with_files
-from injector.cli.new import GALLERY, check_name
-from injector.cli.output_files import refuse_taken, write_folder
+
+if TYPE_CHECKING:
+    from injector.authoring.importing.folder import Imported
 
 
 @click.command(name="import")
@@ -44,6 +42,11 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     injector import sidecarconfig.yaml
     kubectl get configmaps -l app=k8s-sidecar-injector -o yaml | injector import - --output sidecars
     """
+    from injector.authoring.diagnostic_formats import diagnostics_text
+    from injector.authoring.importing.imports import import_configs
+    from injector.cli.new import check_name
+    from injector.cli.output_files import refuse_taken
+
     if name:
         check_name(name)
     found = read_inputs(files, sys.stdin.buffer)
@@ -61,6 +64,9 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
 
 def _write(parent: Path, templates: Sequence[Imported], overwrite: bool) -> None:
     """All folders, or none that was not there before. Raises ScaffoldError."""
+    from injector.authoring.scaffold import ScaffoldError
+    from injector.cli.output_files import write_folder
+
     made: list[Path] = []
     for template in templates:
         folder = parent / template.name
@@ -76,6 +82,9 @@ def _write(parent: Path, templates: Sequence[Imported], overwrite: bool) -> None
 
 def _report(parent: Path, templates: Sequence[Imported]) -> None:
     """What was made, and what to do now."""
+    from injector.authoring.importing.folder import settings_for
+    from injector.cli.new import GALLERY
+
     for template in templates:
         click.echo(f"Made {parent / template.name}: {', '.join(sorted(template.files))}.")
         if template.name in GALLERY:

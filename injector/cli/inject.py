@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from injector.cli.documents import read_manifests, write_manifests
-from injector.cli.injection_sources import gather, warn_of
 from injector.cli.inputs import with_files
-from injector.cli.manifest_injector import Injector
-from injector.cli.manifest_objects import edit, namespaces_in, objects_in
 from injector.cli.options import (
     NAMES_OPTION,
     REPORT_OPTION,
@@ -18,7 +16,9 @@ from injector.cli.options import (
     with_source_options,
     with_user,
 )
-from injector.pods.context import Object
+
+if TYPE_CHECKING:
+    from injector.pods.context import Object
 
 
 @click.command()
@@ -47,6 +47,11 @@ def inject(
     Where --settings has paths, objects of every kind are asked about at these as if they were created now: completed,
     or refused. So are the pods that a workload will make.
     """
+    from injector.cli.documents import read_manifests, write_manifests
+    from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.manifest_injector import Injector
+    from injector.cli.manifest_objects import edit, namespaces_in, objects_in
+
     sources = gather(source_options, only=templates)
     warn_of(sources, [one.located for one in sources.snapshot.warnings] if sources.settings.paths else ())
     documents = read_manifests(files)

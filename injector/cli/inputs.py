@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from injector import __version__
 from injector.errors import DocumentError
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
 
 #: What a folder is searched for.
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
@@ -87,8 +88,10 @@ def _bounded(data: bytes, name: str) -> bytes:
     return data
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _opener() -> OpenerDirector:
     """Speaks HTTP and HTTPS only: a redirect must not reach a local file or FTP."""
+    import urllib.request
+
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -105,6 +108,8 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _fetch(url: str) -> bytes:
+    from urllib.error import HTTPError
+
     until = time.monotonic() + URL_SECONDS
     data = bytearray()
     try:
@@ -116,7 +121,7 @@ def _fetch(url: str) -> bytes:
                     break
                 if time.monotonic() > until:
                     raise DocumentError(f"{url}: took longer than {URL_SECONDS:.0f} s")
-    except urllib.error.HTTPError as error:
+    except HTTPError as error:
         raise DocumentError(f"{url}: the server answered {error.code} {error.reason}") from None
     except (OSError, ValueError) as error:
         raise DocumentError(f"{url}: {getattr(error, 'reason', None) or error}") from None

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.diagnostic_formats import (
-    diagnostic_data,
-    diagnostics_github,
-    diagnostics_sarif,
-    diagnostics_text,
-    json_text,
-)
-from injector.authoring.lint.engine import LintOptions, templates_among
-from injector.authoring.lint.engine import lint as lint_templates
-from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
-from injector.authoring.lint.rule import Rule, explanation, rules
 from injector.cli.options import VERSION_OPTION
-from injector.cli.report import Progress, counted
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
-from injector.names import hint
-from injector.pods.context import Cluster
+
+if TYPE_CHECKING:
+    from injector.authoring.lint.rule import Rule
 
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
@@ -60,6 +50,12 @@ def lint(
     PATH is a template or a folder of templates; default: where you are. A comment `# lint: disable=RULE why` switches a
     rule off for a line. Exits with 1 when there are errors.
     """
+    from injector.authoring.lint.engine import LintOptions, templates_among
+    from injector.authoring.lint.engine import lint as lint_templates
+    from injector.authoring.lint.rule import rules
+    from injector.cli.report import Progress
+    from injector.pods.context import Cluster
+
     if list_rules:
         for name, rule in rules().items():
             click.echo(f"{name:24} {rule.severity:8} {rule.documentation.summary}")
@@ -87,6 +83,8 @@ def lint(
 
 def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     """A version of which there is a schema: the newest one for those to come. Raises click.BadParameter for others."""
+    from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
+
     newest = max(versions())
     if version > newest:
         shown, known = (".".join(map(str, pair)) for pair in (version, newest))
@@ -100,6 +98,15 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
 
 
 def _written(problems: list[Diagnostic], templates: Sequence[str], form: str) -> str:
+    from injector.authoring.diagnostic_formats import (
+        diagnostic_data,
+        diagnostics_github,
+        diagnostics_sarif,
+        diagnostics_text,
+        json_text,
+    )
+    from injector.authoring.lint.rule import rules
+
     if form == "json":
         return json_text({"templates": templates, "problems": [*map(diagnostic_data, problems)]})
     if form == "sarif":
@@ -114,6 +121,8 @@ def _urgency(problem: Diagnostic) -> int:
 
 def _summary(templates: int, counts: Counter[str]) -> str:
     """`12 templates, no problems` or `12 templates, 1 error, 3 warnings`."""
+    from injector.cli.report import counted
+
     parts = [counted(templates, "template")]
     parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return ", ".join(parts if len(parts) > 1 else [*parts, "no problems"])
@@ -121,6 +130,8 @@ def _summary(templates: int, counts: Counter[str]) -> str:
 
 def _explained(name: str) -> str:
     """The documentation of a rule, or what an error is that no rule finds."""
+    from injector.authoring.lint.rule import explanation
+
     if name in TEMPLATE_ERRORS:
         what = TEMPLATE_ERRORS[name]
         return f"{_bold(name)} (error): {what}.\n\nThe template does not load; no comment switches that off.\n"
@@ -138,6 +149,9 @@ def _names(given: Sequence[str]) -> frozenset[str]:
 
 
 def _rule(name: str) -> Rule:
+    from injector.authoring.lint.rule import rules
+    from injector.names import hint
+
     known = rules()
     if name not in known:
         raise click.UsageError(f"there is no rule {name}{hint(name, known)}")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.scaffold import POLICY, STARTER, Target, scaffold, target
-from injector.authoring.scaffold.renaming import write_goldens
-from injector.cli.injection_sources import template_folder
-from injector.cli.output_files import refuse_taken, write_folder
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
-from injector.names import is_dns_label, legal_name, shortened
+
+if TYPE_CHECKING:
+    from injector.authoring.scaffold import Target
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))
@@ -50,6 +49,11 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     injector new owners --for services
     injector new edge --from nginx --dir ./templates
     """
+    from injector.authoring.scaffold import POLICY, STARTER, scaffold
+    from injector.authoring.scaffold.renaming import write_goldens
+    from injector.cli.injection_sources import template_folder
+    from injector.cli.output_files import refuse_taken, write_folder
+
     check_name(name)
     if resource is not None and original is not None:
         raise click.UsageError("--for starts from a policy of its own; leave --from or --for out.")
@@ -71,6 +75,8 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
 
 def check_name(name: str) -> None:
     """Raise click.UsageError for what is no name of a template, with the nearest that is."""
+    from injector.names import is_dns_label, legal_name, shortened
+
     if not is_dns_label(name):
         near = legal_name(name)
         raise click.UsageError(
@@ -80,6 +86,9 @@ def check_name(name: str) -> None:
 
 
 def _target(resource: str) -> Target:
+    from injector.authoring.scaffold import target
+    from injector.names import shortened
+
     try:
         return target(resource)
     except ValueError as error:

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from injector.authoring.lint.pod_schema import version_of
-from injector.pods.context import Object
+if TYPE_CHECKING:
+    from injector.pods.context import Object
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Options, as `click.option` makes them.
@@ -46,6 +46,8 @@ def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: 
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
+    from injector.authoring.lint.pod_schema import version_of
+
     version = version_of(text)
     if version is None:
         raise click.BadParameter(f'"{text}" is not a version such as 1.33')

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.diagnostic_formats import error_text
-from injector.cli.documents import Document, read_manifests
-from injector.cli.injection_sources import gather_one, template_folder
-from injector.cli.object_preview import is_at_a_path, preview_object
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
-from injector.cli.preview import Preview, Wanted, coloured, preview
-from injector.cli.watch import watch as watch_files
 from injector.diagnostics import printable
 from injector.errors import InjectorError
-from injector.loading.template_folders import files_of
-from injector.pods.context import Object
+
+if TYPE_CHECKING:
+    from injector.cli.documents import Document
+    from injector.cli.preview import Preview, Wanted
+    from injector.pods.context import Object
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _SAME = "No difference: it has all of it already, or there is nothing to add."
@@ -69,6 +67,8 @@ def render(
     injector render nginx --file nginx.conf    one config file
     injector render no-balancers web.yaml --operation UPDATE --old before.yaml
     """
+    from injector.cli.preview import Wanted
+
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
     if diff + (file is not None) + (form == "json") > 1:
@@ -97,6 +97,10 @@ def render(
 
 
 def _made(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
+    from injector.cli.injection_sources import gather_one
+    from injector.cli.object_preview import is_at_a_path, preview_object
+    from injector.cli.preview import preview
+
     sources = gather_one(wanted.template, wanted.source_options)
     [template] = sources.snapshot.catalog
     if is_at_a_path(template, wanted):
@@ -105,6 +109,12 @@ def _made(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
 
 
 def _watch(wanted: Wanted) -> int:
+    from injector.authoring.diagnostic_formats import error_text
+    from injector.cli.documents import read_manifests
+    from injector.cli.injection_sources import template_folder
+    from injector.cli.watch import watch as watch_files
+    from injector.loading.template_folders import files_of
+
     # Standard input is read once, before it is watched for nothing.
     documents = read_manifests(["-"]) if wanted.pod == "-" else None
     options = wanted.source_options
@@ -128,6 +138,8 @@ def _watch(wanted: Wanted) -> int:
 
 
 def _shown(made: Preview, wanted: Wanted) -> str:
+    from injector.cli.preview import coloured
+
     return coloured(made.text) if wanted.diff else made.text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from injector.errors import SettingsError
-from injector.loading.template_folders import gallery_path
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -80,6 +78,10 @@ def serve(
     Reviews come over HTTPS; /healthz, /readyz and /metrics are on the plain port. Certificate, settings and templates
     are read again when they change. Logs go to standard output, one JSON object a line.
     """
+    import asyncio
+
+    from injector.loading.template_folders import gallery_path
+
     # Tornado and the Kubernetes client take a while to import; `injector serve --help` needs neither.
     from injector.webhook.app import ServeOptions, run
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.results import results_as_json, results_as_junit
-from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import CaseFilter, TemplateRun, TestPlan, chosen_by, find_suites, run_suites
-from injector.authoring.diagnostic_formats import diagnostics_github, one_line
-from injector.cli.case_report import show_runs, summary
-from injector.cli.report import Progress
 from injector.errors import DocumentError
+
+if TYPE_CHECKING:
+    from injector.authoring.cases.runner import CaseFilter, TemplateRun
 
 
 @click.command()
@@ -59,6 +56,14 @@ def test(
 
     Exits with 1 when a case fails, and when there is none.
     """
+    from injector.authoring.cases.programs import Programs
+    from injector.authoring.cases.results import results_as_json, results_as_junit
+    from injector.authoring.cases.run import Ways
+    from injector.authoring.cases.runner import TestPlan, find_suites, run_suites
+    from injector.authoring.diagnostic_formats import diagnostics_github, one_line
+    from injector.cli.case_report import show_runs, summary
+    from injector.cli.report import Progress
+
     started = time.monotonic()
     try:
         suites = find_suites(paths or (".",))
@@ -93,6 +98,8 @@ def _under(run: TemplateRun, percent: float) -> bool:
 
 
 def _chosen(expression: str | None) -> CaseFilter:
+    from injector.authoring.cases.runner import chosen_by
+
     if expression is None:
         return lambda _: True
     try:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.documents import Document, read_manifests, write_manifests
-from injector.cli.injection_sources import load_settings
 from injector.cli.inputs import with_files
-from injector.cli.manifest_objects import edit, metadata_of
 from injector.cli.options import REPORT_OPTION
-from injector.cli.report import Report, line_for
-from injector.inject import uninject as uninject_pod
-from injector.pods.context import Object
-from injector.pods.patch import same
-from injector.pods.workloads import pod_template, with_pod_template
-from injector.settings import Settings
+
+if TYPE_CHECKING:
+    from injector.cli.documents import Document
+    from injector.pods.context import Object
+    from injector.settings import Settings
 
 
 @click.command()
@@ -37,6 +34,14 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     pod says; that is taken out, values it replaced come back, and the ConfigMaps it made are dropped. Running pods
     cannot be changed: apply the result, or restart the workload without injection.
     """
+    from injector.cli.documents import read_manifests, write_manifests
+    from injector.cli.injection_sources import load_settings
+    from injector.cli.manifest_objects import edit
+    from injector.cli.report import Report, line_for
+    from injector.inject import uninject as uninject_pod
+    from injector.pods.patch import same
+    from injector.pods.workloads import pod_template, with_pod_template
+
     settings = load_settings(settings_file)
     documents = read_manifests(files)
     report = Report()
@@ -65,5 +70,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
 
 def _is_generated(obj: Object, settings: Settings) -> bool:
     """Whether an object is a ConfigMap that an injection made."""
+    from injector.cli.manifest_objects import metadata_of
+
     labels = metadata_of(obj).get("labels")
     return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from referencing import Resource
-from referencing.jsonschema import SchemaRegistry
 
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, shortened
 from injector.pods.context import Object
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"
@@ -77,6 +77,10 @@ def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
 
 @cache
 def _validator(version: tuple[int, int]) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from referencing import Resource
+    from referencing.jsonschema import SchemaRegistry
+
     check_version(version)
     definitions = msgspec.json.decode((versions()[version] / "_definitions.json").read_bytes())
     registry: SchemaRegistry = Resource.from_contents(definitions) @ SchemaRegistry()

@@ -12,8 +12,10 @@ import urllib.request
 
 import pytest
 
+from injector.authoring.schemas import SCHEMAS
 from injector.cli import demo_traffic
 from injector.cli.demo_webhook import LOCAL, ProgramError, free_ports, running
+from injector.cli.docs import KINDS
 from injector.cli.main import COMMANDS, main
 from injector.cli.throwaway_certificates import make_certificates
 from tests.command import ROOT
@@ -55,6 +57,22 @@ def test_help_imports_no_command():
     code += "print([m for m in ('yaml', 'jinja2', 'tornado', 'kubernetes', 'rich.console') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_of_a_command_imports_only_its_declaration():
+    others = [c for c in COMMANDS if c != "new"]  # its help names the gallery's templates
+    code = f"import sys, click; from injector.cli.main import cli\nfor c in {others}: cli.get_command(None, c)\n"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code + "print(*sys.modules)"], capture_output=True, text=True, cwd=ROOT
+    )
+    heavy = "asyncio cryptography email http jinja2 jsonschema rich ssl tornado urllib.request yaml"
+    names = loaded.stdout.split()
+    assert "injector.cli.inject" in names, loaded.stderr
+    assert not [name for name in (*heavy.split(), "injector.inject", "injector.templates") if name in names]
+
+
+def test_the_declaration_of_docs_names_every_schema():
+    assert tuple(SCHEMAS) == KINDS
 
 
 def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path):
