@@ -1,155 +1,190 @@
-"""Measure the server against a Tornado RequestHandler that does nothing, in the same run, and write docs/benchmark.*.
+"""Measure the server beside two that do nothing, in the same run, and write docs/benchmark.md and docs/benchmark.svg.
 
-What is robust on a noisy machine are the ratios: each figure of the server is divided by that of the floor measured
-right beside it; the table has the median of the rounds.
+What is robust on a noisy machine are the ratios: each figure is divided by that of a floor measured right beside it.
+The tables have the median of the rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import json
 import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from statistics import median
 
 from bench import picture
+from bench.cases import CASES, SETTINGS, Case, Target, with_variables
 from bench.load import Outcome, send
-from bench.processes import cpu_seconds, floor, injector, resident_mib
+from bench.processes import TORNADO, constant, cpu_seconds, floor, resident_mib, server
 from bench.reviews import HOST, review
+from bench.workloads import workload
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-#: Requests are numbered through all runs, so that no pod that is to be new was seen before.
-_numbers = iter(range(0, 90_000_000, 1_000_000))
+ROOT = Path(__file__).resolve().parent.parent
+VARIABLES = (20, 200, 2000)
+_NOTHING, _CONSTANT = CASES[0].name, CASES[1].name
+#: Requests are numbered through all runs: each review differs from every other.
+_numbers = count(0, 1_000_000)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """One case: CPU microseconds a request, requests a second, p50 and p99 milliseconds at 1 and at 16 connections."""
+    """One case: CPU microseconds a request, p50 and p99 milliseconds at 1 and at 16 connections."""
 
     cpu: float
-    rate: float
     p50_1: float
     p99_1: float
     p50_16: float
     p99_16: float
 
 
-def _run(pid: int, port: int, ca: str, body: bytes, connections: int, requests: int) -> tuple[float, Outcome]:
-    before = cpu_seconds(pid)
-    outcome = asyncio.run(send(port, ca, body, connections=connections, requests=requests, first=next(_numbers)))
-    if outcome.failures:
-        raise RuntimeError(f"{len(outcome.failures)} requests failed, the first with {outcome.failures[0]!r}")
-    return 1e6 * (cpu_seconds(pid) - before) / requests, outcome
+@contextlib.contextmanager
+def servers(certificates: Path) -> Iterator[dict[str, Target]]:
+    """The floors and the injectors, by name; without the Go webhook where it cannot be built."""
+    go = constant()
+    with contextlib.ExitStack() as stack:
+        found = {"nothing": stack.enter_context(floor(certificates, TORNADO))}
+        if go:
+            found["constant"] = stack.enter_context(floor(certificates, go))
+        for name, settings in SETTINGS.items():
+            file = certificates / f"{name}.json"
+            file.write_text(json.dumps(settings))
+            found[name] = stack.enter_context(server(certificates, "--settings", str(file)))
+        ca = str(certificates / "ca.crt")
+        yield {name: Target(pid, port, ca) for name, (pid, port) in found.items()}
 
 
-def measure(server: tuple[int, int], ca: str, body: bytes, requests: int) -> Figures:
-    """One case on one server: a warm-up, then runs over 1 and over 16 connections."""
-    pid, port = server
-    _run(pid, port, ca, body, 1, max(requests // 10, 20))
-    _, one = _run(pid, port, ca, body, 1, requests // 2)
-    cpu, many = _run(pid, port, ca, body, 16, requests)
-    # On one core the server would answer as often as its CPU time a request allows.
-    return Figures(
-        cpu, 1e6 / cpu, one.percentile(0.5), one.percentile(0.99), many.percentile(0.5), many.percentile(0.99)
+def _run(target: Target, case: Case, bodies: list[bytes], connections: int) -> tuple[float, Outcome]:
+    before = cpu_seconds(target.pid)
+    outcome = asyncio.run(
+        send(
+            target.port,
+            target.ca,
+            bodies,
+            connections=connections,
+            requests=len(bodies),
+            first=next(_numbers),
+            path=case.path,
+        )
     )
+    if outcome.failures:
+        raise RuntimeError(f"{case.name}: {len(outcome.failures)} failed, the first with {outcome.failures[0]!r}")
+    return 1e6 * (cpu_seconds(target.pid) - before) / len(bodies), outcome
 
 
-def _median(rounds: list[Figures]) -> Figures:
+def measure(target: Target, case: Case, requests: int) -> Figures:
+    """A warm-up, then runs over 1 and over 16 connections."""
+
+    def bodies(number: int) -> list[bytes]:
+        found = case.bodies(target, number)
+        return [found[n % len(found)] for n in range(number)]
+
+    _run(target, case, bodies(max(requests // 10, 20)), 1)
+    _, one = _run(target, case, bodies(requests // 2), 1)
+    cpu, many = _run(target, case, bodies(requests), 16)
+    return Figures(cpu, one.percentile(0.5), one.percentile(0.99), many.percentile(0.5), many.percentile(0.99))
+
+
+def compare(found: Mapping[str, Target], cases: Iterable[Case], requests: int, rounds: int) -> dict[str, Figures]:
+    """The cases in turn, several rounds; the median of each, by name."""
+    seen: dict[str, list[Figures]] = {}
+    for number in range(rounds):
+        for case in cases:
+            if case.server in found:
+                seen.setdefault(case.name, []).append(measure(found[case.server], case, requests))
+        told = ", ".join(f"{name}: {runs[-1].cpu:.0f}" for name, runs in seen.items())
+        print(f"round {number + 1} of {rounds}, CPU us a request: {told}", file=sys.stderr)
     names = Figures.__dataclass_fields__
-    return Figures(**{name: median(getattr(figures, name) for figures in rounds) for name in names})
-
-
-def compare(certificates: Path, requests: int, rounds: int) -> dict[str, Figures]:
-    """Floor, hit and miss in turn, several rounds; the median of each."""
-    ca = str(certificates / "ca.crt")
-    seen: dict[str, list[Figures]] = {"nothing": [], "hit": [], "miss": []}
-    with floor(certificates) as nothing, injector(certificates) as ours:
-        for number in range(rounds):
-            seen["nothing"].append(measure(nothing, ca, review(), requests))
-            seen["hit"].append(measure(ours, ca, review(), requests))
-            seen["miss"].append(measure(ours, ca, review(different=True), requests))
-            figures = ", ".join(f"{case} {runs[-1].cpu:.0f}" for case, runs in seen.items())
-            print(f"round {number + 1} of {rounds}: CPU us a request: {figures}", file=sys.stderr)
-    return {case: _median(runs) for case, runs in seen.items()}
-
-
-def growth(certificates: Path, requests: int) -> dict[int, tuple[float, float]]:
-    """CPU microseconds a request at 20, 200 and 2,000 variables: (hit, miss), median of three."""
-    ca, result = str(certificates / "ca.crt"), {}
-    with injector(certificates) as (pid, port):
-        for variables in (20, 200, 2000):
-            count = max(requests * 20 // variables, 60)
-            costs = []
-            for different in (False, True):
-                body = review(variables, different=different)
-                _run(pid, port, ca, body, 1, 20)
-                costs.append(median(_run(pid, port, ca, body, 1, count)[0] for _ in range(3)))
-            result[variables] = (costs[0], costs[1])
-            print(f"{variables} variables: hit {costs[0]:.0f} us, miss {costs[1]:.0f} us", file=sys.stderr)
-    return result
+    return {
+        case: Figures(**{name: median(getattr(figures, name) for figures in runs) for name in names})
+        for case, runs in seen.items()
+    }
 
 
 def memory(certificates: Path, pods: int) -> list[tuple[int, float]]:
     """Resident MiB of a fresh server as it goes through that many different pods."""
-    ca, body = str(certificates / "ca.crt"), review(different=True)
-    with injector(certificates) as (pid, port):
+    [new] = [case for case in CASES if case.name == "a new workload"]
+    with server(certificates) as (pid, port):
+        target = Target(pid, port, str(certificates / "ca.crt"))
         points = [(0, resident_mib(pid))]
         for done in range(pods // 10, pods + 1, pods // 10):
-            _run(pid, port, ca, body, 16, pods // 10)
+            for _ in range(10):
+                _run(target, new, list(new.bodies(target, pods // 100)), 16)
             points.append((done, resident_mib(pid)))
             print(f"{done} different pods: {points[-1][1]:.1f} MiB", file=sys.stderr)
     return points
 
 
-def _table(cases: dict[str, Figures]) -> list[str]:
-    names = {
-        "nothing": "a Tornado RequestHandler that does nothing",
-        "hit": "a replica of a pod seen before",
-        "miss": "a pod never seen",
-    }
-    lines = [
-        "| | CPU us a request | against nothing | requests/s on one core | p50, p99 ms at 1 connection | at 16 |",
+def _ratio(value: float, floor_of_run: float | None) -> str:
+    return f"{value / floor_of_run:.2f}" if floor_of_run else "not built here"
+
+
+def _table(figures: Mapping[str, Figures]) -> list[str]:
+    nothing, go = figures[_NOTHING].cpu, figures[_CONSTANT].cpu if _CONSTANT in figures else None
+    return [
+        "| | CPU us a request | against Tornado doing nothing | against the Go webhook | p50, p99 ms at 1 connection "
+        "| at 16 |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
+        *(
+            f"| {name} | {f.cpu:.0f} | {f.cpu / nothing:.2f} | {_ratio(f.cpu, go)} | {f.p50_1:.2f}, {f.p99_1:.2f} "
+            f"| {f.p50_16:.2f}, {f.p99_16:.2f} |"
+            for name, f in figures.items()
+        ),
     ]
-    for case, name in names.items():
-        f = cases[case]
+
+
+def _growth(costs: Mapping[int, Mapping[str, Figures]]) -> list[str]:
+    lines = [
+        "| variables | KiB a review | Go webhook, CPU us | replica | against Go | new workload | against Go |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for variables, figures in costs.items():
+        go = figures["Go webhook"].cpu if "Go webhook" in figures else None
+        replica, new = figures["replica"].cpu, figures["new workload"].cpu
+        size = len(review(workload(0, variables))) / 1024
         lines.append(
-            f"| {name} | {f.cpu:.0f} | {f.cpu / cases['nothing'].cpu:.2f} | {f.rate:,.0f} "
-            f"| {f.p50_1:.2f}, {f.p99_1:.2f} | {f.p50_16:.2f}, {f.p99_16:.2f} |"
+            f"| {variables:,} | {size:.0f} | {f'{go:.0f}' if go else 'not built'} "
+            f"| {replica:.0f} | {_ratio(replica, go)} | {new:.0f} | {_ratio(new, go)} |"
         )
     return lines
 
 
-def _page(cases: dict[str, Figures], costs: dict[int, tuple[float, float]], points: list[tuple[int, float]]) -> str:
-    body = len(review())
-    growth_lines = [
-        f"| {variables} | {len(review(variables)) / 1024:.0f} | {hit:.0f} | {miss:.0f} |"
-        for variables, (hit, miss) in costs.items()
-    ]
+def _page(
+    figures: Mapping[str, Figures], costs: Mapping[int, Mapping[str, Figures]], points: list[tuple[int, float]]
+) -> str:
+    sizes = sorted(len(review(workload(number))) for number in range(400))
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     lines = [
         "# Benchmark",
         "",
-        "Written by `make bench`; run it for the figures of your machine.",
+        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'}; run it for the figures "
+        "of your machine.",
         "",
-        f"One server process (`injector serve --standalone`: logs and metrics on, template `envoy`), TLS, kept-alive "
-        f"connections, a review of {body:,} bytes, {platform.python_implementation()} {platform.python_version()}. "
-        "CPU time is the server's own, measured from outside; the load generator runs on the other core and limits the "
-        "latencies that can be seen. All rows are from one run, each the median of its rounds.",
+        "One server process (`injector serve --standalone`: logs and metrics on, template `envoy`), TLS, kept-alive "
+        f"connections, {platform.python_implementation()} {platform.python_version()}. The reviews are those of "
+        "workloads that a generator with a seed draws (`bench/workloads.py`): names, labels, images, ports, variables, "
+        f"probes, volumes and annotations differ, and no two reviews are equal. They have {sizes[0] / 1024:.0f} to "
+        f"{sizes[-1] / 1024:.0f} KiB, {sizes[len(sizes) // 2] / 1024:.1f} in the middle. CPU time is the server's own, "
+        "measured from outside; the load generator runs on the other core and limits the latencies that can be seen. "
+        "All rows are from one run, each the median of its rounds.",
         "",
         "![CPU time a request](benchmark.svg)",
         "",
-        *_table(cases),
+        *_table(figures),
         "",
-        f"Environment variables in the pod (2,000 cost {costs[2000][0] / costs[20][0]:.1f} times 20 for a replica, "
-        f"{costs[2000][1] / costs[20][1]:.1f} times for a pod never seen):",
+        "Environment variables in the pod's first container:",
         "",
-        "| variables | KiB a review | replica, CPU us | never seen, CPU us |",
-        "| ---: | ---: | ---: | ---: |",
-        *growth_lines,
+        *_growth(costs),
         "",
         f"Resident memory through {points[-1][0]:,} different pods: {points[0][1]:.0f} MiB after start, "
         f"{max(mib for _, mib in points):.0f} MiB at most, {points[-1][1]:.0f} MiB at the end.",
@@ -161,37 +196,30 @@ def _page(cases: dict[str, Figures], costs: dict[int, tuple[float, float]], poin
 def main() -> None:
     """Run all and write docs/benchmark.md and docs/benchmark.svg."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=4000, help="requests a run (default 4000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of floor, hit and miss (default 5)")
+    parser.add_argument("--requests", type=int, default=2000, help="requests a run (default 2000)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of all cases (default 5)")
     parser.add_argument(
         "--pods", type=int, default=100_000, help="different pods for the memory figure (default 100000)"
     )
-    parser.add_argument("--out", type=Path, default=DOCS, help="folder for benchmark.md and benchmark.svg")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder for benchmark.md and benchmark.svg")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         certificates = Path(folder) / "certificates"
         command = [sys.executable, "-m", "injector", "certs", "--service", HOST.split(".")[0], "--namespace", "default"]
-        subprocess.run(
-            [*command, "--out", str(certificates)],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        cases = compare(certificates, options.requests, options.rounds)
-        costs = growth(certificates, options.requests)
+        subprocess.run([*command, "--out", str(certificates)], check=True, stdout=subprocess.DEVNULL)
+        with servers(certificates) as found:
+            figures = compare(found, CASES, options.requests, options.rounds)
+            costs = {
+                variables: compare(found, with_variables(variables), max(options.requests * 10 // variables, 60), 3)
+                for variables in VARIABLES
+            }
         points = memory(certificates, options.pods)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "benchmark.md").write_text(_page(cases, costs, points))
+    (options.out / "benchmark.md").write_text(_page(figures, costs, points))
     (options.out / "benchmark.svg").write_text(
-        picture.bars(
-            "CPU time a request, microseconds",
-            [
-                ("RequestHandler doing nothing", cases["nothing"].cpu),
-                ("replica of a pod seen before", cases["hit"].cpu),
-                ("pod never seen", cases["miss"].cpu),
-            ],
-        )
+        picture.bars("CPU time a request, microseconds", [(name, f.cpu) for name, f in figures.items()])
     )
-    print("\n".join(_table(cases)))
+    print("\n".join(_table(figures)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.reviews import HOST, MARK, SUFFIX
@@ -33,18 +34,20 @@ class _Counter:
         return number if number < self.end else None
 
 
-async def _connection(port: int, context: ssl.SSLContext, body: bytes, counter: _Counter, outcome: Outcome) -> None:
+async def _connection(
+    port: int, context: ssl.SSLContext, path: str, bodies: Sequence[bytes], counter: _Counter, outcome: Outcome
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=HOST)
     head = (
-        f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nAccept: application/json\r\n\r\n"
+        f"POST {path}?timeout=5s HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
+        "Accept: application/json\r\nContent-Length: "
     ).encode()
     try:
         while (number := counter.take()) is not None:
             digits = b"%08d" % number
-            request = head + body.replace(MARK, digits).replace(
-                b"kube-api-access-" + SUFFIX, b"kube-api-access-" + digits[3:]
-            )
+            body = bodies[number % len(bodies)].replace(MARK, digits)
+            body = body.replace(b"kube-api-access-" + SUFFIX, b"kube-api-access-" + digits[3:])
+            request = head + b"%d\r\n\r\n" % len(body) + body
             start = time.perf_counter()
             writer.write(request)
             answer = await reader.readuntil(b"\r\n\r\n")
@@ -58,11 +61,23 @@ async def _connection(port: int, context: ssl.SSLContext, body: bytes, counter: 
         writer.close()
 
 
-async def send(port: int, ca: str, body: bytes, *, connections: int, requests: int, first: int = 0) -> Outcome:
-    """Send that many requests over that many connections; the n-th carries the number `first` + n in place of MARK."""
+async def send(
+    port: int,
+    ca: str,
+    bodies: Sequence[bytes],
+    *,
+    connections: int,
+    requests: int,
+    first: int = 0,
+    path: str = "/mutate",
+) -> Outcome:
+    """Send that many requests over that many connections, one body after the other and from the first again.
+
+    The n-th carries the number `first` + n in place of MARK, and its last five digits in place of SUFFIX.
+    """
     context = ssl.create_default_context(cafile=ca)
     outcome, counter = Outcome(), _Counter(first, requests)
     start = time.perf_counter()
-    await asyncio.gather(*(_connection(port, context, body, counter, outcome) for _ in range(connections)))
+    await asyncio.gather(*(_connection(port, context, path, bodies, counter, outcome) for _ in range(connections)))
     outcome.seconds = time.perf_counter() - start
     return outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from bench.reviews import HOST
@@ -68,21 +70,56 @@ def _process(command: list[str], port: int, ca: str, log: Path) -> Iterator[int]
 
 
 @contextlib.contextmanager
-def floor(certificates: Path) -> Iterator[tuple[int, int]]:
-    """The do-nothing server: (process id, port)."""
-    port = free_port()
-    files = [str(certificates / name) for name in ("server.crt", "server.key")]
-    command = [sys.executable, "-m", "bench.floor", str(port), *files]
-    with _process(command, port, str(certificates / "ca.crt"), certificates / "floor.log") as pid:
-        yield pid, port
+def server(certificates: Path, *options: str) -> Iterator[tuple[int, int]]:
+    """`injector serve --standalone` with logs and metrics on: (process id, port). Its log goes to a file."""
+    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
+    command += ["--metrics-port", str(free_port()), *options]
+    with _named(certificates, command, "--port", "--cert", "--key") as found:
+        yield found
 
 
 @contextlib.contextmanager
-def injector(certificates: Path) -> Iterator[tuple[int, int]]:
-    """`injector serve --standalone` with logs and metrics on: (process id, port). Its log goes to a file."""
+def floor(certificates: Path, program: list[str]) -> Iterator[tuple[int, int]]:
+    """A server that answers a constant, given its command: (process id, port)."""
+    with _named(certificates, program, "", "", "") as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _named(certificates: Path, command: list[str], *names: str) -> Iterator[tuple[int, int]]:
     port = free_port()
-    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
-    command += ["--port", str(port), "--metrics-port", str(free_port())]
-    command += ["--cert", str(certificates / "server.crt"), "--key", str(certificates / "server.key")]
-    with _process(command, port, str(certificates / "ca.crt"), certificates / "injector.log") as pid:
+    values = (str(port), str(certificates / "server.crt"), str(certificates / "server.key"))
+    options = [word for pair in zip(names, values, strict=True) for word in pair if word]
+    with _process([*command, *options], port, str(certificates / "ca.crt"), certificates / f"{port}.log") as pid:
         yield pid, port
+
+
+#: The do-nothing handler of Tornado.
+TORNADO = [sys.executable, "-m", "bench.floor"]
+
+
+def constant() -> list[str] | None:
+    """The Go webhook that answers a constant, built with this machine's Go into the cache; None, and why, without it.
+
+    Its modules come from the Go module proxy, checked by go.sum.
+    """
+    source, cache = Path(__file__).parent / "constant", os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    sources = sorted(source.iterdir())
+    digest = sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
+    program = Path(cache) / "sidecar-injector" / "programs" / f"constant-{digest}"
+    if not program.exists():
+        if shutil.which("go") is None:
+            print("LEFT OUT: the Go webhook, as there is no `go` on this machine", file=sys.stderr)
+            return None
+        program.parent.mkdir(parents=True, exist_ok=True)
+        made = subprocess.run(
+            ["go", "build", "-trimpath", "-o", str(program), "."],
+            cwd=source,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            print(f"LEFT OUT: the Go webhook, which does not build here:\n{made.stderr[-1000:]}", file=sys.stderr)
+            return None
+    return ["env", "GOMAXPROCS=1", str(program)]
