@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from injector.budget import charge, charge_later
-from injector.caches import IdentityCache
+from injector.caches import IdentityCache, Memo
 from injector.errors import InjectionError, LimitError
 from injector.names import kind_of
 from injector.pods.context import Cluster, Namespace, Object, Workload
@@ -25,7 +26,9 @@ from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
-from injector.templates.yaml_writer import dump
+from injector.templates.yaml_writer import YamlDocument
+
+_S = TypeVar("_S", bound=Structure)
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -120,7 +123,7 @@ class _Job:
 
 
 def _overlay(job: _Job) -> tuple[Rendered, int]:
-    value = _filled(job, replace=True)
+    value = _structure(job, job.text(), partial(Structure, replace=True)).fill(job.run.values)
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -138,11 +141,12 @@ def _containers(overlay: Object) -> tuple[str, ...]:
 
 
 def _document(job: _Job) -> tuple[str, int]:
-    value = _filled(job, replace=False)
+    structure = _structure(job, job.text(), YamlDocument)
     if job.root.source.endswith(".json.j2"):
+        value = structure.fill(job.run.values)
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     else:
-        text = dump(value)
+        text = structure.text(job.run.values)
     return text, len(text)
 
 
@@ -151,14 +155,13 @@ def _text(job: _Job) -> tuple[str, int]:
     return text, len(text)
 
 
-def _filled(job: _Job, *, replace: bool) -> Any:
-    text = job.text()
-    structures = job.root.structures
-    structure = structures.get(text)
+def _structure(job: _Job, text: str, parse: Callable[[str], _S]) -> _S:
+    structures: Memo[Any] = job.root.structures
+    structure: _S | None = structures.get(text)
     if structure is None:
-        structure = Structure(text, replace=replace)
+        structure = parse(text)
         structures.put(text, structure, 15 * len(text))
-    return structure.fill(job.run.values)
+    return structure
 
 
 def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:

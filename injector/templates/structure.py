@@ -184,10 +184,14 @@ class Structure:
         self.root = None if node is None else builder.value(node)
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
-    def fill(self, values: Sequence[Any]) -> Any:
-        """The document with values in its holes. Raises FaultError."""
+    def check_size(self, values: Sequence[Any]) -> None:
+        """Raises LimitError where values that stand in several holes make the document too large."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
             raise LimitError(f"the output is larger than {OUTPUT} characters")
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """The document with values in its holes. Raises FaultError."""
+        self.check_size(values)
         return self.root.fill(values) if isinstance(self.root, FillPlan) else self.root
 
 

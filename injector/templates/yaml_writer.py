@@ -7,7 +7,16 @@ JSON strings everywhere else. It does the one thing needed for config files, and
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias, TypeGuard
+
+from injector.templates.structure import FillPlan, ItemsPlan, MappingPlan, Structure
+
+#: Appends the lines of a value: value, indent, lines, what the first line starts with.
+_Write: TypeAlias = Callable[[Any, str, list[str], str], None]
+#: What writes the value of a part with holes, the part, and where it stands.
+_Hole: TypeAlias = tuple[_Write, FillPlan, str, str]
 
 #: Begins with a letter or slash, has no colon and no hash; the words that mean something are left out by `_WORDS`.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*\Z")
@@ -32,38 +41,113 @@ def dump(value: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+class YamlDocument(Structure):
+    """A structure that is written as YAML: the text around its holes is made once."""
+
+    __slots__ = ("_lines", "_pieces")
+
+    def __init__(self, text: str) -> None:
+        """Parse a rendered text. Raises yaml.YAMLError with marks in that text."""
+        super().__init__(text, replace=False)
+        self._pieces: list[str | _Hole] = []
+        self._lines: list[str] = []
+        if _is_spine(self.root):
+            self._spine(self.root, "", "")
+            self._end_lines()
+
+    def text(self, values: Sequence[Any]) -> str:
+        """What `dump` makes of the document with values in its holes. Raises FaultError."""
+        self.check_size(values)
+        lines: list[str] = []
+        for piece in self._pieces:
+            if isinstance(piece, str):
+                lines.append(piece)
+                continue
+            write, plan, indent, start = piece
+            value = plan.fill(values)
+            if value is None:  # its key is left out, which changes the lines around it
+                break
+            write(value, indent, lines, start)
+        else:
+            if lines:
+                return "\n".join(lines) + "\n"
+        return dump(self.fill(values))
+
+    def _spine(self, plan: MappingPlan | ItemsPlan, indent: str, first: str) -> None:
+        start = first or indent
+        if isinstance(plan, ItemsPlan):
+            for item in plan.items:
+                if _is_spine(item):
+                    self._spine(item, indent + "  ", f"{start}- ")
+                else:
+                    self._written(_item, item, indent, start)
+                start = indent
+            return
+        for key, item, _ in plan.entries:
+            name = _string(str(key))
+            if _is_spine(item) and len(name) <= LONGEST_KEY:
+                self._lines.append(f"{start}{name}:")
+                self._spine(item, indent if isinstance(item, ItemsPlan) else indent + "  ", "")
+            else:
+                self._written(partial(_entry, name), item, indent, start)
+            start = indent
+
+    def _written(self, write: _Write, item: Any, indent: str, start: str) -> None:
+        if isinstance(item, FillPlan):
+            self._end_lines()
+            self._pieces.append((write, item, indent, start))
+        else:
+            write(item, indent, self._lines, start)
+
+    def _end_lines(self) -> None:
+        if self._lines:
+            self._pieces.append("\n".join(self._lines))
+            self._lines.clear()
+
+
+def _is_spine(plan: Any) -> TypeGuard[MappingPlan | ItemsPlan]:
+    """Whether a part has holes below it, and is a mapping or list of as many lines whatever stands in them."""
+    return isinstance(plan, ItemsPlan) or (isinstance(plan, MappingPlan) and len(plan.plain) == len(plan.entries))
+
+
 def _mapping(value: dict[str, Any], indent: str, lines: list[str], first: str) -> None:
     """The lines of a mapping; `first` is what its first line starts with instead of the indent."""
     start = first or indent
     for key, item in value.items():
-        name = _string(key)
-        within = indent
-        head = f"{start}{name}:"
-        if len(name) > LONGEST_KEY:
-            lines.append(f"{start}? {name}")
-            head, within = f"{indent}:", indent + "  "
+        _entry(_string(key), item, indent, lines, start)
         start = indent
-        if type(item) is dict and item:
-            lines.append(head)
-            _mapping(item, indent + "  ", lines, "")
-        elif type(item) is list and item:
-            lines.append(head)
-            _list(item, within, lines, "")
-        else:
-            lines.append(f"{head} {_scalar(item)}")
+
+
+def _entry(name: str, item: Any, indent: str, lines: list[str], start: str) -> None:
+    within = indent
+    head = f"{start}{name}:"
+    if len(name) > LONGEST_KEY:
+        lines.append(f"{start}? {name}")
+        head, within = f"{indent}:", indent + "  "
+    if type(item) is dict and item:
+        lines.append(head)
+        _mapping(item, indent + "  ", lines, "")
+    elif type(item) is list and item:
+        lines.append(head)
+        _list(item, within, lines, "")
+    else:
+        lines.append(f"{head} {_scalar(item)}")
 
 
 def _list(value: list[Any], indent: str, lines: list[str], first: str) -> None:
     start = first or indent
-    deeper = indent + "  "
     for item in value:
-        if type(item) is dict and item:
-            _mapping(item, deeper, lines, f"{start}- ")
-        elif type(item) is list and item:
-            _list(item, deeper, lines, f"{start}- ")
-        else:
-            lines.append(f"{start}- {_scalar(item)}")
+        _item(item, indent, lines, start)
         start = indent
+
+
+def _item(item: Any, indent: str, lines: list[str], start: str) -> None:
+    if type(item) is dict and item:
+        _mapping(item, indent + "  ", lines, f"{start}- ")
+    elif type(item) is list and item:
+        _list(item, indent + "  ", lines, f"{start}- ")
+    else:
+        lines.append(f"{start}- {_scalar(item)}")
 
 
 def _scalar(value: Any) -> str:

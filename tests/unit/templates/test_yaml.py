@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from injector.errors import FaultError
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.yaml_writer import dump
+from injector.templates.yaml_writer import YamlDocument, dump
 
 #: Plain scalars, and what sigs.k8s.io/yaml's resolver makes of them.
 SCALARS: dict[str, Any] = {
@@ -130,3 +132,35 @@ def test_dumped_text_is_for_people() -> None:
     assert dump(value) == (
         'a:\n- b: 1\n  c:\n  - x\n  - d: null\n- []\ne: {}\nf: a/b-c.d\ng: "a: b"\nh:\n- - 1\n  - 2\n- - 3\n'
     )
+
+
+_HOLES = 6
+_LEAVES = st.one_of(
+    st.integers(0, _HOLES - 1).map("\ufdd0{}\ufdd1".format),  # a value of its own
+    st.integers(0, _HOLES - 1).map("a \ufdd0{}\ufdd1 b".format),  # within a string
+    st.sampled_from([None, True, 1, "", "text", {}, []]),
+)
+_KEYS = st.sampled_from(["a", "b", "no", "a key", "k" * 1200, "\ufdd00\ufdd1", "x\ufdd01\ufdd1"])
+_DOCUMENTS = st.recursive(_LEAVES, lambda part: st.lists(part, max_size=4) | st.dictionaries(_KEYS, part, max_size=4))
+_FILLINGS = st.one_of(
+    st.text(max_size=3),
+    st.sampled_from(["a", "b", 1, True, {}, [], None]),
+    st.just({"a": [1, {"b": []}]}),
+    st.just([[1, "x"], {}]),
+)
+
+
+@settings(max_examples=1000)
+@given(_DOCUMENTS, st.lists(_FILLINGS, min_size=_HOLES, max_size=_HOLES))
+def test_a_document_with_holes_is_written_as_its_value_is(document: Any, values: list[Any]) -> None:
+    text = re.sub('"(\ufdd0[0-9]\ufdd1)"', r"\1", dump(document))
+    structure = YamlDocument(text)
+    try:
+        expected: Any = dump(structure.fill(values))
+    except FaultError as fault:
+        expected = str(fault)
+    try:
+        written = structure.text(values)
+    except FaultError as fault:
+        written = str(fault)
+    assert written == expected
