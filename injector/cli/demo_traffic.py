@@ -96,7 +96,7 @@ def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
         (config / file).write_text(text)
     spec = result.object["spec"]
     containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
-    container = next(c for c in containers if c["name"] == "envoy")
+    container = next(c for c in containers if c["name"] == "envoy-sidecar")
     words = [word.replace("/etc/envoy", str(config)) for word in container["args"]]
     return [envoy, *(word.replace("$(POD_NAME).$(POD_NAMESPACE)", f"demo.{NAMESPACE}") for word in words)]
 

@@ -21,11 +21,11 @@ _TEMPLATES = (("envoy",), ("nginx",), ("setup", "logger"), ("placement", "agent"
 
 #: Containers that meet the sidecars: of their names, on their ports, with one-of fields of another choice.
 _CONTAINERS: tuple[Object, ...] = (
-    {"name": "envoy", "image": "e", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}},
-    {"name": "envoy", "image": "e", "resources": {"limits": {"cpu": "10m", "memory": "1Mi"}}},
-    {"name": "envoy", "image": "e", "resources": {"requests": {"memory": "1Gi"}}},
+    {"name": "envoy-sidecar", "image": "e", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}},
+    {"name": "envoy-sidecar", "image": "e", "resources": {"limits": {"cpu": "10m", "memory": "1Mi"}}},
+    {"name": "envoy-sidecar", "image": "e", "resources": {"requests": {"memory": "1Gi"}}},
     {
-        "name": "envoy",
+        "name": "envoy-sidecar",
         "image": "e",
         "startupProbe": {"exec": {"command": ["a"]}},
         "readinessProbe": {"grpc": {"port": 1}},

@@ -166,7 +166,7 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
 def sidecar(found: Object) -> Any:
     """The mark, and whether the container is there."""
     containers = [c["name"] for c in found["spec"].get("initContainers", [])]
-    return (found["metadata"].get("annotations") or {}).get("sidecar.injector/status"), "envoy" in containers
+    return (found["metadata"].get("annotations") or {}).get("sidecar.injector/status"), "envoy-sidecar" in containers
 
 
 def test_everything_is_accepted_without_a_warning_and_its_pods_pass_their_namespace_s_level(

@@ -24,7 +24,8 @@ from tests.unit.support import ENABLED, REQUIRED, snapshot
 
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 1.5, 2**63, "", "x", "a: b", "envoy", "5Gi", [], {}, [None], [1], ["x"], [[]], [{}]),
-    *({"name": "x"}, [{"name": "x"}], {"a": None}, [{"name": "envoy"}], {"limits": {"cpu": "x"}}, {"x": {"y": [1]}}),
+    *({"name": "x"}, [{"name": "x"}], {"a": None}, [{"name": "envoy-sidecar"}]),
+    *({"limits": {"cpu": "x"}}, {"x": {"y": [1]}}),
 )
 _FIELDS = (
     "initContainers", "containers", "ephemeralContainers", "volumes", "securityContext", "resources",

@@ -2,9 +2,9 @@
 
     with network() as net, RunningPod(pod, config_maps, net, folder) as running:
         running.start()
-        running.probe("envoy", "readinessProbe")
+        running.probe("envoy-sidecar", "readinessProbe")
         ...
-        running.output("envoy")
+        running.output("envoy-sidecar")
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
 startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,

@@ -58,7 +58,7 @@ def test_envoy(parameters: dict[str, Any], tmp_path: Path, net: Network, checked
     envoy, ip = str(require("envoy")), str(require("ip"))
     injection = injected("envoy", parameters)
     files = _files(injection, tmp_path)
-    container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == "envoy")
+    container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == "envoy-sidecar")
     declared = load_template("envoy", read_folder(GALLERY / "envoy")).files["envoy.yaml"].validate
     line = " ".join(container["args"])
     if files["envoy.yaml"] + line not in checked:

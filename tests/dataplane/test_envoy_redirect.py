@@ -139,8 +139,8 @@ def test_probes_of_app_and_envoy_answer(pod: RunningPod) -> None:
         ("app", "readinessProbe"),
         ("app", "livenessProbe"),
         ("app", "startupProbe"),
-        ("envoy", "startupProbe"),
-        ("envoy", "readinessProbe"),
+        ("envoy-sidecar", "startupProbe"),
+        ("envoy-sidecar", "readinessProbe"),
     ):
         assert pod.probe(container, probe), (container, probe)
 
@@ -151,7 +151,7 @@ def test_probes_tell_that_the_app_is_gone(run: Run) -> None:
         pod.stop("app")
         assert not pod.probe("app", "livenessProbe")
         assert not pod.probe("app", "readinessProbe")
-        assert pod.probe("envoy", "readinessProbe")
+        assert pod.probe("envoy-sidecar", "readinessProbe")
 
 
 def test_outside_sees_one_page_of_the_admin_interface(pod: RunningPod) -> None:
@@ -172,7 +172,7 @@ def test_the_app_may_look_at_the_admin_interface_and_not_touch_it(pod: RunningPo
     assert call(pod.network.pod, "127.0.0.1", 15000, "/server_info").json["state"] == "LIVE"
     for path in ("/quitquitquit", "/healthcheck/fail", "/logging?level=trace", "/drain_listeners"):
         assert call(pod.network.pod, "127.0.0.1", 15000, path, "POST").status == 403, path
-    assert pod.probe("envoy", "readinessProbe")
+    assert pod.probe("envoy-sidecar", "readinessProbe")
 
 
 def test_rules_restored_again_are_the_same(pod: RunningPod) -> None:
@@ -189,7 +189,7 @@ def test_rules_restored_again_are_the_same(pod: RunningPod) -> None:
 
 def test_the_access_log_is_json(pod: RunningPod) -> None:
     call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT, '/a"b\\c', headers={"Host": "named"})
-    lines = eventually(lambda: [line for line in pod.output("envoy").splitlines() if "named" in line])
+    lines = eventually(lambda: [line for line in pod.output("envoy-sidecar").splitlines() if "named" in line])
     entry = json.loads(lines[0])
     assert entry["direction"] == "inbound"
     assert entry["path"] == '/a"b\\c'
@@ -198,7 +198,7 @@ def test_the_access_log_is_json(pod: RunningPod) -> None:
 
 
 def test_envoy_runs_without_privileges_on_a_read_only_root(pod: RunningPod) -> None:
-    process = Path(f"/proc/{pod.process('envoy')}")
+    process = Path(f"/proc/{pod.process('envoy-sidecar')}")
     status = dict(re.findall(r"(\w+):\t(.*)", (process / "status").read_text()))
     assert status["Uid"].split() == ["1337"] * 4
     assert {status[f"Cap{kind}"] for kind in ("Prm", "Eff", "Bnd", "Inh", "Amb")} == {"0" * 16}
@@ -274,8 +274,8 @@ def test_rules_that_fail_fail_the_init_container(run: Run) -> None:
 
 def test_without_the_rules_a_direct_connection_is_closed_and_does_not_loop(run: Run) -> None:
     with run("envoy", start=False) as pod:
-        pod.launch(pod.container("envoy"))
-        pod.await_start("envoy")
+        pod.launch(pod.container("envoy-sidecar"))
+        pod.await_start("envoy-sidecar")
         with connect(pod.network.outside, pod.network.pod.ipv4, 15006) as connection, suppress(ConnectionResetError):
             assert connection.recv(100) == b""
         assert Statistics(pod).connections("inbound") == 0
@@ -310,7 +310,7 @@ def test_many_connections_do_not_block_the_probes(run: Run) -> None:
         held = [connect(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT) for _ in range(6)]
         try:
             eventually(lambda: Statistics(pod).value("envoy_listener_downstream_global_cx_overflow") > 0)
-            assert pod.probe("envoy", "readinessProbe")
+            assert pod.probe("envoy-sidecar", "readinessProbe")
         finally:
             for connection in held:
                 connection.close()

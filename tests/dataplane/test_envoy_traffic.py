@@ -38,8 +38,8 @@ def pod(run: Run, programs: None) -> Iterator[RunningPod]:
 
 
 def test_ports_need_no_privilege(pod: RunningPod) -> None:
-    assert [c["name"] for c in pod.spec["initContainers"]] == ["envoy"]
-    assert "capabilities" in pod.container("envoy")["securityContext"]
+    assert [c["name"] for c in pod.spec["initContainers"]] == ["envoy-sidecar"]
+    assert "capabilities" in pod.container("envoy-sidecar")["securityContext"]
 
 
 def test_callers_come_by_the_inbound_port(pod: RunningPod) -> None:
@@ -55,8 +55,8 @@ def test_probes_of_app_and_envoy_answer(pod: RunningPod) -> None:
     for container, probe in (
         ("app", "readinessProbe"),
         ("app", "livenessProbe"),
-        ("envoy", "startupProbe"),
-        ("envoy", "readinessProbe"),
+        ("envoy-sidecar", "startupProbe"),
+        ("envoy-sidecar", "readinessProbe"),
     ):
         assert pod.probe(container, probe), (container, probe)
 
@@ -167,6 +167,6 @@ def test_a_log_as_text_and_no_log(run: Run) -> None:
     for kind, lines in (("text", 1), ("none", 0)):
         with run("envoy", {"intercept": "ports", "access-log": kind}) as pod:
             assert call(pod.network.outside, pod.network.pod.ipv4, INBOUND, "/logged").status == 200
-            pod.stop("envoy")  # writes out what it holds back
-            assert pod.output("envoy").count('"GET /logged HTTP/1.1" 200') == lines
-            assert len(pod.output("envoy").splitlines()) == lines
+            pod.stop("envoy-sidecar")  # writes out what it holds back
+            assert pod.output("envoy-sidecar").count('"GET /logged HTTP/1.1" 200') == lines
+            assert len(pod.output("envoy-sidecar").splitlines()) == lines

@@ -72,7 +72,7 @@ def all_lines(received: Received) -> list[int]:
 def stop(pod: RunningPod) -> None:
     """As kubelet does with a native sidecar: the app, then the sidecar."""
     assert pod.stop("app") == 0
-    assert pod.stop("fluent-bit") == 0, pod.errors("fluent-bit")
+    assert pod.stop("fluent-bit-sidecar") == 0, pod.errors("fluent-bit-sidecar")
 
 
 def target(**parameters: Any) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def test_every_line_arrives_through_rotation_and_at_the_end(run: Run, output: st
 
 def test_standard_output(run: Run) -> None:
     with run("fluent-bit", pod=writing_pod()) as pod:
-        eventually(lambda: "line 5" in pod.output("fluent-bit"))
+        eventually(lambda: "line 5" in pod.output("fluent-bit-sidecar"))
         stop(pod)
-        lines = [json.loads(line) for line in pod.output("fluent-bit").splitlines()]
+        lines = [json.loads(line) for line in pod.output("fluent-bit-sidecar").splitlines()]
     assert lines[0]["log"] == "line 0" and lines[-1]["log"] == writer.LAST
     assert pod.output("app") == ""
 
@@ -119,7 +119,7 @@ def test_standard_output(run: Run) -> None:
 def test_lines_of_json(run: Run) -> None:
     parameters = {"line-format": "json", "log-files": ["json.log", "other-*.log"]}
     with run("fluent-bit", parameters, pod=writing_pod("json_lines.py")) as pod:
-        lines = eventually(lambda: pod.output("fluent-bit").splitlines()[1:] and pod.output("fluent-bit").splitlines())
+        lines = eventually(lambda: seen if (seen := pod.output("fluent-bit-sidecar").splitlines())[1:] else [])
     first, second = ({**json.loads(line), "@timestamp": None} for line in lines)
     added = {"namespace": "default", "workload": "web", "workload_kind": "Deployment", "pod": "web-1"}
     assert first == {"level": "info", "message": "hi", "file": "/logs/json.log", "@timestamp": None, **added}
@@ -160,13 +160,13 @@ def test_tls_with_an_authority_of_our_own(run: Run, tmp_path: Path, authority: s
         if (authority, name) == ("ours", "10.99.0.1"):
             eventually(lambda: received.records)
         else:
-            eventually(lambda: "retry" in pod.errors("fluent-bit"))
+            eventually(lambda: "retry" in pod.errors("fluent-bit-sidecar"))
             assert not received.records
 
 
 def test_what_is_written_while_the_receiver_is_away_comes_later(run: Run) -> None:
     with run("fluent-bit", target(output="forward"), pod=writing_pod()) as pod:
-        eventually(lambda: "retry" in pod.errors("fluent-bit"))
+        eventually(lambda: "retry" in pod.errors("fluent-bit-sidecar"))
         with forward_receiver(pod.network.outside, PORT) as received:
             eventually(lambda: set(range(50)) <= set(all_lines(received)), 90)
 
@@ -174,32 +174,33 @@ def test_what_is_written_while_the_receiver_is_away_comes_later(run: Run) -> Non
 def test_a_restart_goes_on_where_it_was(run: Run) -> None:
     slowly = [PYTHON, "/app/writer.py", "/var/log/app/app.log", "0.1"]  # no rotation meanwhile
     with run("fluent-bit", pod=writing_pod(command=slowly)) as pod:
-        eventually(lambda: "line 5" in pod.output("fluent-bit"))
-        assert pod.stop("fluent-bit") == 0
-        before = len(pod.output("fluent-bit").splitlines())
-        pod.launch(pod.container("fluent-bit"))
-        pod.await_start("fluent-bit")
-        eventually(lambda: len(pod.output("fluent-bit").splitlines()) > before + 5)
+        eventually(lambda: "line 5" in pod.output("fluent-bit-sidecar"))
+        assert pod.stop("fluent-bit-sidecar") == 0
+        before = len(pod.output("fluent-bit-sidecar").splitlines())
+        pod.launch(pod.container("fluent-bit-sidecar"))
+        pod.await_start("fluent-bit-sidecar")
+        eventually(lambda: len(pod.output("fluent-bit-sidecar").splitlines()) > before + 5)
         stop(pod)
-        lines = [json.loads(line)["log"] for line in pod.output("fluent-bit").splitlines()]
+        lines = [json.loads(line)["log"] for line in pod.output("fluent-bit-sidecar").splitlines()]
     assert lines[:-1] == [f"line {n}" for n in range(len(lines) - 1)]
 
 
 def test_a_job_that_ends_at_once(run: Run) -> None:
     with run("fluent-bit", pod=writing_pod("short.py")) as pod:
-        delay = pod.container("fluent-bit")["lifecycle"]["preStop"]["sleep"]["seconds"]
+        delay = pod.container("fluent-bit-sidecar")["lifecycle"]["preStop"]["sleep"]["seconds"]
         time.sleep(delay)
-        assert pod.stop("app") == 0 and pod.stop("fluent-bit") == 0
-        assert json.loads(pod.output("fluent-bit"))["log"] == "all there is"
+        assert pod.stop("app") == 0 and pod.stop("fluent-bit-sidecar") == 0
+        assert json.loads(pod.output("fluent-bit-sidecar"))["log"] == "all there is"
 
 
 def test_the_health_page_and_no_privilege(run: Run) -> None:
     with run("fluent-bit", {"ipv6": True}, pod=writing_pod()) as pod:
-        assert pod.probe("fluent-bit", "startupProbe") and pod.probe("fluent-bit", "livenessProbe")
+        assert pod.probe("fluent-bit-sidecar", "startupProbe") and pod.probe("fluent-bit-sidecar", "livenessProbe")
         assert call(pod.network.outside, pod.network.pod.ipv6, HEALTH).status == 200
         counters = (pod.network.outside, pod.network.pod.ipv4, HEALTH, "/api/v2/metrics/prometheus")
         eventually(lambda: b"fluentbit_input_records_total" in call(*counters).body)
-        status = dict(re.findall(r"(\w+):\t(.*)", Path(f"/proc/{pod.process('fluent-bit')}/status").read_text()))
+        process = Path(f"/proc/{pod.process('fluent-bit-sidecar')}")
+        status = dict(re.findall(r"(\w+):\t(.*)", (process / "status").read_text()))
     assert status["Uid"].split() == ["1000"] * 4
     assert {status[f"Cap{kind}"] for kind in ("Prm", "Eff", "Bnd", "Inh", "Amb")} == {"0" * 16}
 
@@ -209,7 +210,7 @@ def test_a_volume_that_the_app_brings(run: Run) -> None:
     pod = writing_pod(volumeMounts=mounts)
     pod["spec"]["volumes"].append({"name": "mine", "emptyDir": {}})
     with run("fluent-bit", pod=pod) as running:
-        eventually(lambda: "line 0" in running.output("fluent-bit"))
+        eventually(lambda: "line 0" in running.output("fluent-bit-sidecar"))
         assert [volume["name"] for volume in running.spec["volumes"]] == [
             "app",
             "mine",

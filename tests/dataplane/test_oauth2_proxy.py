@@ -149,7 +149,7 @@ def test_an_address_in_a_header_is_not_believed(parts: Parts) -> None:
 
 def test_probes_and_metrics(parts: Parts) -> None:
     pod, _ = parts
-    assert pod.probe("oauth2-proxy", "startupProbe") and pod.probe("oauth2-proxy", "readinessProbe")
+    assert pod.probe("oauth2-proxy-sidecar", "startupProbe") and pod.probe("oauth2-proxy-sidecar", "readinessProbe")
     assert pod.probe("app", "readinessProbe")
     page = call(pod.network.outside, pod.network.pod.ipv6, METRICS, "/metrics")
     assert b"oauth2_proxy_requests_total" in page.body
@@ -159,10 +159,11 @@ def test_probes_and_metrics(parts: Parts) -> None:
 def test_no_secret_is_in_its_config_file_arguments_or_log(parts: Parts) -> None:
     pod, _ = parts
     log_in(pod)
-    process = Path(f"/proc/{pod.process('oauth2-proxy')}")
+    process = Path(f"/proc/{pod.process('oauth2-proxy-sidecar')}")
     config = (process / "root/etc/oauth2-proxy/oauth2-proxy.cfg").read_text()
-    eventually(lambda: "AuthSuccess" in pod.output("oauth2-proxy") + pod.errors("oauth2-proxy"))
-    seen = config + (process / "cmdline").read_text() + pod.output("oauth2-proxy") + pod.errors("oauth2-proxy")
+    name = "oauth2-proxy-sidecar"
+    eventually(lambda: "AuthSuccess" in pod.output(name) + pod.errors(name))
+    seen = config + (process / "cmdline").read_text() + pod.output(name) + pod.errors(name)
     assert not [secret for secret in SECRET.values() if secret in seen]
     status = dict(re.findall(r"(\w+):\t(.*)", (process / "status").read_text()))
     assert status["Uid"].split() == ["65532"] * 4

@@ -30,7 +30,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], int]] = {
 #: As the default image declares it; an image of one's own may declare none.
 QUIT = {"nginx-sidecar": signal.SIGQUIT}
 #: What each template calls its sidecar.
-SIDECARS = {"envoy": "envoy", "nginx": "nginx-sidecar", "fault": "fault"}
+SIDECARS = {"envoy": "envoy-sidecar", "nginx": "nginx-sidecar", "fault": "fault"}
 
 
 @pytest.fixture(params=WAYS)

@@ -135,7 +135,7 @@ def test_clusters_of_one_name() -> None:
     refused(injected("envoy", {"clusters": [cluster, {**cluster, "port": 2}]}), Reason.NOT_SERVED, "name")
 
 
-SIDECARS = [("envoy", "envoy"), ("nginx", "nginx-sidecar"), ("fault", "fault")]
+SIDECARS = [("envoy", "envoy-sidecar"), ("nginx", "nginx-sidecar"), ("fault", "fault")]
 
 
 @pytest.mark.parametrize(("template", "sidecar"), SIDECARS)
@@ -195,7 +195,8 @@ def test_kubernetes_own_schema(template: str, parameters: dict[str, Any], native
 def test_redirect_and_faults_go_into_one_pod() -> None:
     injection = injected("envoy", also={"fault": {"direction": "both"}})
     assert injection.reason is Reason.INJECTED
-    assert [container["name"] for container in injection.object["spec"]["initContainers"]][-2:] == ["envoy", "fault"]
+    names = [container["name"] for container in injection.object["spec"]["initContainers"]]
+    assert names[-2:] == ["envoy-sidecar", "fault"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened:
     terminal.type((terminal.folder / "README.md").read_text())
     api = control_plane.api
     found = api.get("Pod", "demoapp", "demoapp")
-    assert [container["name"] for container in found["spec"]["containers"]] == ["demoapp", "envoy"]
+    assert [container["name"] for container in found["spec"]["containers"]] == ["demoapp", "envoy-sidecar"]
     assert found["metadata"]["annotations"]["sidecar.injector/status"] == "injected"
     [entry] = api.get("MutatingWebhookConfiguration", "injector")["webhooks"]
     kept = {key: entry[key] for key in ("sideEffects", "timeoutSeconds", "reinvocationPolicy", "failurePolicy")}

@@ -253,7 +253,7 @@ def test_the_demo_runs_through(program):
     result = program("demo")
     assert result.code == 0, result.err
     assert "\x1b" not in result.out
-    for text in ("reason: injected", "+  - name: envoy\n", "reason: pod-opted-out", "reason: already-injected"):
+    for text in ("reason: injected", "+  - name: envoy-sidecar\n", "reason: pod-opted-out", "reason: already-injected"):
         assert text in result.out
     assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.out)
     assert "the app saw x-request-id: " in result.out
