@@ -39,6 +39,9 @@ LARGE_BYTES = 64 * 1024
 _LARGE_DIGITS = len(str(LARGE_BYTES))
 #: From this size on the memory of a body that was answered is worth to be given back to the system.
 FREED_BYTES = 1024 * 1024
+#: Between two large bodies the others have the processor for this share of the time that the first one took.
+_PAUSE_SHARE = 0.1
+_TOO_MANY = "too many large requests at once; try again"
 #: Digits of a Content-Length that are still read as a number.
 _SIZE_DIGITS = 15
 
@@ -91,6 +94,7 @@ class ServerState:
     exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
     `waiting_bytes` are those of large bodies, until they are answered; `waiting` for room are size, turn and future.
+    `turn` is held by the one large body that is evaluated.
     """
 
     limits: Limits
@@ -105,6 +109,7 @@ class ServerState:
     date: bytes = b""
     freed: bool = False  #: a large body was released, so that there may be memory to give back
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _serial: int = 0
 
     def reserve(self, size: int) -> bool:
@@ -222,7 +227,7 @@ class Exchange(HTTPMessageDelegate):
         if not future.done():
             future.cancel()
             self._reserved = 0
-            self._refuse(429, "too many large requests at once; try again")
+            self._refuse(429, _TOO_MANY)
         self.since = self._state.tick
 
     def data_received(self, chunk: bytes) -> None:
@@ -249,6 +254,9 @@ class Exchange(HTTPMessageDelegate):
             if self._chunks is not None:
                 self._body = b"".join(self._chunks)
                 self._chunks = None
+            if self._reserved:
+                self._state.run(self._later(route, self._in_turn(route)))
+                return
             try:
                 answer = route.handler(self._body, route.seconds)
             except ReviewError as error:
@@ -267,6 +275,23 @@ class Exchange(HTTPMessageDelegate):
         """The client went away while it was sending."""
         self.reading = False
         self._drop()
+
+    async def _in_turn(self, route: Route) -> bytes:
+        """Evaluate a large body, one at a time: who sends a small one waits for one of them at most.
+
+        Raises ReviewError where it has no time left when its turn comes.
+        """
+        loop, turn = asyncio.get_running_loop(), self._state.turn
+        due = loop.time() + route.seconds
+        await turn.acquire()
+        started = loop.time()
+        try:
+            if started >= due:
+                raise ReviewError(_TOO_MANY, 429)
+            answer = route.handler(self._body, due - started)
+        finally:
+            loop.call_later((loop.time() - started) * _PAUSE_SHARE, turn.release)
+        return answer if isinstance(answer, bytes) else await answer
 
     async def _later(self, route: Route, answer: Awaitable[bytes]) -> None:
         if not self._reserved:  # a small one: nobody waits for it, but it counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -195,6 +196,33 @@ def test_large_bodies_wait_for_each_other(running: Running) -> None:
         client.close()
     eventually("their room is free", lambda: state.waiting_bytes == 0)
     assert not state.waiting
+
+
+def test_a_small_body_waits_for_one_large_one_at_most(running: Running) -> None:
+    order: list[int] = []
+    begun = threading.Event()
+
+    def takes_long(body: bytes, seconds: float) -> bytes:
+        order.append(len(body))
+        if len(body) > 2:
+            begun.set()
+            time.sleep(0.1)
+        return b"{}"
+
+    running.server.state.routes["/slow"] = Route("POST", takes_long, seconds=30)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(running.port)) for _ in range(10)]
+        small = stack.enter_context(Client(running.port))
+        assert small.ask(b"{}", path="/slow").code == 200
+        order.clear()
+        for client in clients:
+            client.send(b"x" * 70_000, path="/slow")
+        assert begun.wait(10)
+        time.sleep(0.05)  # the others are there, or nearly
+        assert small.ask(b"{}", path="/slow").code == 200
+        assert order.index(2) <= 2
+        assert [client.receive().code for client in clients] == [200] * len(clients)
+    eventually("the turn is free", lambda: not running.server.state.turn.locked())
 
 
 def test_who_waits_for_too_long_hears_so(running: Running) -> None:
