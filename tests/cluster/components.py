@@ -68,6 +68,9 @@ def etcd(url: str, peer_url: str, folder: Path) -> list[str]:
         f"--advertise-client-urls={url}",
         f"--data-dir={folder}",
         "--unsafe-no-fsync",
+        # The API server's own compaction begins anew with each of its starts; an hour of pods is more than etcd holds.
+        "--auto-compaction-mode=periodic",
+        "--auto-compaction-retention=1m",
         "--heartbeat-interval=10",
         "--election-timeout=100",
         "--log-level=warn",
