@@ -151,7 +151,12 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 #: Names that the sidecars' own containers have, where it is not the template's.
-_SIDECARS = {"container": "sidecar", "envoy": "envoy", "always-pull-images": "init", "deny-env": "app"}
+_SIDECARS = {
+    **{name: f"{name}-sidecar" for name in ("envoy", "fluent-bit", "fluentd", "nginx", "oauth2-proxy")},
+    "container": "sidecar",
+    "always-pull-images": "init",
+    "deny-env": "app",
+}
 _UID = "4a6f1d3e-90b7-4d0c-8c2b-3f9f0e5d7a21"
 _NAMES = (
     "app",
