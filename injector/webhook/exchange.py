@@ -254,11 +254,8 @@ class Exchange(HTTPMessageDelegate):
             if self._chunks is not None:
                 self._body = b"".join(self._chunks)
                 self._chunks = None
-            if self._reserved:
-                self._state.run(self._later(route, self._in_turn(route)))
-                return
             try:
-                answer = route.handler(self._body, route.seconds)
+                answer = self._in_turn(route) if self._reserved else route.handler(self._body, route.seconds)
             except ReviewError as error:
                 self._error = (error.status, str(error))
             else:
