@@ -115,8 +115,11 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
 
 
 def json_text(value: object) -> str:
-    """A value as a file of JSON."""
-    return encodable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
+    """A value as a file of JSON, exact, and no character in it does anything to a terminal: such are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    if not text.replace("\n", "").isprintable():
+        text = "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return text + "\n"
 
 
 def diagnostics_sarif(problems: Sequence[Diagnostic], rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

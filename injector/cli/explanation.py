@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import object_name_of
@@ -122,7 +123,7 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
 def show_explanation(explanations: list[Explanation], form: str) -> None:
     """Print explanations to standard output, `form` being `text` or `json` (one array)."""
     if form == "json":
-        click.echo(json.dumps([e.as_data() for e in explanations], indent=2, ensure_ascii=False, default=str))
+        click.echo(json_text([e.as_data() for e in explanations]), nl=False)
         return
     for number, explanation in enumerate(explanations):
         if number:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -51,6 +50,7 @@ def list_pods(
     if everywhere and namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
+    from injector.authoring.diagnostic_formats import json_text
     from injector.cli.fleet import Fleet, restarts
     from injector.cli.live_setup import live_sources
     from injector.cluster.blocking_client import BlockingClient
@@ -67,7 +67,7 @@ def list_pods(
     commands, words = restarts(rows)
     if form == "json":
         data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": words, "notes": notes}
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(json_text(data), nl=False)
         return
     for note in notes:
         click.echo(printable(note), err=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import click
 import msgspec
 
+from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.cli.admission import asked_about_pod, namespace_asked
 from injector.cli.documents import Document, read_documents, read_manifests
@@ -69,8 +69,7 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
     if wanted.diff:
         return Preview(difference(documents, edit(documents, change), template.name), result.warning_lines)
     if wanted.json:
-        text = json.dumps(_data(result, asked), indent=2, ensure_ascii=False, default=str) + "\n"
-        return Preview(text, result.warning_lines)
+        return Preview(json_text(_data(result, asked)), result.warning_lines)
     return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warning_lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from injector.authoring.cases.harness import config_files
+from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.refusal_location import blamed_place
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, rewritten
@@ -137,7 +137,7 @@ def _text(
         injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, objects=objects)
         return difference(documents, edit(documents, injector.change), applied.template.name)
     if wanted.json:
-        return json.dumps(_data(result, applied, files), indent=2, ensure_ascii=False, default=str) + "\n"
+        return json_text(_data(result, applied, files))
     if wanted.file is not None:
         return files[wanted.file]
     parts = [f"# overlay of {applied.template.name}\n{dump_yaml(applied.overlay)}"]

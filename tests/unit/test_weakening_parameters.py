@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +16,10 @@ from injector.pods.context import Cluster, Namespace
 from injector.reasons import Reason
 from injector.settings import RequiredSettings, Settings
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from tests import command
 from tests.unit.support import ENABLED, REQUIRED, named, snapshot, web
+from tests.unit.webhook.support import review, to_bytes
+from tests.unit.webhook.test_waiting import Kept, Webhook, World
 
 IMAGE = "side.sidecar.injector/image"
 MANIFEST = """
@@ -42,6 +49,29 @@ def test_a_pod_s_annotation_is_ignored_and_a_warning_says_so() -> None:
     assert done.warnings[0].fields["allowed"] == ("namespace", "settings")
     assert done.applied[0].parameters.origins["image"] == "default"
     assert guard(done.object, REQUIRED, side()).reason is Reason.ALREADY_INJECTED
+
+
+def test_explain_and_the_advice_at_apply_say_so(tmp_path: Path) -> None:
+    key = "envoy.sidecar.injector/exclude-outbound-ranges"
+    spec = {"containers": [{"name": "web", "image": "web:1"}]}
+    template = {"metadata": {"annotations": {key: "0.0.0.0/0"}}, "spec": spec}
+    metadata = {"name": "web", "namespace": "shop"}
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps(workload))
+    warning = f"pod annotation {key} is ignored: it would weaken a required sidecar"
+    told = command.run("explain", "--namespace-label", "injection=required", file).out
+    assert warning in told
+    assert re.search(r"exclude-outbound-ranges +\[\] +default", told)
+
+    webhook = Webhook(World(stored={"shop": Namespace("shop", REQUIRED.labels)}), Kept(snapshot("envoy")))
+    resource = {"group": "apps", "version": "v1", "resource": "deployments"}
+
+    async def advice() -> bytes:
+        given = webhook.advise(to_bytes(review(workload, resource=resource)), 2.0)
+        return given if isinstance(given, bytes) else await given
+
+    assert json.loads(asyncio.run(advice()))["response"]["warnings"] == [warning]
 
 
 def test_namespace_and_settings_count() -> None:

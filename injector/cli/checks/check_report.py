@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import click
 
+from injector.authoring.diagnostic_formats import json_text
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Check, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
@@ -78,7 +78,7 @@ def show_results(results: Results, form: str) -> None:
     if form == "json":
         sections = [{"section": title, "checks": list(map(_data, verdicts))} for title, verdicts in results]
         success = worst(results) != "error"
-        click.echo(json.dumps({"success": success, "sections": sections}, indent=2, ensure_ascii=False))
+        click.echo(json_text({"success": success, "sections": sections}), nl=False)
         return
     for title, verdicts in results:
         if verdicts:

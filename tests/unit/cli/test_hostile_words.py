@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from injector.authoring.diagnostic_formats import json_text
 from injector.cli import list as listing
 from injector.cli.checks import check_report
 from injector.cli.fleet import Row, State
@@ -69,6 +70,8 @@ def test_commands_write_no_such_character(what, tmp_path):
         assert harmless(done.err), done.err
         report = command.run("inject", *options, "--output=json", file)
         assert harmless(report.err)
+        report = command.run("explain", *options, "--output=json", file)
+        assert harmless(report.out)
 
 
 def test_json_stays_exact(tmp_path):
@@ -76,6 +79,9 @@ def test_json_stays_exact(tmp_path):
     file.write_text(json.dumps(OBJECTS["name"]))
     done = command.run("inject", "--templates", "nginx", "--output=json", file)
     assert CARRIED in json.loads(done.err)["objects"][0]["object"]
+    text = json_text({EVIL: [EVIL, "Ä 😀\U000e0001"]})
+    assert harmless(text)
+    assert json.loads(text) == {EVIL: [EVIL, "Ä 😀\U000e0001"]}
 
 
 def test_the_list_and_the_check_write_none(capsys):
