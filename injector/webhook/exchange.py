@@ -274,16 +274,16 @@ class Exchange(HTTPMessageDelegate):
         self._drop()
 
     async def _in_turn(self, route: Route) -> bytes:
-        """Evaluate a large body, one at a time: who sends a small one waits for one of them at most.
+        """Evaluate a large body, one at a time: who sends a small one does not wait for all of them.
 
-        Raises ReviewError where it has no time left when its turn comes.
+        Raises ReviewError where it has no time left, or nobody waits any more, when its turn comes.
         """
         loop, turn = asyncio.get_running_loop(), self._state.turn
         due = loop.time() + route.seconds
         await turn.acquire()
         started = loop.time()
         try:
-            if started >= due:
+            if started >= due or self._connection.stream.closed():
                 raise ReviewError(_TOO_MANY, 429)
             answer = route.handler(self._body, due - started)
         finally:

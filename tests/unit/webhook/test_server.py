@@ -198,7 +198,7 @@ def test_large_bodies_wait_for_each_other(running: Running) -> None:
     assert not state.waiting
 
 
-def test_a_small_body_waits_for_one_large_one_at_most(running: Running) -> None:
+def test_a_small_body_does_not_wait_for_all_large_ones(running: Running) -> None:
     order: list[int] = []
     begun = threading.Event()
 
