@@ -123,6 +123,6 @@ def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung) -> 
         told = [line["seconds"] for line in hung.lines if line["event"] == "event-loop-late"]
         return max(told, default=0.0)
 
-    assert eventually("it says that it hung", longest) > 10
+    eventually("it says that it hung", lambda: longest() > 10)
     assert re.search(r"^injector_event_loop_late_total [1-9]", get(hung.metrics_port, "/metrics").body.decode(), re.M)
     assert hung.process.poll() is None
