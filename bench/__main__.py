@@ -158,7 +158,10 @@ def _growth(costs: Mapping[int, Mapping[str, Figures]]) -> list[str]:
 
 
 def _page(
-    figures: Mapping[str, Figures], costs: Mapping[int, Mapping[str, Figures]], points: list[tuple[int, float]]
+    figures: Mapping[str, Figures],
+    costs: Mapping[int, Mapping[str, Figures]],
+    points: list[tuple[int, float]],
+    rounds: str,
 ) -> str:
     sizes = sorted(len(review(workload(number))) for number in range(400))
     commit = subprocess.run(
@@ -176,7 +179,7 @@ def _page(
         f"probes, volumes and annotations differ, and no two reviews are equal. They have {sizes[0] / 1024:.0f} to "
         f"{sizes[-1] / 1024:.0f} KiB, {sizes[len(sizes) // 2] / 1024:.1f} in the middle. CPU time is the server's own, "
         "measured from outside; the load generator runs on the other core and limits the latencies that can be seen. "
-        "All rows are from one run, each the median of its rounds.",
+        f"All rows are from one run, each the median of {rounds}.",
         "",
         "![CPU time a request](benchmark.svg)",
         "",
@@ -215,7 +218,9 @@ def main() -> None:
             }
         points = memory(certificates, options.pods)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "benchmark.md").write_text(_page(figures, costs, points))
+    (options.out / "benchmark.md").write_text(
+        _page(figures, costs, points, f"{options.rounds} rounds of {options.requests} requests")
+    )
     (options.out / "benchmark.svg").write_text(
         picture.bars("CPU time a request, microseconds", [(name, f.cpu) for name, f in figures.items()])
     )

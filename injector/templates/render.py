@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -123,7 +123,7 @@ class _Job:
 
 
 def _overlay(job: _Job) -> tuple[Rendered, int]:
-    value = _structure(job, job.text(), partial(Structure, replace=True)).fill(job.run.values)
+    value = _structure(job, _PATCH).fill(job.run.values)
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -141,12 +141,11 @@ def _containers(overlay: Object) -> tuple[str, ...]:
 
 
 def _document(job: _Job) -> tuple[str, int]:
-    structure = _structure(job, job.text(), YamlDocument)
     if job.root.source.endswith(".json.j2"):
-        value = structure.fill(job.run.values)
+        value = _structure(job, _DATA).fill(job.run.values)
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     else:
-        text = structure.text(job.run.values)
+        text = _structure(job, YamlDocument).text(job.run.values)
     return text, len(text)
 
 
@@ -155,9 +154,13 @@ def _text(job: _Job) -> tuple[str, int]:
     return text, len(text)
 
 
-def _structure(job: _Job, text: str, parse: Callable[[str], _S]) -> _S:
-    structures: Memo[Any] = job.root.structures
-    structure: _S | None = structures.get(text)
+_PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=False)
+
+
+def _structure(job: _Job, parse: Callable[[str], _S]) -> _S:
+    """The structure of what the root renders, parsed once for each text; a root has one way to parse."""
+    text, structures = job.text(), cast("Memo[_S]", job.root.structures)
+    structure = structures.get(text)
     if structure is None:
         structure = parse(text)
         structures.put(text, structure, 15 * len(text))

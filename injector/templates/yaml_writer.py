@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, TypeAlias, TypeGuard
 
 from injector.templates.structure import FillPlan, ItemsPlan, MappingPlan, Structure
@@ -44,16 +45,20 @@ def dump(value: Any) -> str:
 class YamlDocument(Structure):
     """A structure that is written as YAML: the text around its holes is made once."""
 
-    __slots__ = ("_lines", "_pieces")
+    __slots__ = ("_pieces",)
 
     def __init__(self, text: str) -> None:
         """Parse a rendered text. Raises yaml.YAMLError with marks in that text."""
         super().__init__(text, replace=False)
         self._pieces: list[str | _Hole] = []
-        self._lines: list[str] = []
+        lines: list[Any] = []
         if _is_spine(self.root):
-            self._spine(self.root, "", "")
-            self._end_lines()
+            _spine(self.root, "", lines, "")
+        for constant, run in groupby(lines, lambda line: isinstance(line, str)):
+            if constant:
+                self._pieces.append("\n".join(run))
+            else:
+                self._pieces.extend(run)
 
     def text(self, values: Sequence[Any]) -> str:
         """What `dump` makes of the document with values in its holes. Raises FaultError."""
@@ -73,36 +78,33 @@ class YamlDocument(Structure):
                 return "\n".join(lines) + "\n"
         return dump(self.fill(values))
 
-    def _spine(self, plan: MappingPlan | ItemsPlan, indent: str, first: str) -> None:
-        start = first or indent
-        if isinstance(plan, ItemsPlan):
-            for item in plan.items:
-                if _is_spine(item):
-                    self._spine(item, indent + "  ", f"{start}- ")
-                else:
-                    self._written(_item, item, indent, start)
-                start = indent
-            return
-        for key, item, _ in plan.entries:
-            name = _string(str(key))
-            if _is_spine(item) and len(name) <= LONGEST_KEY:
-                self._lines.append(f"{start}{name}:")
-                self._spine(item, indent if isinstance(item, ItemsPlan) else indent + "  ", "")
+
+def _spine(plan: MappingPlan | ItemsPlan, indent: str, lines: list[Any], first: str) -> None:
+    """The lines of a part with holes; a _Hole stands for those that depend on values."""
+    start = first or indent
+    if isinstance(plan, ItemsPlan):
+        for item in plan.items:
+            if _is_spine(item):
+                _spine(item, indent + "  ", lines, f"{start}- ")
             else:
-                self._written(partial(_entry, name), item, indent, start)
+                _line(_item, item, indent, lines, start)
             start = indent
-
-    def _written(self, write: _Write, item: Any, indent: str, start: str) -> None:
-        if isinstance(item, FillPlan):
-            self._end_lines()
-            self._pieces.append((write, item, indent, start))
+        return
+    for key, item, _ in plan.entries:
+        name = _string(str(key))
+        if _is_spine(item) and len(name) <= LONGEST_KEY:
+            lines.append(f"{start}{name}:")
+            _spine(item, indent if isinstance(item, ItemsPlan) else indent + "  ", lines, "")
         else:
-            write(item, indent, self._lines, start)
+            _line(partial(_entry, name), item, indent, lines, start)
+        start = indent
 
-    def _end_lines(self) -> None:
-        if self._lines:
-            self._pieces.append("\n".join(self._lines))
-            self._lines.clear()
+
+def _line(write: _Write, item: Any, indent: str, lines: list[Any], start: str) -> None:
+    if isinstance(item, FillPlan):
+        lines.append((write, item, indent, start))
+    else:
+        write(item, indent, lines, start)
 
 
 def _is_spine(plan: Any) -> TypeGuard[MappingPlan | ItemsPlan]:

@@ -276,14 +276,16 @@ class Exchange(HTTPMessageDelegate):
     async def _in_turn(self, route: Route) -> bytes:
         """Evaluate a large body, one at a time: who sends a small one does not wait for all of them.
 
-        Raises ReviewError where it has no time left, or nobody waits any more, when its turn comes.
+        Raises ReviewError where it has no time left when its turn comes.
         """
         loop, turn = asyncio.get_running_loop(), self._state.turn
         due = loop.time() + route.seconds
         await turn.acquire()
         started = loop.time()
         try:
-            if started >= due or self._connection.stream.closed():
+            if self._connection.stream.closed():
+                return b""
+            if started >= due:
                 raise ReviewError(_TOO_MANY, 429)
             answer = route.handler(self._body, due - started)
         finally:
