@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonpatch
-import yaml
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -35,6 +34,7 @@ from tests.unit.support import ENABLED, REQUIRED, snapshot, web
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.webhook.test_waiting import Kept, Webhook, World
 from tests.unit.webhook.test_waiting import snapshot as proxy_snapshot
+from tests.yaml_readers import READERS
 
 CORPUS = Path(__file__).parent / "corpus"
 _OVERLAY = """\
@@ -220,7 +220,7 @@ def _fits(value: Any) -> bool:
 
 
 def written_yaml_reads_back(value: Any) -> None:
-    """Both writers', by both readers."""
+    """Both writers', by every reader."""
     try:
         value = json.loads(json.dumps(value, allow_nan=False))
         json.dumps(value, ensure_ascii=False).encode()
@@ -229,7 +229,8 @@ def written_yaml_reads_back(value: Any) -> None:
     for text in (dump(value), dump_yaml(value)):
         if _fits(value):
             assert load_manifest(text) == value, text
-        assert yaml.safe_load(text) == value, text
+        for name, read in READERS.items():
+            assert read(text) == value, (name, text)
 
 
 _bytes = st.one_of(
