@@ -91,6 +91,25 @@ def test_what_was_deleted_is_created_again_after_a_while(
     run(control_plane.kubeconfig, talk)
 
 
+def test_left_open_one_that_is_replaced_after_it_was_compared(
+    control_plane: ControlPlane, namespace: NamespaceFactory
+) -> None:
+    """For the minute that it is remembered nobody looks; then the next pod is refused."""
+    file = generated(namespace())
+    replaced = {**file.to_object(), "data": {"file": "another"}}
+
+    async def talk(client: Client) -> None:
+        maps = ConfigMaps(client)
+        await maps.ensure([file], 5)
+        await asyncio.to_thread(control_plane.api.delete, "ConfigMap", file.name, file.namespace)
+        await asyncio.to_thread(control_plane.api.create, replaced)
+        await maps.ensure([file], 5)
+        with pytest.raises(InjectionError, match="did not make; delete it"):
+            await ConfigMaps(client).ensure([file], 5)
+
+    run(control_plane.kubeconfig, talk)
+
+
 def test_memory_is_bounded(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     files = [generated(namespace(), f"file-{number}") for number in range(3)]
 

@@ -240,7 +240,11 @@ _bytes = st.one_of(
     ).map(lambda text: text.encode(errors="surrogatepass")),
     st.binary(max_size=200),
 )
-_keys = st.sampled_from(HOSTILE) | st.text()
+_keys = (
+    st.sampled_from(HOSTILE)
+    | st.text()
+    | st.builds(lambda text, times: text * times, st.sampled_from(HOSTILE), st.integers(2, 200))
+)
 _JINJA = (
     *(
         "{{",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -231,6 +232,36 @@ def test_left_open_amounts_where_limit_ranges_are_not_known() -> None:
     pod = injected(REQUIRED)
     named(pod, "side")["resources"] = {"limits": {"cpu": "1m"}}
     passes(pod, REQUIRED)
+
+
+def test_left_open_the_moment_after_a_limit_range_was_changed() -> None:
+    """The new amounts are refused until the change is known here; then they pass."""
+    pod = injected(LIMITED)
+    named(pod, "side")["resources"] = {"limits": {"cpu": "2"}, "requests": {"cpu": "20m"}}
+    assert "[side].resources." in refused(pod, LIMITED)
+    item = {**ITEM, "default": {"cpu": "2"}, "defaultRequest": {"cpu": "20m"}}
+    passes(pod, replace(LIMITED, limit_ranges=({"metadata": {"name": "some"}, "spec": {"limits": [item]}},)))
+
+
+# ------------------------------------------------------------------------------------- the pod's own
+
+WHOLE: list[Object] = [
+    {"shareProcessNamespace": True},
+    {"hostPID": True},
+    {"hostAliases": [{"ip": "192.0.2.1", "hostnames": ["upstream"]}]},
+    {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.1"]}},
+    {"serviceAccountName": "another", "automountServiceAccountToken": False},
+    {"securityContext": {"runAsUser": 1}},
+    {"activeDeadlineSeconds": 1},
+]
+
+
+@pytest.mark.parametrize("spec", WHOLE, ids=lambda spec: next(iter(spec)))
+def test_left_open_what_belongs_to_the_pod_as_a_whole(spec: Object) -> None:
+    """It counts for the sidecar as well, and is what Pod Security or a policy has to refuse."""
+    pod = injected()
+    pod["spec"] |= copy.deepcopy(spec)
+    passes(pod)
 
 
 # ------------------------------------------------------------------------------------------- mounts
