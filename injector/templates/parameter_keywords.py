@@ -10,18 +10,20 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import re2
-from jsonschema import Draft202012Validator, FormatChecker, validators
-from jsonschema.exceptions import ValidationError
-from referencing import Registry
 
 from injector.library_messages import re2_message
 from injector.names import hint, is_dns_label, shortened
+
+# What checks a schema or a value takes longer to import than most commands to run, and most pods give no value.
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker
+    from jsonschema.exceptions import ValidationError
 
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)
@@ -135,24 +137,35 @@ def found(pattern: str, text: str) -> bool:
         return False  # half of a surrogate pair is no character
 
 
-#: The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python.
-CHECKER = FormatChecker(formats=())
-for _name, _format in FORMATS.items():
-    CHECKER.checks(_name)(_format.allows)
+@cache
+def format_checker() -> FormatChecker:
+    """The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python."""
+    from jsonschema import FormatChecker
+
+    checker = FormatChecker(formats=())
+    for name, known in FORMATS.items():
+        checker.checks(name)(known.allows)
+    return checker
+
+
+def _mistake(message: str, **more: Any) -> ValidationError:
+    from jsonschema.exceptions import ValidationError
+
+    return ValidationError(message, **more)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str):
         if len(instance) > LONGEST:
-            yield ValidationError(f"is longer than the {LONGEST} characters that a pattern is tried with")
+            yield _mistake(f"is longer than the {LONGEST} characters that a pattern is tried with")
         elif not found(pattern, instance):
-            yield ValidationError(f"{shortened(instance)} does not match {pattern}")
+            yield _mistake(f"{shortened(instance)} does not match {pattern}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     for name, value in instance.items() if isinstance(instance, dict) else ():
         if len(name) > LONGEST:
-            yield ValidationError(f"a key is longer than the {LONGEST} characters that a pattern is tried with")
+            yield _mistake(f"a key is longer than the {LONGEST} characters that a pattern is tried with")
             continue
         for pattern, inner in patterns.items():
             if found(pattern, name):
@@ -167,7 +180,7 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
         if any(found(pattern, name) for pattern in patterns):
             continue
         if others is False:
-            yield ValidationError(f"no key {shortened(name)} is known here{hint(name, schema.get('properties', ()))}")
+            yield _mistake(f"no key {shortened(name)} is known here{hint(name, schema.get('properties', ()))}")
         else:
             yield from validator.descend(value, others, path=name)
 
@@ -175,12 +188,12 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
 def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
     if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
-        yield ValidationError("has an item twice")
+        yield _mistake("has an item twice")
 
 
 def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if _canonical(instance) not in values.known:
-        yield ValidationError(f"{shortened(instance)} is none of {shortened(list(values))}")
+        yield _mistake(f"{shortened(instance)} is none of {shortened(list(values))}")
 
 
 def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -191,7 +204,7 @@ def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterato
         if first is None:
             return
         wrong.append(first)
-    yield ValidationError(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
+    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
 
 
 def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -200,7 +213,7 @@ def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterato
     if fits != 1:
         words = "is valid under more than one" if fits else "is not valid under any"
         context = [] if fits else [error for error in wrong if error is not None]
-        yield ValidationError(f"{shortened(instance)} {words} of the given schemas", context=context)
+        yield _mistake(f"{shortened(instance)} {words} of the given schemas", context=context)
 
 
 def _canonical(value: Any) -> str:
@@ -227,10 +240,12 @@ class _Known(list[Any]):
         self.known = frozenset(map(_canonical, values))
 
 
-#: JSON Schema, but for regular expressions (see `compiled`) and what takes too long.
-_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {
+@cache
+def _validator_class() -> Any:
+    """JSON Schema, but for regular expressions (see `compiled`) and what takes too long."""
+    from jsonschema import Draft202012Validator, validators
+
+    own = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
@@ -238,8 +253,8 @@ _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "enum": _enum,
         "anyOf": _any_of,
         "oneOf": _one_of,
-    },
-)
+    }
+    return validators.extend(Draft202012Validator, own)  # type: ignore[no-untyped-call]
 
 
 #: Keywords whose value is a schema, a list of schemas, and a mapping of schemas.
@@ -272,27 +287,28 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any
             yield from (((key, name), inner) for name, inner in value.items())
 
 
-def check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
-    """Raise ValueError, path and message as its args, for a keyword that is not there, anywhere in a schema.
+class ValueCheck:
+    """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
 
-    `also` are further ones that may stand in the outermost schema.
-    """
-    if not isinstance(schema, Mapping):
-        return
-    for key in schema:
-        if key in ("$ref", "$dynamicRef"):
-            raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
-        if key not in KEYWORDS and key not in also:
-            raise ValueError(
-                (*path, key), f"unknown key {shortened(str(key))[1:-1]}{hint(str(key), (*KEYWORDS, *also))}"
+    __slots__ = ("_schema", "_validator")
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._validator: Any = None
+
+    def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
+        return ValueCheck, (self._schema,)
+
+    def errors(self, value: Any) -> Iterator[ValidationError]:
+        """What is wrong with a value, cheap checks first."""
+        if self._validator is None:
+            from referencing import Registry
+
+            self._validator = _validator_class()(
+                _ordered(self._schema), format_checker=format_checker(), registry=Registry()
             )
-    for steps, inner in subschemas(schema):
-        check_keywords(inner, (), (*path, *steps))
-
-
-def validator(schema: Mapping[str, Any]) -> Any:
-    """What checks values against a schema: `iter_errors(value)` are jsonschema's errors, the cheap ones first."""
-    return _Validator(_ordered(schema), format_checker=CHECKER, registry=Registry())
+        errors: Iterator[ValidationError] = self._validator.iter_errors(value)
+        return errors
 
 
 def _ordered(schema: Any) -> Any:

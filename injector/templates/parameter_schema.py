@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from injector.names import WANTED, hint, nearest, shortened
 from injector.templates.parameter_keywords import (
-    CHECKER,
     FORMATS,
+    KEYWORDS,
     LONGEST,
-    check_keywords,
+    ValueCheck,
     compiled,
+    format_checker,
     keyword_values,
     patterns_in,
-    validator,
+    subschemas,
 )
 from injector.templates.template import SETTERS, UNSET, Parameter
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import SchemaError, ValidationError
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
@@ -38,6 +40,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args,
     and the kind of mistake where it is none of the parameter's own.
     """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     if (kind := declaration.get("type")) not in TYPES:
         meant = _MEANT.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
         raise ValueError(
@@ -50,12 +55,12 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
     if weakens is not None and not isinstance(weakens, bool):
         raise ValueError(("weakens",), f"weakens is {shortened(weakens)}; it has to be true or false")
     schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
-    check_keywords(schema, _OURS)
+    _check_keywords(schema, _OURS)
     for path, found in keyword_values(schema, "format"):
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
     try:
-        Draft202012Validator.check_schema(schema, format_checker=CHECKER)
+        Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     for path, values in keyword_values(schema, "enum"):
@@ -71,7 +76,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         except ValueError as error:
             why, *rule = error.args
             raise ValueError(path, f"the pattern {shortened(pattern)} {why}", *rule) from None
-    check = validator(schema)
+    check = ValueCheck(schema)
     required = declaration.get("required") is True
     default = declaration.get("default", UNSET)
     if default is None:
@@ -86,6 +91,24 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
             rest = _in_quotes(made, default)
             raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{rest}")
     return made
+
+
+def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
+    """Raise ValueError, path and message as its args, for a keyword that is not there, anywhere in a schema.
+
+    `also` are further ones that may stand in the outermost schema.
+    """
+    if not isinstance(schema, Mapping):
+        return
+    for key in schema:
+        if key in ("$ref", "$dynamicRef"):
+            raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
+        if key not in KEYWORDS and key not in also:
+            raise ValueError(
+                (*path, key), f"unknown key {shortened(str(key))[1:-1]}{hint(str(key), (*KEYWORDS, *also))}"
+            )
+    for steps, inner in subschemas(schema):
+        _check_keywords(inner, (), (*path, *steps))
 
 
 def _in_quotes(parameter: Parameter, default: Any) -> str:
@@ -198,8 +221,12 @@ def _wrong(parameter: Parameter, value: Any) -> str | None:
     if isinstance(value, bool) and parameter.type in ("integer", "number"):
         return f"must be {allowed(parameter)}"
     # the first is enough: there may be thousands, and each takes as long as it takes to find the nearest spelling
-    error = next(parameter.check.iter_errors(value), None)
-    return None if error is None else _words(parameter, best_match([error]))
+    error = next(parameter.check.errors(value), None)
+    if error is None:
+        return None
+    from jsonschema.exceptions import best_match
+
+    return _words(parameter, best_match([error]))
 
 
 def _words(parameter: Parameter, error: ValidationError) -> str:

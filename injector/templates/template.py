@@ -119,7 +119,7 @@ class Parameter:
     required: bool = False
     setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
     weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
-    check: Any = field(default=None, repr=False, compare=False)  #: the compiled schema, see `parameters`
+    check: Any = field(default=None, repr=False, compare=False)  #: a `parameter_keywords.ValueCheck` of the schema
 
     @property
     def variable(self) -> str:
