@@ -13,8 +13,8 @@ RUN ["python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-
 COPY injector /app/injector
 RUN ["rm", "-rf", "/app/bin"]
 COPY templates /app/injector/gallery
-# Shipped templates are tried once, here, and not by every replica that starts.
-RUN ["env", "PYTHONPATH=/app", "PYTHONDONTWRITEBYTECODE=1", "python", "-m", "injector.loading.trial_cache"]
+# Shipped templates are tried and compiled once, here, and not by every replica that starts.
+RUN ["env", "PYTHONPATH=/app", "PYTHONDONTWRITEBYTECODE=1", "python", "-m", "injector.loading.shipped"]
 COPY LICENSE /app/
 # The root is read-only later, so bytecode is made now; not of the Kubernetes client's typed models, which nobody imports.
 RUN ["python", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", \

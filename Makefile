@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m injector.loading.trial_cache
+	$(BIN)/python -m injector.loading.shipped
 	@touch $@
 
 setup: $(STAMP) ## Make .venv with the injector command in it
@@ -39,11 +39,11 @@ parts: $(STAMP) ## Get all the real programs that tests use, at once; the other 
 	$(WITH_PARTS)
 
 test: $(STAMP) ## Run all tests against the real programs (the first time these are got or built meanwhile)
-	$(BIN)/python -m injector.loading.trial_cache
+	$(BIN)/python -m injector.loading.shipped
 	$(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
-	$(BIN)/python -m injector.loading.trial_cache
+	$(BIN)/python -m injector.loading.shipped
 	$(WITH_PARTS) $(BIN)/python -m pytest -v -m soak -o log_cli=true -o log_cli_level=INFO $(SOAK)
 	$(if $(SOAK),,$(MAKE) test-oldest)
 

@@ -13,7 +13,7 @@ from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.options import SourceOptions
 from injector.errors import DocumentError, SettingsError, TemplateError
-from injector.loading.limits import load_within_limits
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import (
     gallery_path,
     has_manifest,
@@ -57,14 +57,14 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, wrong = _read(folders, only)
     try:
-        snapshot = build_snapshot(settings, sources, cluster, origins=origins, load=load_within_limits)
+        snapshot = build_snapshot(settings, sources, cluster, origins=origins, load=load_shipped)
     except SnapshotError as error:
         wrong += [one for one in error.errors if isinstance(one, TemplateError)]
         names = {one.template for one in wrong}
         if only is None or len(wrong) < len(error.errors) or names & set(only):
             raise
         left = {name: files for name, files in sources.items() if name not in names}
-        snapshot = build_snapshot(settings, left, cluster, origins=origins, load=load_within_limits)
+        snapshot = build_snapshot(settings, left, cluster, origins=origins, load=load_shipped)
     warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
     return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
@@ -96,7 +96,7 @@ def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
     """
     folder = template_folder(template, templates_dirs)
     path = template if folder == Path(template) else str(folder)
-    return load_within_limits(folder.resolve().name, read_folder(folder, path), origin=path)
+    return load_shipped(folder.resolve().name, read_folder(folder, path), origin=path)
 
 
 def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Path:

@@ -14,7 +14,7 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import configuration_path, service_namespaces
 from injector.cluster.pause import MANAGER, is_paused, words_of_pause
 from injector.errors import TemplateError
-from injector.loading.limits import load_within_limits
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
@@ -63,13 +63,13 @@ def live_snapshot(
     origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
-        return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_within_limits), {}
+        return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
     except SnapshotError as error:
         wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
         if not wrong:
             raise
     left = {name: files for name, files in templates.items() if name not in wrong}
-    return build_snapshot(settings, left, cluster, origins=origins, load=load_within_limits), wrong
+    return build_snapshot(settings, left, cluster, origins=origins, load=load_shipped), wrong
 
 
 def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> Catalog:
@@ -83,7 +83,7 @@ def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> 
         _, sources = _sources_of(live, where, settings)
         for name in names.keys() & sources.keys():
             with suppress(TemplateError):
-                found.append(load_within_limits(name, sources[name]))
+                found.append(load_shipped(name, sources[name]))
     return Catalog(found)
 
 

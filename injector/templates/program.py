@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, NoReturn
 
 from jinja2 import BaseLoader, TemplateSyntaxError, meta, nodes
@@ -63,19 +65,39 @@ class Program:
         origin: str = "",
     ) -> None:
         """Check and compile. `parameters` are their names in templates. Raises TemplateError with its place."""
-        self._name = name
-        self._origin = origin
-        self._sources = {file: normal(text) for file, text in sources.items()}
-        self._parameters = frozenset(parameters)
-        #: All parameters as a part of a key, by the very dict: pods that set none share one, and so do the files.
-        self.encoded_params: IdentityCache[bytes] = IdentityCache()
-        self._environments: dict[bool, tuple[Environment, _Loader]] = {}
-        self._tagging: dict[bool, tuple[Environment, Tags]] = {}
+        self._begin(name, origin, {file: normal(text) for file, text in sources.items()}, frozenset(parameters))
         for file, text in self._sources.items():
             found = _RESERVED.search(text)
             if found:
                 self._refuse("the characters U+FDD0 to U+FDD2 are for the injector's own use", file, found.start() + 1)
         self.roots = {source: self._root(source) for source in roots}
+
+    def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
+        self._name, self._origin, self._sources, self._parameters = name, origin, sources, parameters
+        #: All parameters as a part of a key, by the very dict: pods that set none share one, and so do the files.
+        self.encoded_params: IdentityCache[bytes] = IdentityCache()
+        self._environments: dict[bool, tuple[Environment, _Loader]] = {}
+        self._tagging: dict[bool, tuple[Environment, Tags]] = {}
+
+    def __getstate__(self) -> Any:
+        """What was checked and compiled; the code is that of this version of Python alone."""
+        code = {
+            document: {file: marshal.dumps(code) for file, code in loader.code.items()}
+            for document, (_, loader) in self._environments.items()
+        }
+        roots = [(root.source, root.document, root.reads, root.names) for root in self.roots.values()]
+        return (self._name, self._origin, self._sources, self._parameters), code, roots
+
+    def __setstate__(self, state: Any) -> None:
+        begun, code, roots = state
+        self._begin(*begun)
+        for document, files in code.items():
+            _, loader = self._environment(document)
+            loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  as it was dumped
+        self.roots = {
+            source: Root(source, document, self._environment(document)[0].get_template(source), reads, names)
+            for source, document, reads, names in roots
+        }
 
     @property
     def names(self) -> frozenset[str]:
@@ -132,12 +154,7 @@ class Program:
 
     def _root(self, source: str) -> Root:
         document = is_document(source)
-        if document not in self._environments:
-            made = Environment(document=document)
-            loader = _Loader(self._parse)
-            made.loader = loader
-            self._environments[document] = (made, loader)
-        environment, loader = self._environments[document]
+        environment, loader = self._environment(document)
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
@@ -169,6 +186,13 @@ class Program:
         shortest = {p for p in reads if p[0] in seen and not any(p[:n] in reads for n in range(1, len(p)))}
         names = {path[0] for path in shortest}
         return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))
+
+    def _environment(self, document: bool) -> tuple[Environment, _Loader]:
+        if document not in self._environments:
+            environment, loader = Environment(document=document), _Loader(self._parse)
+            environment.loader = loader
+            self._environments[document] = environment, loader
+        return self._environments[document]
 
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
         found = [source]
@@ -231,6 +255,7 @@ class _Loader(BaseLoader):
 
     def __init__(self, parse: Callable[[Environment, _Loader, str], nodes.Template]) -> None:
         self._parse = parse
+        self.code: dict[str, CodeType] = {}
         self.facts: dict[str, syntax.Facts] = {}
         self.undeclared: dict[str, set[str]] = {}
 
@@ -238,5 +263,6 @@ class _Loader(BaseLoader):
         """The compiled file of a name."""
         if not isinstance(environment, Environment):
             raise TypeError("this loader serves the injector's own environment")
-        code = environment.compile(self._parse(environment, self, name), name, name)
-        return JinjaTemplate.from_code(environment, code, globals or {})
+        if name not in self.code:
+            self.code[name] = environment.compile(self._parse(environment, self, name), name, name)
+        return JinjaTemplate.from_code(environment, self.code[name], globals or {})

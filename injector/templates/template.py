@@ -98,6 +98,9 @@ class _Unset:
     def __repr__(self) -> str:
         return "UNSET"
 
+    def __reduce__(self) -> str:
+        return "UNSET"
+
 
 #: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
 SETTERS: Final = ("pod", "namespace", "settings")

@@ -11,13 +11,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.trial_cache import try_new
+from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -155,19 +156,24 @@ class SnapshotManager:
             origins = {**self._found.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
             previous = self._current if self._ready else None
             left_out = None
+            build = partial(
+                build_snapshot,
+                settings,
+                cluster=self._cluster(settings),
+                previous=previous,
+                origins=origins,
+                trial=try_new,
+                load=load_shipped,
+            )
             try:
-                snapshot = await asyncio.to_thread(
-                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins, trial=try_new
-                )
+                snapshot = await asyncio.to_thread(build, sources)
             except SnapshotError as error:
                 wrong = self._wrong_in_cluster(error)
                 if self._ready or not wrong:
                     raise
                 left_out = error
                 sources = {name: files for name, files in sources.items() if name not in wrong}
-                snapshot = await asyncio.to_thread(
-                    build_snapshot, settings, sources, self._cluster(settings), previous, origins=origins, trial=try_new
-                )
+                snapshot = await asyncio.to_thread(build, sources)
         except InjectorError as error:
             self._refuse(str(error), mistakes=_mistakes(error))
             return False

@@ -36,7 +36,7 @@ def templates_loaded_once() -> Iterator[None]:
         return made(name, tuple(texts.items()), origin)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(injection_sources, "load_within_limits", load)
+        patch.setattr(injection_sources, "load_shipped", load)
         yield
 
 

@@ -9,7 +9,7 @@ from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
 from injector.diagnostics import Diagnostic
 from injector.errors import SettingsError
-from injector.loading.trial_cache import try_new
+from injector.loading.shipped import try_new
 from injector.templates.snapshot import SnapshotError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from injector.errors import TemplateError
+from injector.loading.shipped import try_new
 from injector.loading.template_folders import gallery_path, read_folder, read_gallery
-from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.templates.load import load_template

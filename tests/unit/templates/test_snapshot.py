@@ -7,8 +7,8 @@ import time
 import pytest
 
 from injector.errors import SettingsError, TemplateError
+from injector.loading.shipped import try_new
 from injector.loading.trial import try_one, try_templates
-from injector.loading.trial_cache import try_new
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.templates.load import load_template
