@@ -105,7 +105,7 @@ def test_a_kept_template_checks_values_and_places_mistakes(monkeypatch: pytest.M
     with pytest.raises(ValueError, match="must be an integer from 1"):
         value_of(mine.parameters["port"], "0")
     context = next(sample_contexts(mine))
-    with pytest.raises(RenderError, match=r"overlay.yaml.j2:2:10"):
+    with pytest.raises(RenderError, match=r"overlay.yaml.j2:2:9"):
         render_overlay(mine, context)
 
 
