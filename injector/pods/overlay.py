@@ -48,6 +48,12 @@ def plain(value: Any) -> Any:
     return [part for part in map(plain, value) if part is not None]
 
 
+def plain_mapping(value: Any) -> Object:
+    """A value, or the value of its tag, as a mapping; an empty one where it is none."""
+    bare = bare_value(value)
+    return bare if isinstance(bare, dict) else {}
+
+
 def bare_value(value: Any) -> Any:
     """The value without a tag of its own; those below it stay."""
     return value.value if type(value) is Replace else value

@@ -78,6 +78,17 @@ def render_files(template: Template, context: Context) -> dict[str, str]:
     return {spec.name: _file(template, context, spec.template) for spec in template.files.values()}
 
 
+def file_value(template: Template, context: Context, name: str) -> Any:
+    """What the YAML or JSON text of a config file holds, which `render_files` has rendered before."""
+    root = template.program.roots[template.files[name].template]
+    job = _Job(template, root, variables_of(root, context))
+    token = current.set(job.run)
+    try:
+        return _structure(job, _document_class(root)).fill(job.run.values)
+    finally:
+        current.reset(token)
+
+
 def check_source(template: Template, context: Context, source: str) -> None:
     """Render one source and throw it away. Raises InjectionError as `render_overlay` does."""
     if source == OVERLAY:
@@ -141,12 +152,17 @@ def _containers(overlay: Object) -> tuple[str, ...]:
 
 
 def _document(job: _Job) -> tuple[str, int]:
-    if job.root.source.endswith(".json.j2"):
-        value = _structure(job, _DATA).fill(job.run.values)
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    made = _structure(job, _document_class(job.root))
+    if isinstance(made, YamlDocument):
+        text = made.text(job.run.values)
     else:
-        text = _structure(job, YamlDocument).text(job.run.values)
+        value = made.fill(job.run.values)
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     return text, len(text)
+
+
+def _document_class(root: Root) -> Callable[[str], Structure]:
+    return _DATA if root.source.endswith(".json.j2") else YamlDocument
 
 
 def _text(job: _Job) -> tuple[str, int]:

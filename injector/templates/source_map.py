@@ -16,7 +16,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -190,7 +190,7 @@ class Tagged:
 
     def offset_of(self, path: Sequence[str | int], *, key: bool = False) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
-        node, key_node = self._composed, None
+        node, key_node = _composed(self.text), None
         for step in path:
             found = self._step(node, step)
             if found is None:
@@ -198,13 +198,6 @@ class Tagged:
             key_node, node = found
         shown = key_node if key and key_node is not None else node
         return 0 if shown is None else index(self.text, shown.start_mark)
-
-    @cached_property
-    def _composed(self) -> Node | None:
-        try:
-            return compose(self.text)
-        except YAMLError:
-            return None
 
     def _step(self, node: Node | None, step: str | int) -> tuple[Node | None, Node] | None:
         if isinstance(node, yaml.SequenceNode):
@@ -229,3 +222,12 @@ class Tagged:
             return str(Builder(10).key(node))
         except Exception:  # no key of the value then
             return None
+
+
+@lru_cache(maxsize=32)
+def _composed(text: str) -> Node | None:
+    """The nodes of a rendered text; that of many pods is the same but for the values in its holes."""
+    try:
+        return compose(text)
+    except YAMLError:
+        return None

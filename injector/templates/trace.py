@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from injector.diagnostics import Place
@@ -12,11 +13,7 @@ from injector.templates.template import OVERLAY, Template
 
 
 class Trace:
-    """What a source renders, and the places of it.
-
-    `value` is the overlay (with `Replace` objects within) or the value of a YAML or JSON file; for a text file the
-    text. `warnings` are what the template warned of.
-    """
+    """What a source renders, and the places of it. `warnings` are what the template warned of."""
 
     def __init__(self, template: Template, context: Context, source: str = OVERLAY) -> None:
         """Render `source` once more, slowly. Raises InjectionError as `render_overlay` does."""
@@ -26,11 +23,14 @@ class Trace:
         root = self._program.roots[source]
         self._tagged = self._program.tagged(root, variables_of(root, context))
         self.warnings = tuple(self._tagged.run.warnings)
-        self.value: Any = self._tagged.text
-        if root.document:
-            self.value = Structure(self._tagged.text, replace=source == OVERLAY).fill(self._tagged.run.values)
-            if source == OVERLAY and self.value is None:
-                self.value = {}
+
+    @cached_property
+    def value(self) -> Any:
+        """The overlay (with `Replace` objects within) or the value of a YAML or JSON file; of a text file the text."""
+        if not self._program.roots[self._source].document:
+            return self._tagged.text
+        value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
+        return {} if self._source == OVERLAY and value is None else value
 
     def place(self, path: Sequence[str | int], key: bool = False) -> Place:
         """The place of the value that a path of keys and list indices leads to, or of its key.

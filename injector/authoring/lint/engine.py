@@ -16,7 +16,7 @@ from injector.authoring.lint.subject import Subject
 from injector.authoring.lint.suppressions import Disable, disables, without_disabled
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import TemplateError
-from injector.loading.limits import load_within_limits
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import is_template, no_templates, read_folder, templates_of
 from injector.pods.context import Cluster
 
@@ -123,7 +123,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
     name = folder.resolve().name
     try:
         sources = read_folder(folder)
-        template = load_within_limits(name, sources, path)
+        template = load_shipped(name, sources, path)
     except TemplateError as error:
         return Linted(path, tuple(one.of(path) for one in error.diagnostics))
     subject = make_subject(path, template, sources, rules(), options.kubernetes)

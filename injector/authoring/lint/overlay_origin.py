@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from injector.authoring.lint.subject import Rendering, plain_mapping
+from injector.authoring.lint.subject import Rendering
 from injector.diagnostics import Path
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, Field
 from injector.pods.keyed_pointers import step_of
-from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
+from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
 
 
 def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Path | None:

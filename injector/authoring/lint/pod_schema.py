@@ -20,9 +20,16 @@ from injector.pods.context import Object
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
+    from referencing.jsonschema import SchemaRegistry
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"
+_CONTAINER = "io.k8s.api.core.v1.Container"
+_KINDS = {
+    "containers": _CONTAINER,
+    "initContainers": _CONTAINER,
+    "ephemeralContainers": "io.k8s.api.core.v1.EphemeralContainer",
+}
 
 
 class SchemasMissingError(InjectorError):
@@ -70,26 +77,47 @@ def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ..
 
 @lru_cache(maxsize=512)
 def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
-    found = _validator(version).iter_errors(msgspec.json.decode(pod))
-    errors = [error for outer in found for error in _words(outer)]
+    value = msgspec.json.decode(pod)
+    errors = []
+    spec = value["spec"]
+    for list_, kind in _KINDS.items() if isinstance(spec, dict) else ():
+        containers = spec.get(list_)
+        if isinstance(containers, list):
+            # Most pods differ in one container or in none.
+            for index, container in enumerate(containers):
+                encoded = msgspec.json.encode(container, order="sorted")
+                errors += [w for e in _errors(encoded, kind, version) for w in _words(e, ("spec", list_, index))]
+            spec[list_] = []
+    errors += [words for error in _errors(msgspec.json.encode(value), _POD, version) for words in _words(error)]
     return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.fields["about"])))
 
 
+@lru_cache(maxsize=512)
+def _errors(part: bytes, kind: str, version: tuple[int, int]) -> tuple[ValidationError, ...]:
+    return tuple(_validator(version, kind).iter_errors(msgspec.json.decode(part)))
+
+
 @cache
-def _validator(version: tuple[int, int]) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
+def _definitions(version: tuple[int, int]) -> tuple[str, SchemaRegistry]:
     from referencing import Resource
-    from referencing.jsonschema import SchemaRegistry
+    from referencing.jsonschema import EMPTY_REGISTRY
 
     check_version(version)
     definitions = msgspec.json.decode((versions()[version] / "_definitions.json").read_bytes())
-    registry: SchemaRegistry = Resource.from_contents(definitions) @ SchemaRegistry()
-    return Draft202012Validator({"$ref": f"{definitions['$id']}#/$defs/{_POD}"}, registry=registry)
+    return definitions["$id"], Resource.from_contents(definitions) @ EMPTY_REGISTRY
 
 
-def _words(error: ValidationError) -> list[Diagnostic]:
+@cache
+def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
+    name, registry = _definitions(version)
+    return Draft202012Validator({"$ref": f"{name}#/$defs/{kind}"}, registry=registry)
+
+
+def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     """An error in the words of a pod's author: one for each field that is too many or missing."""
-    path = tuple(error.absolute_path)
+    path = (*within, *error.absolute_path)
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     instance: Any = error.instance
     limit: Any = error.validator_value

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
-import yaml
-
-from injector.diagnostics import Place
-from injector.templates.kubernetes_yaml import load_manifest
+from injector.diagnostics import Path, Place
+from injector.pods.context import Object
+from injector.pods.overlay import bare_value, plain, plain_mapping
 from injector.templates.program import is_document
-from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.render import Context, file_value, render_files, render_overlay
 from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import Trace, trace
 
@@ -18,14 +18,24 @@ from injector.templates.trace import Trace, trace
 class RenderedSource:
     """What `trace()` gives, without its price where only the value is asked for: most renderings have no findings."""
 
-    def __init__(self, template: Template, context: Context, name: str = "") -> None:
-        """`name` is a config file's, none is the overlay. Raises InjectionError as a render does."""
+    def __init__(
+        self, template: Template, context: Context, name: str = "", values: dict[str, Any] | None = None
+    ) -> None:
+        """`name` is a config file's, none is the overlay. Raises InjectionError as a render does.
+
+        `values` are those of this file's texts that are known: most renderings have a text in common.
+        """
         self._template = template
         self._context = context
         self.source = template.files[name].template if name else OVERLAY
         self._name = name
+        self._items: dict[str, tuple[tuple[Path, Object], ...]] = {}
         self._text = render_files(template, context)[name] if name else ""
         self._overlay = None if name else render_overlay(template, context)
+        if values is not None and is_document(self.source):
+            if self._text not in values:  # while the renderer has what it has just made
+                values[self._text] = file_value(template, context, name)
+            self.value = values[self._text]
 
     @cached_property
     def value(self) -> Any:
@@ -34,10 +44,20 @@ class RenderedSource:
             return self._overlay.overlay
         if not is_document(self.source):
             return self._text
-        try:
-            return _value(self._text)
-        except yaml.YAMLError:  # not what was rendered, but what its text is read as: the trace has the former
-            return self._trace.value
+        return file_value(self._template, self._context, self._name)
+
+    def items(self, list_: str) -> tuple[tuple[Path, Object], ...]:
+        """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
+        if list_ not in self._items:
+            self._items[list_] = tuple(self._plain_items(list_))
+        return self._items[list_]
+
+    def _plain_items(self, list_: str) -> Iterator[tuple[Path, Object]]:
+        items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            value = plain(item)
+            if isinstance(value, dict):
+                yield ("spec", list_, index), value
 
     @property
     def text(self) -> str:
@@ -60,9 +80,3 @@ class RenderedSource:
     @cached_property
     def _trace(self) -> Trace:
         return trace(self._template, self._context, self.source)
-
-
-@lru_cache(maxsize=128)
-def _value(text: str) -> Any:
-    """The value of a YAML or JSON text. A template's files are much the same for most of its renderings."""
-    return load_manifest(text)

@@ -85,6 +85,7 @@ class _Renders:
         # where it may be used is for namespaces to say, and no matter here
         self._template = replace(template, namespaces=None)
         self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
+        self._values: dict[str, dict[str, Any]] = {file: {} for file in template.files}
         catalog, cluster = Catalog([self._template]), Cluster(kubernetes)
         self._snapshots = {
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
@@ -168,7 +169,7 @@ class _Renders:
         try:
             context = _context(sample, template, task)
             overlay = RenderedSource(template, context)
-            files = {file: RenderedSource(template, context, file) for file in template.files}
+            files = {file: RenderedSource(template, context, file, self._values[file]) for file in template.files}
             after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
         except RenderError as error:
             if edge.invented:

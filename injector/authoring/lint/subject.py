@@ -10,7 +10,7 @@ from injector.authoring.lint.rendered import RenderedSource
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
 from injector.pods.context import Object
-from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
+from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.manifest import manifest_place
@@ -61,7 +61,7 @@ class Rendering:
 
     def volumes(self) -> Iterator[tuple[Path, Object]]:
         """Path and value, without tags, of each volume of the overlay."""
-        return _items(self.overlay, "volumes")
+        return iter(self.overlay.items("volumes"))
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,6 @@ class Subject:
         return Place(file)
 
 
-def plain_mapping(value: Any) -> Object:
-    """A value, or the value of its tag, as a mapping; an empty one where it is none."""
-    bare = bare_value(value)
-    return bare if isinstance(bare, dict) else {}
-
-
 def sidecars(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
     """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
     return (
@@ -156,15 +150,6 @@ def sidecars(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
 
 def _containers(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
     for list_ in _LISTS:
-        for path, value in _items(overlay, list_):
+        for path, value in overlay.items(list_):
             name = name_of(value)
             yield path, value if name is None else {**value, "name": name}
-
-
-def _items(overlay: RenderedSource, list_: str) -> Iterator[tuple[Path, Object]]:
-    spec = plain_mapping(overlay.value).get("spec")
-    items = bare_value(plain_mapping(spec).get(list_))
-    for index, item in enumerate(items if isinstance(items, list) else []):
-        value = plain(item)
-        if isinstance(value, dict):
-            yield ("spec", list_, index), value

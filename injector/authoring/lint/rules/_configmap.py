@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Rendering, Subject, plain_mapping
+from injector.authoring.lint.subject import Rendering, Subject
 from injector.diagnostics import Path
+from injector.pods.overlay import plain_mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors
-from injector.authoring.lint.subject import Finding, Rendering, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
-from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of, plain_mapping
 
 SEVERITY = "warning"
 

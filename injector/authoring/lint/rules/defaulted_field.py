@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.subject import Finding, Rendering, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
-from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of, plain_mapping
 
 SEVERITY = "warning"
 

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
 

@@ -41,10 +41,10 @@ from injector.authoring.lint.rules._names import APPS
 from injector.authoring.lint.rules._slips import run_together, slips
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.subject import Finding, RenderFailure, Rendering, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import path_in
 from injector.diagnostics import Diagnostic, Key, Place
-from injector.pods.overlay import bare_value
+from injector.pods.overlay import bare_value, plain_mapping
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 

@@ -32,9 +32,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Path
-from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of, plain_mapping
 
 SEVERITY = "warning"
 

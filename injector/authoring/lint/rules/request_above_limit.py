@@ -34,7 +34,8 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._values import usual
-from injector.authoring.lint.subject import Finding, Subject, plain_mapping
+from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.overlay import plain_mapping
 from injector.pods.quantity import parse_quantity
 
 SEVERITY = "error"
