@@ -1,8 +1,8 @@
 """How the API server is reached: which configuration, read by the Kubernetes library's own loaders.
 
-This is the only module that knows that library. Its typed models are never touched (they drop fields that they do
-not know), and as it loads them lazily they cost nothing; what is left of it are the loaders, its refreshing of
-tokens, and its HTTP session.
+This is the only module that knows that library; `injector.cluster` keeps the rest of it from being imported. Its
+typed models are never touched (they drop fields that they do not know), and as it loads them lazily they cost nothing;
+what is left of it are the loaders, its refreshing of tokens, and its HTTP session.
 """
 
 from __future__ import annotations
