@@ -16,7 +16,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest soak fuzz lint bench run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup demo test test-oldest soak fuzz lint bench bench-cli run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -71,8 +71,13 @@ lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure and write the table and the picture in docs/
+bench: $(STAMP) ## Measure the server and write the tables and the picture in docs/
+	$(BIN)/python -m injector.loading.shipped
 	$(BIN)/python -m bench
+
+bench-cli: $(STAMP) ## Measure the command line and a start of the server, and write the same for them
+	$(BIN)/python -m injector.loading.shipped
+	$(BIN)/python -m bench.cli
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	@mkdir -p $(VENV)/certs

@@ -9,9 +9,7 @@ from pathlib import Path
 from injector.diagnostics import Place
 from injector.errors import SettingsError, TemplateError
 from injector.names import nearest
-from injector.templates.load import LARGEST
-from injector.templates.source_map import normal, place_at
-from injector.templates.template import FILE, MANIFEST, OVERLAY
+from injector.templates.template import FILE, LARGEST, MANIFEST, OVERLAY
 
 #: How many levels below a folder `templates_of` looks for templates.
 _DEPTH = 3
@@ -151,6 +149,8 @@ def _decoded(path: Path, file: Path, origin: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
+        from injector.templates.source_map import normal, place_at  # with all of Jinja; names alone are asked for too
+
         before = data[: error.start].decode("utf-8")
         place = place_at(file.name, normal(before + "?"), len(normal(before)))
         found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"

@@ -10,10 +10,8 @@ from injector.errors import TemplateError
 from injector.names import hint, is_dns_label
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
-from injector.templates.template import MANIFEST, OVERLAY, Template
+from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
 
-#: A ConfigMap holds 1 MiB; a template that is larger could not be delivered as one.
-LARGEST = 1024 * 1024
 #: Templates as they are read: template name to its files, file name to text.
 TemplateSources = Mapping[str, Mapping[str, str]]
 #: Files that change nothing about what a template does.

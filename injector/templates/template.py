@@ -88,6 +88,8 @@ def _words(operations: Sequence[str], names: Sequence[str], groups: Sequence[str
 #: The file that describes a template, and the one that renders its overlay.
 MANIFEST: Final = "template.yaml"
 OVERLAY: Final = "overlay.yaml.j2"
+#: Characters of a template's files: a ConfigMap holds 1 MiB, and a larger one could not be delivered as one.
+LARGEST: Final = 1024 * 1024
 #: What a ConfigMap's key may be (Kubernetes API reference, ConfigMap v1), and so a template's file.
 FILE: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 

@@ -22,7 +22,7 @@ from injector.pods.request_clamp import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
-from injector.templates import environment, holes, load, parameter_schema, structure
+from injector.templates import environment, holes, parameter_schema, structure, template
 from injector.templates import kubernetes_yaml as kubernetes_yaml
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
@@ -237,7 +237,7 @@ def test_keys_keywords_and_formats_are_those_of_the_code() -> None:
 def test_limits_are_those_of_the_code() -> None:
     numbers = [int(row[1].split()[0]) for row in table(page("templates.md"), "what", "at most")]
     assert numbers == [
-        load.LARGEST,
+        template.LARGEST,
         structure.OUTPUT,
         structure.DOCUMENT_VALUES,
         kubernetes_yaml.DEPTH,
