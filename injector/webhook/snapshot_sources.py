@@ -20,8 +20,9 @@ from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import TemplateSources
 
-#: Seconds for which files must have been at rest before they are read.
+#: Seconds for which files must have been at rest before they are read, and after which nobody is amid writing them.
 _REST_SECONDS = 0.2
+_OLD_SECONDS = 2.0
 #: Bytes that a settings file may have: more than fits into a ConfigMap.
 _LARGEST_SETTINGS = 2 * 1024 * 1024
 
@@ -58,7 +59,8 @@ class Disk:
         """
         for _ in range(attempts):
             before = self._look()
-            time.sleep(_REST_SECONDS)
+            if not self._old():
+                time.sleep(_REST_SECONDS)
             if self._look() != before:
                 continue
             try:
@@ -99,6 +101,16 @@ class Disk:
         except (OSError, TemplateError) as error:
             seen.append(str(error))
         return [*seen, *fingerprints(files).items()]
+
+    def _old(self) -> bool:
+        """Whether the last change of any file or folder is long ago: by their ctime, which no copying sets back."""
+        try:
+            folders = list(self._template_folders().values())
+            paths = [*self._folders, *folders, *(file for folder in folders for file in files_of(folder))]
+            paths += [] if self._settings_file is None else [self._settings_file, self._settings_file.parent]
+            return max((path.stat().st_ctime for path in paths), default=0.0) < time.time() - _OLD_SECONDS
+        except (OSError, TemplateError):
+            return False
 
 
 def read_settings(text: str | None, source: str) -> Settings:

@@ -253,6 +253,22 @@ def test_files_that_keep_changing_are_not_read_in_between(tmp_path: Path, monkey
     assert disk.changed()
 
 
+def test_only_what_was_changed_lately_has_to_come_to_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rested: list[float] = []
+    monkeypatch.setattr(time, "sleep", rested.append)
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    for name, text in TEMPLATE.items():
+        (folder / name).write_text(text)
+        os.utime(folder / name, (0, 0))  # as a copy that keeps times: the change itself is new
+    os.utime(folder, (0, 0))
+    Disk(None, (tmp_path,)).read()
+    assert len(rested) == 1
+    monkeypatch.setattr("injector.webhook.snapshot_sources._OLD_SECONDS", -60)  # a minute later
+    assert Disk(None, (tmp_path,)).read().templates["proxy"] == TEMPLATE
+    assert len(rested) == 1
+
+
 def test_settings_in_a_pipe_or_without_end_are_refused(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
     pipe, large = tmp_path / "pipe", tmp_path / "large"
