@@ -12,8 +12,9 @@ from jinja2 import nodes
 
 #: A path into the names that a template sees.
 NamePath = tuple[str, ...]
-#: In a path: each item of a list. No name in a template holds such a character.
+#: In a path: each item of a list, and its first one. No name in a template holds such characters.
 EACH: Final = "\ufdd0"
+FIRST: Final = "\ufdd1"
 #: JSON has no bytes, so this is like no value.
 _ABSENT: Final = b"absent"
 
@@ -72,11 +73,13 @@ def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
 
 
 def read(value: Any, path: NamePath, at: int = 1) -> Any:
-    """What lies at a path below a value, from step `at`; a list for `EACH`."""
+    """What lies at a path below a value, from step `at`; a list for `EACH`, and one of at most one item for `FIRST`."""
     for position in range(at, len(path)):
         name = path[position]
-        if name is EACH:
+        if name == EACH:
             return [read(item, path, position + 1) for item in value] if isinstance(value, list) else value
+        if name == FIRST:
+            return value[:1] if isinstance(value, list) else value
         if not isinstance(value, dict) or name not in value:
             return _ABSENT if isinstance(value, dict) else [_ABSENT, value]
         value = value[name]

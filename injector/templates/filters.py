@@ -142,7 +142,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "upper": _case("upper"),
 }
 _FROM_JINJA = (
-    "first", "last", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort",
+    "last", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort",
     "unique", "dictsort",
 )  # fmt: skip
 _TESTS = (
@@ -168,6 +168,10 @@ def _bounded(function: Any, prepare: Callable[[Any], Any]) -> Callable[..., Any]
     return bounded
 
 
+def _beginning(value: Any) -> Any:
+    return compared(value[:1] if isinstance(value, list) else value)
+
+
 def _lazy(value: object) -> bool:
     return not isinstance(value, str | list | tuple | dict | range | Undefined)
 
@@ -191,6 +195,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "json_quote": _json_text,
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
     **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
+    "first": _bounded(_JINJA["first"], _beginning),  # what comes after is neither read nor paid for, see `dependencies`
     "default": _default,
     "d": _default,
 }

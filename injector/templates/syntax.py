@@ -17,7 +17,7 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from injector.names import hint
-from injector.templates.dependencies import chain, item_reads
+from injector.templates.dependencies import FIRST, chain, item_reads
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.foreign_habits import HABITS, REFUSED
@@ -187,7 +187,11 @@ class _Checker(NodeTransformer):
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
             raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
-        self.generic_visit(node)  # first what is filtered: of two mistakes the left one is told
+        base = chain(node.node) if node.name == "first" else None
+        if base is not None and base[0] in NAMES and not (node.args or node.kwargs):
+            self._noted(base, {(*base, FIRST)}, first_offset(node.node))
+        else:
+            self.generic_visit(node)  # first what is filtered: of two mistakes the left one is told
         self._known("filter", node, self._filters)
         return node
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from injector.budget import ReviewBudget
 from injector.errors import InjectionError, TemplateError
 from injector.pods.overlay import Replace
 from injector.reasons import Reason
@@ -204,6 +205,10 @@ def test_results_are_remembered_by_what_was_read_alone() -> None:
     first = render_overlay(made, context({"v": "x", "w": "1"}))
     pod = {"metadata": {"labels": {"app": "web"}, "name": "other"}, "spec": {}}
     assert render_overlay(made, context({"v": "x", "w": "2"}, object=pod)) is first
+    beginning = template("a: {{ object.spec.args | first | default('-') }}\n")
+    one, other, none = (context({}, object={"spec": {"args": args}}) for args in (["x"], ["x", "y"], []))
+    assert render_overlay(beginning, one) is render_overlay(beginning, other)
+    assert render_overlay(beginning, none).overlay == {"a": "-"}
     assert render_overlay(made, context({"v": "y", "w": "2"})).overlay == {"a": "web", "b": "y"}
     assert render_overlay(made, context({"v": True})).overlay["b"] is True
     assert render_overlay(made, context({"v": 1})).overlay["b"] == 1
@@ -269,6 +274,12 @@ READS = [
     "a: {{ object['meta' ~ 'data'].labels.app }}\n",
     "a: {{ object.metadata.labels[params.v] | default('-') }}\n",
     "a: {{ object.metadata is mapping }} {{ object.metadata.x is defined }}\n",
+    "a: {{ containers | first | default('-') | tojson }}\n",
+    "a: {{ (containers | first | default({})).name | default('-') }}\n",
+    "a: {{ containers | first | default('-') | tojson }}{{ containers | length }}\n",
+    "a: {{ containers | map(attribute='name') | first | default('-') }}\n",
+    "a: {{ object.metadata.labels | first | default('-') }}{{ object.metadata.labels.app | first | default('-') }}\n",
+    "a:\n{% for c in containers %}\n- {{ c.ports | default([]) | first | default('-') | tojson }}\n{% endfor %}\n",
 ]
 CONTAINERS: list[list[dict[str, Any]]] = [
     [],
@@ -294,10 +305,12 @@ def test_a_remembered_result_is_that_of_the_same_pod(text: str) -> None:
 
     def outcome(made: Any, containers: list[dict[str, Any]], labels: dict[str, str]) -> object:
         pod = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
-        try:
-            return render_overlay(made, context({"v": "image"}, object=pod, containers=containers)).overlay
-        except InjectionError as error:
-            return str(error)
+        with ReviewBudget(1_000_000) as budget:
+            try:
+                seen = context({"v": "image"}, object=pod, containers=containers)
+                return render_overlay(made, seen).overlay, budget.spent
+            except InjectionError as error:
+                return str(error)
 
     shared = template(text, {"v": {"type": "string"}}, **files)
     for containers in CONTAINERS:
