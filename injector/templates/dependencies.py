@@ -6,6 +6,7 @@ name counts as reading the whole.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, Final
 
 from jinja2 import nodes
@@ -33,11 +34,22 @@ def chain(node: nodes.Node) -> NamePath | None:
     return (node.name, *reversed(path)) if node.ctx == "load" else None
 
 
-def item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
-    """What a loop over `base` reads of the items, where all it does with its variable is to follow constant names.
+def parts_read(
+    node: nodes.For | nodes.Filter, over: nodes.Node, names: Set[str]
+) -> tuple[NamePath, set[NamePath]] | None:
+    """The path to what a loop or a filter goes over, and what it reads of it; None where that may be all of it.
 
-    None where the items themselves are read. Call it before anything in the loop is changed.
+    `names` are those that a path may begin with. Call it before anything in the loop is changed.
     """
+    base = chain(over)
+    if base is None or base[0] not in names:
+        return None
+    reads = _item_reads(node, base) if isinstance(node, nodes.For) else _filter_reads(node, base)
+    return None if reads is None else (base, reads)
+
+
+def _item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
+    """What a loop reads of the items, where all it does with its variable is to follow constant names."""
     if not isinstance(node.target, nodes.Name):
         return None
     inside = [*node.body, *node.else_, *((node.test,) if node.test else ())]
@@ -45,6 +57,18 @@ def item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
     if not all(_follow(part, node.target.name, suffixes) for part in inside):
         return None
     return {(*base, EACH, *suffix) for suffix in suffixes} or {(*base, EACH, "")}  # no more than how many there are
+
+
+def _filter_reads(node: nodes.Filter, base: NamePath) -> set[NamePath] | None:
+    """What `| first` and `| map(attribute="name")` read of the list."""
+    if node.name == "first" and not (node.args or node.kwargs):
+        return {(*base, FIRST)}
+    if node.name == "map" and not node.args and [pair.key for pair in node.kwargs] == ["attribute"]:
+        attribute = node.kwargs[0].value
+        # a dot or a number would lead further
+        if isinstance(attribute, nodes.Const) and str(attribute.value).isidentifier():
+            return {(*base, EACH, str(attribute.value))}
+    return None
 
 
 def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:

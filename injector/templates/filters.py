@@ -142,7 +142,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "upper": _case("upper"),
 }
 _FROM_JINJA = (
-    "last", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort",
+    "last", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort",
     "unique", "dictsort",
 )  # fmt: skip
 _TESTS = (
@@ -172,8 +172,21 @@ def _beginning(value: Any) -> Any:
     return compared(value[:1] if isinstance(value, list) else value)
 
 
+def _items_of(value: Any) -> Any:
+    return operand(value) if isinstance(value, list) else compared(value)
+
+
 def _lazy(value: object) -> bool:
     return not isinstance(value, str | list | tuple | dict | range | Undefined)
+
+
+_map_all = _bounded(_JINJA["map"], compared)
+_map_attribute = _bounded(_JINJA["map"], _items_of)
+
+
+@wraps(_map_all)
+def _map(*args: Any, **kwargs: Any) -> Any:
+    return (_map_attribute if kwargs.keys() == {"attribute"} else _map_all)(*args, **kwargs)
 
 
 def _quoting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -195,7 +208,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "json_quote": _json_text,
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
     **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
-    "first": _bounded(_JINJA["first"], _beginning),  # what comes after is neither read nor paid for, see `dependencies`
+    # What these leave alone is neither read nor paid for, see `dependencies`.
+    "first": _bounded(_JINJA["first"], _beginning),
+    "map": _map,
     "default": _default,
     "d": _default,
 }

@@ -17,7 +17,7 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from injector.names import hint
-from injector.templates.dependencies import FIRST, chain, item_reads
+from injector.templates.dependencies import chain, parts_read
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.foreign_habits import HABITS, REFUSED
@@ -187,9 +187,8 @@ class _Checker(NodeTransformer):
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
             raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
-        base = chain(node.node) if node.name == "first" else None
-        if base is not None and base[0] in NAMES and not (node.args or node.kwargs):
-            self._noted(base, {(*base, FIRST)}, first_offset(node.node))
+        if parts := parts_read(node, node.node, NAMES):
+            self._noted(*parts, first_offset(node.node))
         else:
             self.generic_visit(node)  # first what is filtered: of two mistakes the left one is told
         self._known("filter", node, self._filters)
@@ -241,16 +240,14 @@ class _Checker(NodeTransformer):
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
-        base = chain(node.iter)
-        reads = item_reads(node, base) if base is not None and base[0] in NAMES else None
-        if base is None or reads is None:
-            self.generic_visit(node)
-        else:
+        if parts := parts_read(node, node.iter, NAMES):
+            self._noted(*parts, first_offset(node.iter))
             # the same, but the list itself is no key of the result
             over, node.iter = node.iter, nodes.Const(None)
             self.generic_visit(node)
             node.iter = over
-            self._noted(base, reads, first_offset(over))
+        else:
+            self.generic_visit(node)
         names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
         node.iter = self._checked("each", [node.iter, nodes.Const(units), nodes.Const(names)], node.lineno)
         return node

@@ -278,6 +278,10 @@ READS = [
     "a: {{ (containers | first | default({})).name | default('-') }}\n",
     "a: {{ containers | first | default('-') | tojson }}{{ containers | length }}\n",
     "a: {{ containers | map(attribute='name') | first | default('-') }}\n",
+    "a: {{ containers | map(attribute='resources') | map('default', '-') | list | tojson }}\n",
+    "a: {{ containers | map(attribute='resources.limits', default='-') | list | tojson }}\n",
+    "a: {{ containers | map('tojson') | list | tojson }}\n",
+    "a: {{ object.metadata | map(attribute='app') | map('default', '-') | list | tojson }}\n",
     "a: {{ object.metadata.labels | first | default('-') }}{{ object.metadata.labels.app | first | default('-') }}\n",
     "a:\n{% for c in containers %}\n- {{ c.ports | default([]) | first | default('-') | tojson }}\n{% endfor %}\n",
 ]
