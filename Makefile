@@ -16,7 +16,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest soak fuzz lint bench bench-cli run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup demo test test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -78,6 +78,9 @@ bench: $(STAMP) ## Measure the server and write the tables and the picture in do
 bench-cli: $(STAMP) ## Measure the command line and a start of the server, and write the same for them
 	$(BIN)/python -m injector.loading.shipped
 	$(BIN)/python -m bench.cli
+
+bench-api-server: $(STAMP) ## Measure what a real API server waits for the webhook, by its own metric
+	$(WITH_PARTS) $(BIN)/python -m bench.api_server
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	@mkdir -p $(VENV)/certs

@@ -1,0 +1,148 @@
+"""What a real API server waits for the webhook, by its own metric, and write docs/benchmark-api-server.md.
+
+Beside the injector the Go webhook that answers a constant is called for the same pods, in a namespace of its own; both
+by dry runs, so that nothing of the pods stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.processes import constant, floor
+from bench.reviews import HOST
+from bench.workloads import workload
+from tests import parts
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import wait_until_in_force, webhook, webhook_configuration
+from tests.cluster.server import InjectorServer
+
+ROOT = Path(__file__).resolve().parent.parent
+_DURATION = "apiserver_admission_webhook_admission_duration_seconds"
+_NAMES = {"injector": "injector.bench.internal", "constant": "constant.bench.internal"}
+_numbers = count(0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row: which webhook is called, in the namespace of its name, and the pods that one run creates."""
+
+    title: str
+    webhook: str
+    pods: Callable[[int], Iterator[dict[str, Any]]]
+
+
+def _new(pods: int) -> Iterator[dict[str, Any]]:
+    return (workload(next(_numbers)) for _ in range(pods))
+
+
+def _replicas(pods: int) -> Iterator[dict[str, Any]]:
+    return (workload(0) for _ in range(pods))
+
+
+CASES = (
+    Case("a Go webhook that decodes the pod and answers a constant", "constant", _new),
+    Case("a replica of a pod seen before", "injector", _replicas),
+    Case("a new workload", "injector", _new),
+)
+
+
+@contextmanager
+def _cluster(folder: Path, go: list[str]) -> Iterator[ControlPlane]:
+    """A control plane that calls each of the two webhooks for the pods of one namespace."""
+    for name in ("control-plane", *_NAMES):
+        (folder / name).mkdir()
+    with ControlPlane(parts.require(parts.CONTROL_PLANE), folder / "control-plane") as cluster:
+        server = InjectorServer(cluster, folder / "injector", arguments=["--standalone"], names=[HOST])
+        process = server.start()
+        for name, text in (
+            ("server.crt", server.certificate_file.read_bytes()),
+            ("server.key", server.key_file.read_bytes()),
+            ("ca.crt", server.authority.certificate),
+        ):
+            (folder / "constant" / name).write_bytes(text)
+        with floor(folder / "constant", go) as (_, port):
+            urls = {"injector": server.client_config()["url"], "constant": f"https://127.0.0.1:{port}/mutate"}
+            for name, url in urls.items():
+                cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+                cluster.wait_for_default_account(name)
+                called = webhook(_NAMES[name], {"url": url, "caBundle": server.ca_bundle}, name)
+                cluster.api.create(webhook_configuration(name, called))
+            wait_until_in_force(cluster)
+            yield cluster
+        process.stop()
+
+
+def _milliseconds(cluster: ControlPlane, case: Case, pods: int) -> float:
+    """What one call takes, in milliseconds, on average, as the API server says."""
+    name = _NAMES[case.webhook]
+
+    def so_far() -> tuple[float, float]:
+        if not cluster.webhook_calls(name):
+            return 0.0, 0.0
+        return cluster.metric(f"{_DURATION}_sum", name=name), cluster.metric(f"{_DURATION}_count", name=name)
+
+    seconds, calls = so_far()
+    for pod in case.pods(pods):
+        spec = {**pod["spec"], "serviceAccountName": "default", "serviceAccount": "default"}
+        cluster.api.create({**pod, "spec": spec}, case.webhook, dry_run=True)
+    more_seconds, more_calls = so_far()
+    return 1000 * (more_seconds - seconds) / (more_calls - calls)
+
+
+def main() -> None:
+    """Run all and write docs/benchmark-api-server.md. Leaves with 1 where there is no Go to build the floor with."""
+    parser = argparse.ArgumentParser(prog="python -m bench.api_server", description=__doc__)
+    parser.add_argument("--pods", type=int, default=300, help="pods of each case in a round (default 300)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of all cases (default 5)")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder for the page")
+    options = parser.parse_args()
+    go = constant()
+    if go is None:
+        sys.exit(1)
+    found: dict[str, list[float]] = {case.title: [] for case in CASES}
+    with tempfile.TemporaryDirectory() as name, _cluster(Path(name), go) as cluster:
+        for number in range(options.rounds + 1):
+            for case in CASES:
+                taken = _milliseconds(cluster, case, options.pods)
+                if number:  # the first round makes connections and fills memories
+                    found[case.title].append(taken)
+        minor = cluster.minor
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    least = median(found[CASES[0].title])
+    page = "\n".join(
+        [
+            "# What the API server waits",
+            "",
+            f"Written by `make bench-api-server` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'} with "
+            f"Kubernetes 1.{minor} and {platform.python_implementation()} {platform.python_version()}; run it for the "
+            f"figures of your machine. It is what the API server's own metric `{_DURATION}` says of one call, one pod "
+            "after the other: network, TLS, encoding, and applying the patch, which the constant has none of. All "
+            f"rows are from one run, each the median of {options.rounds} rounds of {options.pods} pods.",
+            "",
+            "| | ms a call | against the Go webhook |",
+            "| --- | ---: | ---: |",
+            *(f"| {title} | {median(all_):.2f} | {median(all_) / least:.2f} |" for title, all_ in found.items()),
+            "",
+        ]
+    )
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "benchmark-api-server.md").write_text(page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()
