@@ -37,7 +37,7 @@ def load_shipped(name: str, sources: Mapping[str, str], origin: str = "") -> Tem
     """What `load_within_limits` gives, at once for a template that is kept."""
     try:
         template: Template = pickle.loads(_file(name, sources).read_bytes())  # noqa: S301  as good as the code
-    except FileNotFoundError:
+    except OSError:
         return load_within_limits(name, sources, origin)
     return replace(template, origin=origin)
 

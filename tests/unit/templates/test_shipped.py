@@ -66,6 +66,12 @@ def test_anything_else_is_tried(other: dict[str, dict[str, str]]) -> None:
     assert shipped.untried(other) == other
 
 
+def test_where_nothing_can_be_read_it_is_loaded(file: Path) -> None:
+    file.write_text("no folder")
+    assert shipped.load_shipped("good", GOOD).name == "good"
+    assert shipped.untried({"good": GOOD}) == {"good": GOOD}
+
+
 def test_what_is_not_kept_any_more_goes(file: Path) -> None:
     shipped.keep({"good": GOOD, "well": GOOD})
     shipped.keep({"well": GOOD})
