@@ -10,13 +10,11 @@ import argparse
 import asyncio
 import contextlib
 import json
-import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -25,10 +23,10 @@ from bench import picture
 from bench.cases import CASES, SETTINGS, Case, Target, with_variables
 from bench.load import Outcome, send
 from bench.processes import TORNADO, constant, cpu_seconds, floor, resident_mib, server
+from bench.provenance import ROOT, written_by
 from bench.reviews import HOST, review
 from bench.workloads import workload
 
-ROOT = Path(__file__).resolve().parent.parent
 VARIABLES = (20, 200, 2000)
 _NOTHING, _CONSTANT = CASES[0].name, CASES[1].name
 #: Requests are numbered through all runs: each review differs from every other.
@@ -164,17 +162,13 @@ def _page(
     rounds: str,
 ) -> str:
     sizes = sorted(len(review(workload(number))) for number in range(400))
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
     lines = [
         "# Benchmark",
         "",
-        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'}; run it for the figures "
-        "of your machine.",
+        written_by("bench"),
         "",
         "One server process (`injector serve --standalone`: logs and metrics on, template `envoy`), TLS, kept-alive "
-        f"connections, {platform.python_implementation()} {platform.python_version()}. The reviews are those of "
+        "connections. The reviews are those of "
         "workloads that a generator with a seed draws (`bench/workloads.py`): names, labels, images, ports, variables, "
         f"probes, volumes and annotations differ, and no two reviews are equal. They have {sizes[0] / 1024:.0f} to "
         f"{sizes[-1] / 1024:.0f} KiB, {sizes[len(sizes) // 2] / 1024:.1f} in the middle. CPU time is the server's own, "

@@ -7,20 +7,18 @@ by dry runs, so that nothing of the pods stays.
 from __future__ import annotations
 
 import argparse
-import platform
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.processes import constant, floor
+from bench.provenance import ROOT, written_by
 from bench.reviews import HOST
 from bench.workloads import workload
 from tests import parts
@@ -28,7 +26,6 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import wait_until_in_force, webhook, webhook_configuration
 from tests.cluster.server import InjectorServer
 
-ROOT = Path(__file__).resolve().parent.parent
 _DURATION = "apiserver_admission_webhook_admission_duration_seconds"
 _NAMES = {"injector": "injector.bench.internal", "constant": "constant.bench.internal"}
 _numbers = count(0)
@@ -119,19 +116,15 @@ def main() -> None:
                 if number:  # the first round makes connections and fills memories
                     found[case.title].append(taken)
         minor = cluster.minor
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
     least = median(found[CASES[0].title])
     page = "\n".join(
         [
             "# What the API server waits",
             "",
-            f"Written by `make bench-api-server` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'} with "
-            f"Kubernetes 1.{minor} and {platform.python_implementation()} {platform.python_version()}; run it for the "
-            f"figures of your machine. It is what the API server's own metric `{_DURATION}` says of one call, one pod "
-            "after the other: network, TLS, encoding, and applying the patch, which the constant has none of. All "
-            f"rows are from one run, each the median of {options.rounds} rounds of {options.pods} pods.",
+            f"{written_by('bench-api-server')} It is what the own metric `{_DURATION}` of an API server of Kubernetes "
+            f"1.{minor} says of one call, one pod after the other: network, TLS, encoding, and applying the patch, "
+            "which the constant has none of. All rows are from one run, each the median of "
+            f"{options.rounds} rounds of {options.pods} pods.",
             "",
             "| | ms a call | against the Go webhook |",
             "| --- | ---: | ---: |",

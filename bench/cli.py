@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -18,16 +17,15 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
 from bench.picture import bars
 from bench.processes import free_port, resident_mib
+from bench.provenance import ROOT, written_by
 from bench.reviews import HOST
 from injector.cli.main import COMMANDS
 
-ROOT = Path(__file__).resolve().parent.parent
 INJECTOR = [sys.executable, "-m", "injector"]
 IMPORT = [sys.executable, "-c", "import tornado.httpserver, jinja2, yaml, msgspec, cryptography"]
 _FLOOR = "the import of Tornado, Jinja, PyYAML, msgspec and cryptography"
@@ -55,12 +53,17 @@ def _deployment(annotations: Mapping[str, str]) -> str:
     )
 
 
+def _children() -> float:
+    """Seconds of processor time of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(command: Sequence[str]) -> Seconds:
     """Run a command to its end. Raises CalledProcessError where it fails."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    before, start = _children(), time.monotonic()
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT)
-    clock, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
+    return _children() - before, time.monotonic() - start
 
 
 class Start:
@@ -75,7 +78,7 @@ class Start:
         port = str(free_port())
         command = [*INJECTOR, "serve", "--standalone", "--address", "127.0.0.1", "--port", str(free_port())]
         environment = {key: value for key, value in os.environ.items() if not key.startswith("INJECTOR_")}
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        before, start = _children(), time.monotonic()
         with subprocess.Popen(
             [*command, "--metrics-port", port, *self._files], env=environment, stdout=subprocess.DEVNULL
         ) as process:
@@ -89,8 +92,7 @@ class Start:
             finally:
                 process.kill()
                 process.wait()
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
+        return _children() - before, clock
 
 
 def _ready(port: str) -> bool:
@@ -111,17 +113,12 @@ def _measured(cases: Mapping[str, Callable[[], Seconds]], rounds: int) -> dict[s
 
 
 def _page(figures: Mapping[str, Seconds], slowest: str, mib: float, rounds: int) -> str:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
     floor = figures[_FLOOR]
     return "\n".join(
         [
             "# Benchmark of the command line",
             "",
-            f"Written by `make bench-cli` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'}, on "
-            f"{os.cpu_count()} cores with {platform.python_implementation()} {platform.python_version()}; run it for "
-            f"the figures of your machine. All rows are from one run, each the median of {rounds} rounds.",
+            f"{written_by('bench-cli')} All rows are from one run, each the median of {rounds} rounds.",
             "",
             "![CPU time](benchmark-cli.svg)",
             "",

@@ -36,7 +36,7 @@ _LIBRARIES = ("google_re2-", "jinja2-", "markupsafe-", "msgspec-", "pyyaml-")
 def load_shipped(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
     """What `load_within_limits` gives, at once for a template that is kept."""
     try:
-        template: Template = pickle.loads(_file(name, sources).read_bytes())  # noqa: S301  as good as the code
+        template: Template = pickle.loads(_file(name, sources).read_bytes())  # noqa: S301  see above
     except OSError:
         return load_within_limits(name, sources, origin)
     return replace(template, origin=origin)
@@ -65,7 +65,7 @@ def keep(sources: TemplateSources) -> Iterable[str]:
             new.replace(file)
             old.discard(file)
     for file in old:
-        file.unlink()
+        file.unlink(missing_ok=True)
     return [str(one) for error in failed.values() for one in error.all]
 
 

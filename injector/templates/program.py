@@ -93,7 +93,7 @@ class Program:
         self._begin(*begun)
         for document, files in code.items():
             _, loader = self._environment(document)
-            loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  as it was dumped
+            loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  our own dump
         self.roots = {
             source: Root(source, document, self._environment(document)[0].get_template(source), reads, names)
             for source, document, reads, names in roots

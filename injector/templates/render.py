@@ -114,6 +114,10 @@ def _file(template: Template, context: Context, source: str) -> str:
 # ------------------------------------------------------------------------------------------------ one render
 
 
+#: How the text of an overlay, and of a JSON file, becomes a structure.
+_PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=False)
+
+
 @dataclass(slots=True)
 class _Job:
     template: Template
@@ -168,9 +172,6 @@ def _document_class(root: Root) -> Callable[[str], Structure]:
 def _text(job: _Job) -> tuple[str, int]:
     text = job.text()
     return text, len(text)
-
-
-_PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=False)
 
 
 def _structure(job: _Job, parse: Callable[[str], _S]) -> _S:

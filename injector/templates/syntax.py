@@ -190,7 +190,7 @@ class _Checker(NodeTransformer):
         if parts := parts_read(node, node.node, NAMES):
             self._noted(*parts, first_offset(node.node))
         else:
-            self.generic_visit(node)  # first what is filtered: of two mistakes the left one is told
+            self.generic_visit(node)  # before the name: of two mistakes the author sees the left one
         self._known("filter", node, self._filters)
         return node
 

@@ -1,0 +1,23 @@
+"""Where the figures of a page come from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = f"{platform.python_implementation()} {platform.python_version()}"
+
+
+def written_by(target: str) -> str:
+    """The first sentence of a page: which target of make wrote it, when, at which commit, and on what."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return (
+        f"Written by `make {target}` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'}, on {os.cpu_count()} "
+        f"cores with {PYTHON}; run it for the figures of your machine."
+    )
