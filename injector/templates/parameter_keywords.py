@@ -91,8 +91,6 @@ LONGEST = 2048
 #: Characters that a pattern may have itself: RE2 takes its time for a very long one.
 _LONGEST_PATTERN = 4096
 
-#: Characters of a mistake.
-_SHOWN = 80
 _TOO_OFTEN = "a repetition of more than 1000, or of the larger number first"
 _FAR_TOO_OFTEN = re.compile(r"(?<!\\)\{[0-9]*,?[0-9]{5}")
 #: What others have and RE2 has not, in the words of those who write patterns.
@@ -125,7 +123,7 @@ def compiled(pattern: str) -> Any:
         said = error.args[0].decode(errors="replace")
         words = _WORDS.get(re2_message(said).kind)
         if words is None:
-            raise ValueError(f"is no regular expression: {said[:_SHOWN]}") from None
+            raise ValueError(f"is no regular expression: {said[:80]}") from None
         raise ValueError(f"is not available: {words}", "limit") from None
 
 
@@ -165,7 +163,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     for name, value in instance.items() if isinstance(instance, dict) else ():
         if len(name) > LONGEST:
-            yield _mistake(f"a key is longer than the {LONGEST} characters that a pattern is tried with")
+            yield _mistake(f"has a key longer than the {LONGEST} characters that a pattern is tried with")
             continue
         for pattern, inner in patterns.items():
             if found(pattern, name):
@@ -180,7 +178,9 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
         if any(found(pattern, name) for pattern in patterns):
             continue
         if others is False:
-            yield _mistake(f"no key {shortened(name)} is known here{hint(name, schema.get('properties', ()))}")
+            yield _mistake(
+                f"has the unknown key {shortened(name)}{hint(name, schema.get('properties', ()), 'its keys are')}"
+            )
         else:
             yield from validator.descend(value, others, path=name)
 
@@ -188,7 +188,7 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
 def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
     if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
-        yield _mistake("has an item twice")
+        yield _mistake("has an item twice; each must be there once")
 
 
 def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -264,14 +264,14 @@ _MAPPINGS = frozenset(("properties", "patternProperties"))
 #: Those that are looked at first, as they are cheap and bound what the others have to do.
 _FIRST = (
     "type", "const", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "enum",
-    "format", "required",
+    "format",
 )  # fmt: skip
 #: Every keyword there is. References are none: a schema could have the server fetch what it names.
 KEYWORDS = frozenset(
     (
-        *_ONE, *_LISTS, *_MAPPINGS, *_FIRST, "title", "description", "default", "examples", "deprecated", "minimum",
-        "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems", "minContains",
-        "maxContains",
+        *_ONE, *_LISTS, *_MAPPINGS, *_FIRST, "required", "title", "description", "default", "examples", "deprecated",
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems",
+        "minContains", "maxContains",
     )
 )  # fmt: skip
 
@@ -311,11 +311,16 @@ class ValueCheck:
         return errors
 
 
+def _turn(keyword: str) -> int:
+    # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
+    return _FIRST.index(keyword) if keyword in _FIRST else len(_FIRST) + (keyword == "required")
+
+
 def _ordered(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     made: dict[str, Any] = {}
-    for key in (*(key for key in _FIRST if key in schema), *(key for key in schema if key not in _FIRST)):
+    for key in sorted(schema, key=_turn):
         value = schema[key]
         if key in _ONE:
             value = _ordered(value)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from injector.names import WANTED, hint, nearest, shortened
+from injector.names import WANTED, cut, hint, kind_of, nearest, shortened
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -30,6 +31,11 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _OURS = ("from", "weakens")
 #: Types as other languages call them, where the spelling does not tell.
 _MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
+#: Keywords whose mistakes are sentences of ours already (see `parameter_keywords`).
+_SENTENCES = ("patternProperties", "additionalProperties", "uniqueItems")
+#: Characters of what is said of a value, and how many values of an `enum` are named in it.
+_LONGEST_WORDS = 250
+_MOST_SHOWN = 20
 _LONGEST = 128 * 1024
 #: How many values a list or an object may hold that is read from a string, those within others included.
 _MOST = 2000
@@ -147,7 +153,7 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
             raise ValueError(f"must be no longer than {_LONGEST} characters")
         value = _read(raw, parameter.schema)
         if value is UNSET:
-            raise ValueError(f"must be {allowed(parameter)}")
+            raise ValueError(_unreadable(raw, parameter))
         if not _fits(value):
             raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
     wrong = _wrong(parameter, value)
@@ -213,6 +219,22 @@ def _json(text: str, kind: type) -> Any:
     return value if isinstance(value, kind) else UNSET
 
 
+def _unreadable(text: str, parameter: Parameter) -> str:
+    """Why a string stands for no value of the parameter's type, with the place where it stops being JSON."""
+    wanted = allowed(parameter)
+    if parameter.type not in ("array", "object") or (parameter.type == "array" and not text.lstrip().startswith("[")):
+        return f"must be {wanted}"
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        return f"is not JSON from {line}column {error.colno} on; it must be {wanted}"
+    except (ValueError, RecursionError):
+        return f"must be {wanted}"
+    of_the_type = isinstance(value, list if parameter.type == "array" else dict)  # NaN, which Python alone reads
+    return f"must be {wanted}" if of_the_type else f"is {kind_of(value)}; it must be {wanted}"
+
+
 # --------------------------------------------------------------------------------------------- checking values
 
 
@@ -230,35 +252,59 @@ def _wrong(parameter: Parameter, value: Any) -> str | None:
 
 
 def _words(parameter: Parameter, error: ValidationError) -> str:
-    if error.validator == "not":
-        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
-        return f"{where} must not be {_ruled_out(error.validator_value)}".strip()
-    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).lstrip(".")
-    if error.validator == "pattern" and len(str(error.instance)) > LONGEST:
-        return f"{where} {error.message}".lstrip()
-    if not error.absolute_path:
-        return f"must be {allowed(parameter)}"
-    inner = error.schema if isinstance(error.schema, Mapping) and "type" in error.schema else None
-    return f"{where} must be {_allowed(inner)}" if inner else f"{where}: {error.message[:120]}"
+    """What is wrong, after the value's name: the part of the value, where it is not all of it, and its mistake."""
+    steps = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    part = f"{parameter.name}{steps} " if steps else ""
+    return cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS)
+
+
+def _mistake(error: ValidationError, *, whole: bool) -> str:
+    """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
+    value: Any = error.validator_value
+    given: Any = error.instance
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
+        return f"has the key {shortened(given)}, which must be {_allowed({'type': 'string', **schema})}"
+    match error.validator:
+        case "not":
+            return f"must not be {_ruled_out(value)}"
+        case "required":
+            missing = next(key for key in value if key not in given)
+            return f"has no key {missing}; it needs {', '.join(value)}"
+        case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
+            kind = {"type": schema["type"]} if "type" in schema else {}
+            return f"must be {' or '.join(dict.fromkeys(_allowed({**kind, **inner}) for inner in value))}"
+        case "contains":
+            return f"must have an item that is {_allowed(value) if isinstance(value, Mapping) else 'any'}"
+        case "minItems" | "maxItems" | "minProperties" | "maxProperties":
+            return f"must have {_count(error.validator, value)}, and has {len(given)}"
+    if error.validator in _SENTENCES or (error.validator == "pattern" and len(str(given)) > LONGEST):
+        return error.message
+    return f"must be {_allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
+
+
+def _says_what(schema: Any) -> bool:
+    """Whether a schema itself says in words what it takes."""
+    return isinstance(schema, Mapping) and not {"type", "enum", "const", "format", "pattern"}.isdisjoint(schema)
 
 
 def _ruled_out(schema: Any) -> str:
     """What a schema under `not` takes, to follow "must not be"."""
-    if isinstance(schema, Mapping) and {"enum", "pattern", "format", "type"} & schema.keys() and "const" not in schema:
-        return _allowed({"type": "string", **schema}) if isinstance(schema.get("type", ""), str) else "of these types"
-    return shortened(schema["const"]) if isinstance(schema, Mapping) and "const" in schema else "what `not` rules out"
+    return _allowed({"type": "string", **schema}) if _says_what(schema) else "what `not` rules out"
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return shortened(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(str(v) for v in schema["enum"])
+        shown = [str(value)[:_LONGEST_WORDS] for value in schema["enum"][:_MOST_SHOWN]]
+        more = len(schema["enum"]) - len(shown)
+        return f"one of {', '.join(shown)}{f' and {more} more' if more else ''}"
     kind, form = schema.get("type", "string"), schema.get("format")
     if form in FORMATS:
         words = FORMATS[form].words
-    elif kind == "array":
-        items = schema.get("items")
-        inner = _allowed(items) if isinstance(items, Mapping) else "any"
-        words = f"a list (comma-separated, or JSON) of which each is {inner}"
+    elif isinstance(kind, list):
+        words = " or ".join(_WORDS[one] for one in kind)
     else:
         words = _WORDS[kind]
     limits = [f"{text} {schema[key]}" for key, text in _LIMITS.items() if key in schema]
@@ -267,19 +313,34 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     if form == "port" and limits and {"minimum", "maximum"} & schema.keys():  # narrower than those of any port
         limits[0] = f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"
         words = "a port"
-    return " ".join([words, *([" and ".join(limits)] if limits else [])])
+    counts = [_count(key, schema[key]) for key in _COUNTS if key in schema]
+    limits += [f"with {' and '.join(counts)}"] if counts else []
+    words = " ".join([words, *([" and ".join(limits)] if limits else [])])
+    items = schema.get("items")
+    return f"{words}, each {_allowed(items)}" if kind == "array" and isinstance(items, Mapping) else words
 
 
-_WORDS = WANTED | {"object": "a JSON object"}  # an annotation's value is a string, and JSON in it
+def _count(keyword: str, number: int) -> str:
+    """`at least 1 item`, of a keyword in `_COUNTS`."""
+    bound, noun = _COUNTS[keyword]
+    return f"{bound} {number} {noun}{'' if number == 1 else 's'}"
+
+
+#: An annotation's value is a string, and what is within it JSON.
+_WORDS = WANTED | {"object": "a JSON object", "array": "a list (comma-separated, or JSON)"}
 _LIMITS = {
     "minimum": "from",
     "maximum": "up to",
     "exclusiveMinimum": "above",
     "exclusiveMaximum": "below",
     "multipleOf": "a multiple of",
-    "minLength": "with a length from",
-    "maxLength": "with a length up to",
-    "minItems": "with items from",
-    "maxItems": "with items up to",
     "pattern": "that matches",
+}
+_COUNTS = {
+    "minLength": ("at least", "character"),
+    "maxLength": ("at most", "character"),
+    "minItems": ("at least", "item"),
+    "maxItems": ("at most", "item"),
+    "minProperties": ("at least", "key"),
+    "maxProperties": ("at most", "key"),
 }

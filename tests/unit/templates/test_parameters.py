@@ -194,6 +194,46 @@ def test_wrong_values_are_errors_that_say_what_is_allowed(schema: dict[str, Any]
     assert "\n" not in message
 
 
+_MOUNTS = {
+    "type": "array",
+    "minItems": 1,
+    "uniqueItems": True,
+    "items": {
+        "type": "object",
+        "required": ["name", "path"],
+        "additionalProperties": False,
+        "properties": {"name": {"type": "string"}, "path": {}, "mode": {"type": ["integer", "string"]}},
+    },
+}
+_LABELS = {"type": "object", "minProperties": 1, "maxProperties": 2, "propertyNames": {"pattern": "^[a-z]+$"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw", "words"),
+    [
+        (_MOUNTS, '[{"nam": "a", "path": "/b"}]', 'v[0] has the unknown key "nam"; did you mean name?'),
+        (_MOUNTS, '[{"x": "a"}]', 'v[0] has the unknown key "x"; its keys are: mode, name, path'),
+        (_MOUNTS, '[{"name": "a"}]', "v[0] has no key path; it needs name, path"),
+        (_MOUNTS, "[]", "must have at least 1 item, and has 0"),
+        (_MOUNTS, '[{"name":1,"path":1},{"name":1,"path":1}]', "v[0].name must be a string"),
+        (_MOUNTS, '[{"name":"a","path":1},{"name":"a","path":1}]', "has an item twice; each must be there once"),
+        (_MOUNTS, '[{"name":"a","path":1,"mode":1.5}]', "v[0].mode must be an integer or a string"),
+        (_MOUNTS, '[{"name":"a" "path":1}]', "is not JSON from column 14 on; it must be a list"),
+        (_MOUNTS, '[{"name":"a",\n"path" 1}]', "is not JSON from line 2, column 8 on; it must be a list"),
+        (_LABELS, "[]", "is a list; it must be a JSON object with at least 1 key and at most 2 keys"),
+        (_LABELS, "{}", "must have at least 1 key, and has 0"),
+        (_LABELS, '{"a":1,"b":1,"c":1}', "must have at most 2 keys, and has 3"),
+        (_LABELS, '{"A":1}', 'has the key "A", which must be a string that matches ^[a-z]+$'),
+        ({"type": "array", "contains": {"const": "a"}}, "b,c", 'must have an item that is "a"'),
+        ({"type": "string", "enum": [f"n{n}" for n in range(25)]}, "x", "n18, n19 and 5 more"),
+        ({"type": "string", "anyOf": [{"pattern": "^a"}, {"const": "b"}]}, "c", 'a string that matches ^a or "b"'),
+        ({"type": "string", "not": {"type": ["string"]}}, "c", "must not be a string"),
+    ],
+)
+def test_a_wrong_value_names_its_part_and_the_keyword(schema: dict[str, Any], raw: str, words: str) -> None:
+    assert words in refused(schema, raw)
+
+
 FORMAT_CASES = {
     "quantity": (["100m", "0.5", "64Mi", "1e3", "+1", "5", ".5Gi"], ["", "64MB", "m", "1 Gi", "0x1", "64mi", "1\n", "1.2.3"]),
     "duration": (["10s", "1h30m", "500ms", "1.5s"], ["", "10", "10 s", "s", "-1s", "1d", "10s\n"]),
