@@ -17,8 +17,7 @@ from cryptography import x509
 from injector.cluster.api_error import ApiError
 from injector.cluster.backoff import RepairBackoff
 from injector.cluster.bundles import Bundles, Configuration
-from injector.cluster.certificate_state import CertificateState
-from injector.cluster.rotation import Bundle, RotationPlan, RotationStep, awaited, next_step
+from injector.cluster.rotation import Bundle, CertificateState, RotationPlan, RotationStep, awaited, next_step
 from injector.cluster.secret_store import SecretStore
 from injector.telemetry import Metrics
 

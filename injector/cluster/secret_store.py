@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.bundles import FIELD_MANAGER
-from injector.cluster.certificate_state import KEYS, CertificateState, read_certificate_state
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
+from injector.cluster.rotation import KEYS, CertificateState, read_certificate_state
 from injector.pods.context import Object
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from cryptography.x509 import Certificate
 
-from injector.cluster.certificate_state import CertificateState
 from injector.cluster.installation import KINDS, RESOURCES
+from injector.cluster.rotation import CertificateState
 from injector.cluster.x509 import new_authority, pem_of, read_certificates, service_names, sign
 from tests.cluster.builtin import (
     SECRET,

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from injector.cluster.certificate_state import CertificateState
 from injector.cluster.installation import KINDS
+from injector.cluster.rotation import CertificateState
 from injector.cluster.x509 import pem_of
 from tests.cluster.builtin import (
     SECRET,

@@ -15,13 +15,13 @@ from injector.cluster import bundles, pause
 from injector.cluster.backoff import RepairBackoff
 from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.builtin import _GONE_SECONDS
-from injector.cluster.certificate_state import KEYS
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.entries import entries
 from injector.cluster.events import Pace
 from injector.cluster.installation import Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
+from injector.cluster.rotation import KEYS
 from injector.cluster.update_policy import update_policy
 from injector.loading import trial
 from injector.reasons import Effect, Reason

@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from injector.cluster.builtin import _why_not_served
-from injector.cluster.certificate_state import KEYS, CertificateState, read_certificate_state
-from injector.cluster.rotation import RotationPlan, RotationStep, StepName, awaited, next_step
+from injector.cluster.rotation import (
+    KEYS,
+    CertificateState,
+    RotationPlan,
+    RotationStep,
+    StepName,
+    awaited,
+    next_step,
+    read_certificate_state,
+)
 from injector.cluster.x509 import CLOCK_SKEW, certificate_names, issued_by, new_authority, pem_of, service_names, sign
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
