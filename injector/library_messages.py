@@ -126,9 +126,14 @@ _PYTHON = _compiled(
 )
 
 
-#: What the API server says of a request that it forbids: RBAC, quota and admission all answer 403 Forbidden.
+#: What the API server says of a request that it forbids (RBAC, quota and admission all answer 403 Forbidden), and, as
+#: controllers repeat it, of a webhook that does not answer.
 _API_SERVER = _compiled(
-    {"over-quota": r".*exceeded quota.*", "no-permission": r".*\bUser \".*\" cannot \w+ (?:resource|path) .*"}
+    {
+        "webhook-failed": r".*\bfailed calling webhook \"([^\"]+)\".*",
+        "over-quota": r".*exceeded quota.*",
+        "no-permission": r".*\bUser \".*\" cannot \w+ (?:resource|path) .*",
+    }
 )
 
 
@@ -182,5 +187,5 @@ def ran_out_of_memory(output: bytes) -> bool:
 
 
 def api_server_message(words: str) -> LibraryMessage:
-    """Why the API server forbids a request."""
+    """Why the API server refuses a request."""
     return _read(_API_SERVER, words)

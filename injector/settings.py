@@ -130,6 +130,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     required: RequiredSettings = RequiredSettings()
     native_sidecars: Literal["auto", "always", "never"] = "auto"
     cluster_domain: str = "cluster.local"
+    #: Whether controllers whose pods were refused while nobody answered are made to try again (`cluster.retries`).
+    retry_refused: bool = False
     #: Units of work that one review may take (`injector.budget`), 0 for any number: ten times what the costliest pod of
     #: tests/corpus takes, with each template that is tried on it, under `required` and at the guard
     #: (`tests/corpus/test_work.py` measures it).

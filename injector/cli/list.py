@@ -14,6 +14,7 @@ from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row
+    from injector.cli.waiting import WaitingController
     from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace, Object
 
@@ -45,7 +46,8 @@ def list_pods(
 
     A pod is current, outdated (a template has changed since), failed (it runs without, and has the reason) or missing
     (it should have a sidecar, and the injector was not asked: it was down, paused, or the label came later). Then the
-    commands that bring outdated and missing ones up to date.
+    commands that bring outdated and missing ones up to date, and the controllers that wait to create pods again because
+    the injector did not answer.
     """
     if everywhere and namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
@@ -55,6 +57,7 @@ def list_pods(
     from injector.cli.live_setup import live_sources
     from injector.cluster.blocking_client import BlockingClient
 
+    waiting: Sequence[WaitingController] = ()
     wanted = {name for name, given in (("outdated", outdated), ("failed", failed), ("missing", missing)) if given}
     with BlockingClient(kubeconfig, context) as live:
         sources, notes = live_sources(live, injector_namespace)
@@ -64,9 +67,13 @@ def list_pods(
             (row for row in found if row is not None and (not wanted or row.state in wanted)),
             key=lambda row: (row.namespace, row.pod),
         )
+        if not wanted or "missing" in wanted:
+            waiting, more = _waiting(live, "" if everywhere else namespace or live.default_namespace)
+            notes = [*notes, *more]
     commands, words = restarts(rows)
     if form == "json":
         data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": words, "notes": notes}
+        data["waiting"] = [one.as_data() for one in waiting]
         click.echo(json_text(data), nl=False)
         return
     for note in notes:
@@ -76,6 +83,29 @@ def list_pods(
         click.echo("\nNew pods get the sidecars of now. One after the other:")
         for line in (*commands, *words):
             click.echo(f"  {printable(line)}")
+    if waiting:
+        click.echo(
+            "\nThe injector did not answer, and these wait before they create pods again, for 17 minutes at most:"
+        )
+        for one in waiting:
+            click.echo(f"  {printable(one.creation.namespace)}: {printable(one.words)}")
+        click.echo("\nWhen it answers, have them try at once:")
+        for one in waiting:
+            click.echo(f"  {printable(one.command)}")
+
+
+def _waiting(live: BlockingClient, namespace: str) -> tuple[Sequence[WaitingController], Sequence[str]]:
+    """Controllers that wait, and a note where that cannot be found out."""
+    from injector.cli.waiting import waiting_controllers
+    from injector.cluster.blocking_client import ClusterError
+
+    try:
+        names = {configuration["metadata"]["name"] for configuration in live.webhooks()}
+        return waiting_controllers(live, names, namespace), []
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        return (), [f"not looked for controllers that wait: {error}"]
 
 
 def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:

@@ -250,8 +250,7 @@ class BlockingClient:
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
-        query = {"fieldManager": manager, "force": "true"}
-        return self.send("PATCH", path, body, query, what=what, content_type="application/apply-patch+yaml")
+        return self._run(what or path, self._client.apply(path, body, manager))
 
     def answers(self, path: str, bodies: Sequence[Object], *, what: str = "") -> list[Object]:
         """What is answered to each of these in the collection at `path`, some at a time."""

@@ -149,14 +149,8 @@ class Bundles:
             for entry in configuration.entries
         ]
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
-        await self._client.request(
-            "PATCH",
-            configuration_path(configuration.kind, configuration.name),
-            body,
-            {"fieldManager": FIELD_MANAGER, "force": "true"},
-            content_type="application/apply-patch+yaml",
-            deadline=deadline,
-        )
+        path = configuration_path(configuration.kind, configuration.name)
+        await self._client.apply(path, body, FIELD_MANAGER, deadline=deadline)
 
     def _keeper(self, kind: str) -> Callable[[Object], Configuration]:
         def keep(obj: Object) -> Configuration:

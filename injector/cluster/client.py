@@ -141,6 +141,16 @@ class Client:
         )
         return answer
 
+    async def apply(self, path: str, body: Object, manager: str, *, deadline: float = DEADLINE) -> Object:
+        """Server-side apply: `body` is all that the field manager has to say; what others say of it is overruled.
+
+        https://kubernetes.io/docs/reference/using-api/server-side-apply/. Raises ApiError.
+        """
+        query = {"fieldManager": manager, "force": "true"}
+        return await self.request(
+            "PATCH", path, body, query, content_type="application/apply-patch+yaml", deadline=deadline
+        )
+
     async def list(
         self,
         path: str,

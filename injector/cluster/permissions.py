@@ -39,11 +39,14 @@ class Permission:
         return rule | ({"resourceNames": list(self.names)} if self.names else {})
 
 
-def permissions(installation: Installation, source: CertificateSourceName = "builtin") -> tuple[Permission, ...]:
+def permissions(
+    installation: Installation, source: CertificateSourceName = "builtin", *, retry_refused: bool = False
+) -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
     built_in = source == "builtin"
     own = _certificates(installation) if built_in else ()
-    return (*_EVERYWHERE, *(_bundles(installation) if built_in else ()), *_OWN, *own)
+    bundles = _bundles(installation) if built_in else ()
+    return (*_EVERYWHERE, *(_RETRIES if retry_refused else ()), *bundles, *_OWN, *own)
 
 
 _EVERYWHERE = (
@@ -89,6 +92,36 @@ _EVERYWHERE = (
         optional=True,
         feature="Events",
         reason="why a pod runs without its sidecar or was refused, told on its owner",
+    ),
+)
+_RETRY = "to have controllers try again that nobody had answered; the policy beside it refuses every other change"
+_RETRIES = (
+    Permission(
+        group="events.k8s.io",
+        resources=("events",),
+        verbs=("list", "watch"),
+        everywhere=True,
+        optional=True,
+        feature="retries",
+        reason="to hear of controllers whose pods were refused, as nobody answered",
+    ),
+    Permission(
+        group="apps",
+        resources=("replicasets/status", "statefulsets/status", "daemonsets/status"),
+        verbs=("get", "patch"),
+        everywhere=True,
+        optional=True,
+        feature="retries",
+        reason=_RETRY,
+    ),
+    Permission(
+        group="batch",
+        resources=("jobs/status",),
+        verbs=("get", "patch"),
+        everywhere=True,
+        optional=True,
+        feature="retries",
+        reason=_RETRY,
     ),
 )
 _OWN = (

@@ -9,9 +9,10 @@ The Secret is one object, so that each step is one atomic write:
 | `ca-next.crt`, `ca-next.key` | the one that will: in the bundle already, not yet used |
 | `ca-old.crt` | those that signed before; their keys are thrown away |
 
-The next step follows from the Secret, the bundles and the time. What holds at every moment, whoever dies between two writes: a certificate that is served was signed by an authority
-that is in the bundle of every entry. So a new authority is in the bundles before it signs, and an old one stays there
-until it has ended, as no certificate outlives its authority.
+The next step follows from the Secret, the bundles and the time. What holds at every moment, whoever dies between two
+writes: a certificate that is served was signed by an authority that is in the bundle of every entry. So a new authority
+is in the bundles before it signs, and an old one stays there until it has ended, as no certificate outlives its
+authority.
 
     nothing       -> authority made (as `ca-next`)
     ca-next       -> in every bundle, and settled -> it signs, becomes `ca`; the one before becomes `ca-old`

@@ -169,6 +169,7 @@ class Metrics(Collector):
         self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
         self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
         self.events = Numbers("injector_events", "Events for people: sent, repeated, dropped or failed.", ("result",))
+        self.retries = Numbers("injector_retries", "Controllers made to try again after nobody had answered them.")
         self.away = Numbers(
             "injector_api_server_away_seconds",
             "Seconds for which the state may be out of date; 0: it is not.",

@@ -21,6 +21,7 @@ from tornado.netutil import bind_sockets
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
+from injector.cluster.retries import Retries
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.admin import start_admin
@@ -86,6 +87,7 @@ class App:
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
         self._events: Events | None = None
+        self._retries: Retries | None = None
         self._cluster_sync: ClusterSync | None = None
         self._certificate: CertificateSource | None = None
         self._server: Server | None = None
@@ -113,6 +115,9 @@ class App:
             self._cluster_sync = ClusterSync(
                 client, self._options.namespace, settings, self.snapshots, self._run, self.logger, self.metrics
             )
+            if settings.retry_refused:
+                self._retries = Retries(client, settings.certificates.webhooks, self._is_ready, self.metrics)
+                self._retries.start()
         certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
         admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
@@ -141,6 +146,9 @@ class App:
         if self._certificate is not None and (why := self._certificate.why_not):
             missing["certificate"] = why
         return missing | (self._cluster_sync.missing() if self._cluster_sync is not None else {})
+
+    def _is_ready(self) -> bool:
+        return self._listening and not self.readiness()
 
     def notes(self) -> tuple[str, ...]:
         """What an admin should know of a server that is ready, one sentence each."""
@@ -247,7 +255,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in (self._certificate, self._cluster_sync, self._events):
+        for part in (self._retries, self._certificate, self._cluster_sync, self._events):
             if part is not None:
                 await part.stop()
         if self._client is not None:

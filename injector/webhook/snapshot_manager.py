@@ -29,6 +29,12 @@ from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
 #: Seconds between two looks at the disk.
 DISK_POLL_SECONDS = 1.0
 
+#: Settings that are read at the start alone, and how that is said.
+_AT_START = {
+    "server": "settings under `server` hold",
+    "certificates": "settings under `certificates` hold",
+    "retry_refused": "`retryRefused` holds",
+}
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
 #: Seconds for which receipts may name the snapshot before: no creation of a pod takes longer. Not for ever, as whoever
@@ -204,9 +210,9 @@ class SnapshotManager:
         return wrong if alone and wrong <= self._in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
-        for section in ("server", "certificates"):
-            if self._ready and getattr(snapshot.settings, section) != getattr(self.current.settings, section):
-                self._logger.warning("restart-needed", why=f"settings under `{section}` hold from the next start")
+        for name, which in _AT_START.items():
+            if self._ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
+                self._logger.warning("restart-needed", why=f"{which} from the next start")
         if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
             why = f"which paths there are holds from the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=why)

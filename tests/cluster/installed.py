@@ -31,17 +31,18 @@ class Installed:
     """An installation in a namespace of its own, with certificates from files or built in (`source`).
 
     The process listens at the Service's address, which is one of this machine. `put_right()` restores every object.
+    `settings` are more of the settings file.
     """
 
-    def __init__(self, control_plane: ControlPlane, folder: Path, source: Any = "files") -> None:
+    def __init__(self, control_plane: ControlPlane, folder: Path, source: Any = "files", **settings: Any) -> None:
         self.control_plane = control_plane
         self.api = control_plane.api
         self.folder = folder
         self.namespace = f"injector-{next(_numbers)}"
         self.at = Installation(namespace=self.namespace, port=free_port())
         self.source = source
-        self.settings = json.dumps({**control_plane.settings, "certificates": {"source": source}})
-        self.lines = permissions(self.at, source)
+        self.settings = json.dumps({**control_plane.settings, "certificates": {"source": source}, **settings})
+        self.lines = permissions(self.at, source, retry_refused=settings.get("retryRefused", False))
         self.authority = Authority("installed")
         self.metrics_port = free_port()
         self.process: Process | None = None

@@ -354,9 +354,11 @@ def lines(text: str, kind: str) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])
 @pytest.mark.parametrize("name", [NAME, "edge-injector"])
-def test_roles_are_the_table_of_permissions(source: Any, name: str) -> None:
-    text = Helm(3).text({"fullnameOverride": name, "certificates": {"source": source, "caBundle": PEM}})
-    table = permissions(Installation(name=name), source)
+@pytest.mark.parametrize("retry", [False, True])
+def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool) -> None:
+    chosen = {"settings": {"retryRefused": retry}, "certificates": {"source": source, "caBundle": PEM}}
+    text = Helm(3).text({"fullnameOverride": name, **chosen})
+    table = permissions(Installation(name=name), source, retry_refused=retry)
     for kind, everywhere in (("ClusterRole", True), ("Role", False)):
         wanted = [(line.reason, line.rule()) for line in table if line.everywhere is everywhere]
         assert lines(text, kind) == wanted

@@ -37,6 +37,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "settings.noValues": (["nein"], {}),
     "settings.ignoredNamespaces": (["kube-system"], {}),
     "settings.templates": (["nginx"], {}),
+    "settings.retryRefused": (True, {}),
     "settings.server.port": (10443, {}),
     "settings.server.metricsPort": (10444, {}),
     "settings.server.mutatePaths": (["/in"], {}),

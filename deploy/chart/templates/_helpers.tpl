@@ -57,9 +57,9 @@ labels:
 {{- /* The settings file: the values' settings, and of the certificates what the chart decides. */}}
 {{- define "injector.settings" -}}
 {{- $name := include "injector.name" . -}}
-{{- $certificates := dict "source" .Values.certificates.source -}}
+{{- $certificates := dict "source" .Values.certificates.source "webhooks" $name -}}
 {{- if eq .Values.certificates.source "builtin" -}}
-{{- $names := dict "secret" (printf "%s-certificates" $name) "service" $name "webhooks" $name "lease" $name -}}
+{{- $names := dict "secret" (printf "%s-certificates" $name) "service" $name "lease" $name -}}
 {{- $certificates = merge $certificates $names -}}
 {{- end -}}
 {{- toYaml (merge (dict "certificates" $certificates) .Values.settings) -}}

@@ -45,6 +45,10 @@ HELP: Final = {
         "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
     ),
     "clusterDomain": "what templates see as `cluster.domain`",
+    "retryRefused": (
+        "whether controllers whose pods were refused, as nobody answered, are made to try again at once; needs more "
+        "permissions; holds from the next start"
+    ),
     "reviewWork": (
         "units of work, counted and not timed, that one review may take; beyond it: `too-costly`. 0 is no bound"
     ),

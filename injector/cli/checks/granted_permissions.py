@@ -23,7 +23,8 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     if not context.is_there("/api/v1", "serviceaccounts", account):
         yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL)
         return
-    lines = permissions(context.installation, context.settings.certificates.source)
+    settings = context.settings
+    lines = permissions(context.installation, settings.certificates.source, retry_refused=settings.retry_refused)
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]

@@ -12,6 +12,7 @@ from injector.cli.checks import (
     serving_certificate,
     settings_and_templates,
     trial_pod,
+    waiting_controllers,
     webhook_entries,
 )
 from injector.cli.checks.check_result import Section
@@ -26,5 +27,6 @@ INSTALLED: tuple[Section, ...] = (
     replicas.SECTION,
     other_webhooks.SECTION,
     trial_pod.SECTION,
+    waiting_controllers.SECTION,
 )
 BEFORE: tuple[Section, ...] = before_installation.SECTIONS

@@ -35,6 +35,16 @@ def test_what_builtin_certificates_need_is_by_name_but_for_creation() -> None:
     assert [line.everywhere for line in added] == [True, False, False, False, False]
 
 
+def test_to_have_controllers_retry_needs_their_status_alone() -> None:
+    added = [line for line in permissions(HERE, retry_refused=True) if line not in permissions(HERE)]
+    assert {(line.resources, line.verbs) for line in added} == {
+        (("events",), ("list", "watch")),
+        (("replicasets/status", "statefulsets/status", "daemonsets/status"), ("get", "patch")),
+        (("jobs/status",), ("get", "patch")),
+    }
+    assert all(line.optional and line.everywhere for line in added)
+
+
 def test_no_line_has_a_wildcard_and_each_says_why() -> None:
     for line in permissions(HERE):
         rule = line.rule()

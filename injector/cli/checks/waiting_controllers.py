@@ -1,0 +1,49 @@
+"""Controllers whose last pod was refused, as the injector did not answer, and that wait to try again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.check_result import Section, good, some, warning
+from injector.cli.waiting import waiting_controllers
+from injector.cluster.installation import API
+from injector.diagnostics import Diagnostic
+
+
+def waiting(context: CheckContext) -> Iterator[Diagnostic]:
+    """Each namespace that has some; while the injector does not answer there may be many, and others say why."""
+    found = defaultdict(list)
+    for one in waiting_controllers(context.live, {c["metadata"]["name"] for c in context.configurations}):
+        found[one.creation.namespace].append(one.words)
+    for namespace, names in sorted(found.items()):
+        yield warning(
+            "waiting",
+            f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
+            f"for 17 minutes at most: {some(names)}",
+            f"injector list -n {namespace} prints a command for each that has it try at once",
+            controllers=names,
+        )
+    if not found:
+        yield good("waiting", "no controller waits because the injector did not answer")
+
+
+def policy(context: CheckContext) -> Iterator[Diagnostic]:
+    """With `retryRefused`: that what limits this permission is in force."""
+    if not context.settings.retry_refused:
+        return
+    name = f"{context.installation.name}-retries"
+    kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+    if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
+        yield good("retry-policy", f"ValidatingAdmissionPolicy {name} limits the permission to have controllers retry")
+    else:
+        yield warning(
+            "retry-policy",
+            f"ValidatingAdmissionPolicy {name} or its binding is missing: the injector may change the status, labels "
+            "and owners of workloads",
+            "apply the chart again with settings.retryRefused, or switch that setting off",
+        )
+
+
+SECTION = Section("waiting-controllers", (waiting, policy))

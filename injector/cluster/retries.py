@@ -1,0 +1,231 @@
+"""After an outage: controllers whose pods were refused, because nobody answered, try again at once.
+
+A controller of Kubernetes whose pod is refused tries again after pauses that double, up to 1,000 s. It also tries when
+the object that it works on changes, whatever the change is. So the injector makes the least change there is: it applies
+a field of the object's status with the value that it has, and then nothing. Only who manages the field differs, for a
+moment. That needs `patch` on `status`, and a policy of the chart refuses everything else that this would allow.
+https://kubernetes.io/docs/reference/using-api/server-side-apply/
+
+No leader is needed, nor is there time to wait for one: of two replicas that change an object at the same time one is
+refused, as each names the version that it has read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.backoff import Backoff, RepairBackoff
+from injector.cluster.client import Client
+from injector.cluster.reflector import Reflector
+from injector.cluster.tasks import end_task
+from injector.library_messages import api_server_message
+from injector.pods.context import Object
+from injector.telemetry import Metrics
+
+_log = structlog.get_logger(__name__)
+
+#: By what Events are selected with which controllers say that they could not create a pod.
+FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
+#: The field manager.
+MANAGER = "sidecar-injector-retry"
+#: The kinds that create pods: where the API has them, and a field of the status that each of them always has.
+_KINDS = {
+    "ReplicaSet": ("/apis/apps/v1", "observedGeneration"),
+    "StatefulSet": ("/apis/apps/v1", "observedGeneration"),
+    "DaemonSet": ("/apis/apps/v1", "observedGeneration"),
+    "Job": ("/apis/batch/v1", "ready"),
+}
+#: A controller that was refused longer ago has tried again since. The API server's and its clock may differ a little.
+_LONGEST_PAUSE = timedelta(seconds=1100)
+#: Controllers that try again at the same time: fewer than kube-controller-manager works on at a time, 5 of each kind.
+_AT_ONCE = 2
+#: Seconds between two looks; for how long a creation may take, as a webhook that is lost is waited for.
+_TICK, _OUTCOME = 0.25, 6.0
+#: Seconds between two changes of the same object: the first two at once, then from the one to the other.
+_PAUSES = (1.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCreation:
+    """A controller that could not create a pod, as the webhook `entry` did not answer: who, when last, how often."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    entry: str
+    at: datetime
+    times: int
+
+    @property
+    def path(self) -> str:
+        """Where the API server has the controller's object."""
+        return f"{_KINDS[self.kind][0]}/namespaces/{self.namespace}/{self.kind.lower()}s/{self.name}"
+
+
+def events_path(namespace: str = "") -> str:
+    """Where the API has the Events of a namespace, or of all."""
+    return f"/apis/events.k8s.io/v1/{f'namespaces/{namespace}/' if namespace else ''}events"
+
+
+def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
+    """What a FailedCreate Event (events.k8s.io/v1) says, if an entry of the installation `webhooks` did not answer."""
+    said, about = api_server_message(event.get("note") or ""), event.get("regarding") or {}
+    if said.kind != "webhook-failed" or not said.values[0].endswith(f".{webhooks}.internal"):
+        return None
+    if about.get("kind") not in _KINDS:
+        return None
+    series = event.get("series") or {}
+    at = series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime")
+    return RefusedCreation(
+        about["kind"],
+        about["namespace"],
+        about["name"],
+        about["uid"],
+        said.values[0],
+        datetime.fromisoformat(at or event["metadata"]["creationTimestamp"]),
+        int(series.get("count") or event.get("deprecatedCount") or 1),
+    )
+
+
+def missing_pods(controller: Object) -> int:
+    """How many pods the object of a controller (with its `kind`) asks for that were not created.
+
+    https://kubernetes.io/docs/concepts/workloads/controllers/ has a page for each kind.
+    """
+    spec, status = controller.get("spec") or {}, controller.get("status") or {}
+    if "deletionTimestamp" in controller["metadata"]:
+        return 0
+    if "desiredNumberScheduled" in status:
+        return max(0, int(status["desiredNumberScheduled"] - status.get("currentNumberScheduled", 0)))
+    if "replicas" in spec:
+        return max(0, int(spec["replicas"] - status.get("replicas", 0)))
+    ended = any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in status.get("conditions") or ())
+    if "parallelism" not in spec or spec.get("suspend") or ended:
+        return 0
+    succeeded, completions = status.get("succeeded", 0), spec.get("completions")
+    left = spec["parallelism"] if completions is None else min(spec["parallelism"], completions - succeeded)
+    return 0 if completions is None and succeeded else max(0, int(left - status.get("active", 0)))
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A controller that is heard of, and whether it was refused since it was last made to try again."""
+
+    creation: RefusedCreation
+    due: bool = True
+    backoff: RepairBackoff = field(default_factory=lambda: RepairBackoff(*_PAUSES))
+
+
+class Retries:
+    """Watches for such controllers and has them try again, as long as `ready()`. `start()` it, then `stop()`.
+
+    `webhooks` is the name of the webhook configurations.
+    """
+
+    def __init__(self, client: Client, webhooks: str, ready: Callable[[], bool], metrics: Metrics) -> None:
+        self._client = client
+        self._ready = ready
+        self._count = metrics.retries.cell()
+        self._waiting: dict[str, _Waiting] = {}
+        self._trouble = ""
+        self._events = Reflector(
+            client,
+            events_path(),
+            lambda event: refused_creation(event, webhooks),
+            query=FAILED_CREATE,
+            on_change=self._changed,
+            optional=True,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to watch and to work."""
+        self._events.start()
+        self._tasks = [asyncio.create_task(self._work(), name="retries") for _ in range(_AT_ONCE)]
+
+    async def stop(self) -> None:
+        """End."""
+        for task in self._tasks:
+            await end_task(task)
+        await self._events.stop()
+
+    def _changed(self, key: str, creation: RefusedCreation | None) -> None:
+        if creation is None:
+            self._waiting.pop(key, None)
+        elif waiting := self._waiting.get(key):
+            waiting.creation, waiting.due = creation, True
+        else:
+            self._waiting[key] = _Waiting(creation)
+
+    def _next(self) -> _Waiting | None:
+        """One of those whose turn it is; which one is left to chance, as the other replicas look at the same ones."""
+        since = self._client.now() - _LONGEST_PAUSE
+        due = [one for one in self._waiting.values() if one.due and one.backoff.due and one.creation.at > since]
+        return random.choice(due) if due else None  # noqa: S311 - not a secret
+
+    async def _work(self) -> None:
+        backoff = Backoff(1.0, 60.0)
+        while True:
+            waiting = self._next() if self._ready() else None
+            if waiting is None:
+                await asyncio.sleep(_TICK)
+                continue
+            waiting.due = False
+            try:
+                await self._retry(waiting)
+                self._trouble = ""
+                backoff.reset()
+            except ApiError as error:
+                if error.status in (404, 409):  # it is gone, or was changed by somebody: that is as good
+                    continue
+                waiting.due = True
+                self._report(error)
+                await asyncio.sleep(backoff.next(error.retry_after))
+            except Exception:  # a mistake of ours must not end it for good
+                _log.exception("retry-failed")
+                await asyncio.sleep(backoff.next())
+
+    def _report(self, error: ApiError) -> None:
+        if error.reason != self._trouble:
+            effect = "refused controllers try again when their own pauses are over"
+            _log.warning("retry-refused", why=str(error), effect=effect)
+        self._trouble = error.reason
+
+    async def _retry(self, waiting: _Waiting) -> None:
+        """Have it try again if it still has to, and wait for what comes of it. Raises ApiError."""
+        creation = waiting.creation
+        path = f"{creation.path}/status"
+        found = await self._client.get(path)
+        missing = missing_pods(found)
+        if not missing or found["metadata"]["uid"] != creation.uid:
+            return
+        await self._touch(path, found, creation.kind)
+        waiting.backoff.repaired()
+        self._count.value += 1
+        about = {"kind": creation.kind, "namespace": creation.namespace, "name": creation.name}
+        _log.info("controller-retries", **about, missing_pods=missing, refused_at=f"{creation.at:%H:%M:%S}")
+        end = time.monotonic() + _OUTCOME
+        while time.monotonic() < end and not waiting.due:
+            await asyncio.sleep(_TICK)
+            if missing_pods(await self._client.get(path)) < missing:
+                return
+
+    async def _touch(self, path: str, found: Object, kind: str) -> None:
+        """Two writes that leave nothing behind, and at least one of them is a change. Raises ApiError."""
+        api, name = _KINDS[kind][0].removeprefix("/apis/"), _KINDS[kind][1]
+        metadata = {"name": found["metadata"]["name"]}
+        nothing = {"apiVersion": api, "kind": kind, "metadata": metadata}
+        version = found["metadata"]["resourceVersion"]
+        status = {name: (found.get("status") or {}).get(name, 0)}
+        held = {**nothing, "metadata": {**metadata, "resourceVersion": version}, "status": status}
+        for body in (held, nothing):
+            await self._client.apply(path, body, MANAGER)
