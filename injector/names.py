@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 from injector.budget import charge
@@ -41,6 +41,17 @@ WANTED = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
     "object": "a mapping", "array": "a list",
 }  # fmt: skip
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
+
+
+def quotes_help(value: object, types: Collection[str]) -> str:
+    """What to do about a value that is of another type than these by its quotes alone; "" where that is not so."""
+    if isinstance(value, str):
+        number = _WHOLE.match(value) and not {"integer", "number"}.isdisjoint(types)
+        return "write it without quotes" if number or (value in ("true", "false") and "boolean" in types) else ""
+    return "put it in quotes" if isinstance(value, bool | int | float) and "string" in types else ""
+
+
 #: What a value is, by the name of its type in Python.
 KINDS = {
     "str": "a string", "int": "a number", "float": "a number", "bool": "a boolean", "list": "a list",

@@ -43,16 +43,25 @@ def blamed_place(
     """
     if injection.applied or injection.reason not in _REASONS:
         return None
-    task = InjectionContext(namespace, snapshot, injection.decision, [template.name], overrides, workload)
     try:
-        traced = _overlay(template, pod, task)
+        traced = traced_overlay(injection, template, pod, namespace, snapshot, overrides, workload)
     except InjectionError:
         return None
     path = path_in(traced.value, injection.failures[0])
     return traced.place(path) if path else None
 
 
-def _overlay(template: Template, pod: Object, task: InjectionContext) -> Trace:
+def traced_overlay(
+    injection: Injection,
+    template: Template,
+    pod: Object,
+    namespace: Namespace,
+    snapshot: Snapshot,
+    overrides: Mapping[str, Mapping[str, Any]],
+    workload: Workload | None,
+) -> Trace:
+    """The overlay that a template renders for the pod of an injection, with places. Raises InjectionError."""
+    task = InjectionContext(namespace, snapshot, injection.decision, [template.name], overrides, workload)
     given = task.overrides.get(template.name, {})
     annotations = task.namespace.annotations
     of_pod = string_map(pod, "annotations")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 from injector.authoring.cases.harness import config_files
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.authoring.refusal_location import blamed_place
+from injector.authoring.refusal_location import blamed_place, traced_overlay
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, rewritten
 from injector.cli.explanation import parameters_of
 from injector.cli.injection_sources import Sources
@@ -29,6 +29,7 @@ from injector.names import hint
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
+from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
 
@@ -77,9 +78,9 @@ def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None =
     obj = _object_with_pod(documents, wanted.pod)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
-    result = _injected(obj, namespaces, sources, template.name)
+    result, unknown = _injected(obj, namespaces, sources, template.name)
     [applied] = result.applied
-    warnings = (*result.warning_lines, *_unmounted(result.applied))
+    warnings = (*result.warning_lines, *unknown, *_unmounted(result.applied))
     return Preview(_text(wanted, result, applied, sources, documents, objects, namespaces), warnings)
 
 
@@ -102,8 +103,13 @@ def _coloured(line: str) -> str:
     return click.style(line, fg=colour) if colour else line
 
 
-def _injected(obj: Object, namespaces: ManifestNamespaces, sources: Sources, name: str) -> Injection:
-    """The injection of the one template, whatever annotations say. Raises VerdictError, TemplateError."""
+def _injected(
+    obj: Object, namespaces: ManifestNamespaces, sources: Sources, name: str
+) -> tuple[Injection, tuple[str, ...]]:
+    """The injection of the one template, whatever annotations say, and warnings of fields that Kubernetes drops.
+
+    Raises VerdictError, TemplateError.
+    """
     pod = pod_template(obj)
     assert pod is not None  # noqa: S101
     workload = None if pod is obj else workload_of_object(obj)
@@ -119,7 +125,13 @@ def _injected(obj: Object, namespaces: ManifestNamespaces, sources: Sources, nam
         if place is not None:
             raise TemplateError(name, result.message, place, rule=result.reason.label, origin=template.origin)
         raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
-    return result
+    unknown = list(unknown_fields(result.applied[0].overlay))
+    if not unknown:
+        return result, ()
+    traced = traced_overlay(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
+    places = (replace(traced.place(path, key=True), origin=template.origin).whole for path, _ in unknown)
+    names = (f"there is no field {path[-1]} here{hint(str(path[-1]), known)}" for path, known in unknown)
+    return result, tuple(f"{place}: {words}" for place, words in zip(places, names, strict=True))
 
 
 def _text(

@@ -6,6 +6,7 @@ line may be anything.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from injector.budget import SMALL, charge
@@ -13,7 +14,7 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS, SPEC
+from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -21,6 +22,12 @@ _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)
 _OBJECT_LISTS = tuple(field.name for field in _OF_SPEC if field.kind == "list" and field.element.kind == "mapping")
 _MAPS = tuple(field.name for field in _OF_SPEC if field.kind in ("map", "mapping"))
+_OF_OVERLAY = ("metadata", "spec")
+#: Ways to misspell these.
+_MEANT = {
+    **dict.fromkeys(("Spec", "specs", "sepc", "pec", "spe", "specification", "pod", "podSpec", "template"), "spec"),
+    **dict.fromkeys(("Metadata", "metaData", "meta", "metdata", "metadatas", "metedata"), "metadata"),
+}
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
 
@@ -99,6 +106,9 @@ def check_overlay(overlay: Overlay) -> None:
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
             raise OverlayError("it stands outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
+    for field in overlay:
+        if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
+            raise OverlayError(f"a pod has no field {field}; write {meant}", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
@@ -128,6 +138,25 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
                 message = f"it is named {name[:63]}, as {spoken_path(places[name])} is; use each name once"
                 raise OverlayError(message, here)
             places[name] = here
+
+
+def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Collection[str]]]:
+    """The fields in an overlay that Kubernetes does not have and drops, by path, each with those that it has there.
+
+    Of the newest Kubernetes that is known here, see `kubernetes_fields`; what stands beside `spec` may hold anchors.
+    """
+    value = bare_value(overlay)
+    if field.kind == "mapping" and isinstance(value, dict):
+        for name, held in value.items():
+            if name not in field.fields.notations and not path:
+                continue
+            if name not in field.fields.notations:
+                yield (*path, name), field.fields.notations.keys()
+            else:
+                yield from unknown_fields(held, field.fields[name], (*path, name))
+    elif field.kind == "list" and isinstance(value, list):
+        for index, held in enumerate(value):
+            yield from unknown_fields(held, field.element, (*path, index))
 
 
 def check_object_overlay(overlay: Overlay) -> None:

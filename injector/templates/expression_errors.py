@@ -34,6 +34,8 @@ _CHARACTERS = {
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 
+#: The name of a filter right before what is not expected: `| default "x"`.
+_FILTER = re.compile(r"\|\s*(\w+)\s+\Z")
 _DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
 #: How many lines above a mistake of YAML a dash may have made it.
 _DASH_LINES = 3
@@ -50,7 +52,8 @@ def dash_before(text: str, offset: int) -> str:
         return ""
     dash = found[-1][0]
     side = "before" if dash.startswith("{") else "behind"
-    return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it"
+    plain = dash.replace("-", "")
+    return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it: write {plain}"
 
 
 def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:
@@ -126,6 +129,10 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
         return "write {% elif ... %}", begin
     if tag and tag[1] in ("if", "elif") and (go := foreign_habits.go_comparison(tag[2])):
         return go, begin
+    filter_ = _FILTER.search(text, max(begin, 0), offset)
+    if closing in ("}}", "%}") and filter_ and got != "end of template":
+        given = text[offset:].partition("\n")[0].partition(closing)[0].strip()
+        return f"a filter has its values in brackets: write {filter_[1]}({given[:40]})", offset
     if closing in ("}}", "%}"):
         return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
     return f"{closing} is expected here, not {shown}", offset

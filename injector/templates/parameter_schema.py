@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from injector.names import WANTED, cut, hint, kind_of, nearest, shortened
+from injector.names import WANTED, cut, hint, kind_of, nearest, quotes_help, shortened
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -94,8 +94,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
             raise ValueError(("required",), "a parameter that is required needs no default")
         wrong = _wrong(made, default)
         if wrong is not None:
-            rest = _in_quotes(made, default)
-            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{rest}")
+            quotes = quotes_help(default, (made.type,))
+            help_ = f"; {quotes}" if quotes else ""
+            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{help_}")
     return made
 
 
@@ -115,14 +116,6 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
             )
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))
-
-
-def _in_quotes(parameter: Parameter, default: Any) -> str:
-    """What to add about a default of another type that differs by its quotes alone."""
-    if isinstance(default, str) and parameter.type in ("integer", "number", "boolean"):
-        return "; write it without quotes" if _read(default, parameter.schema) is not UNSET else ""
-    scalar = isinstance(default, bool | int | float)
-    return "; put it in quotes" if scalar and parameter.type == "string" else ""
 
 
 def _setters(value: Any) -> tuple[str, ...]:

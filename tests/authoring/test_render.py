@@ -391,3 +391,55 @@ def test_a_folder_without_a_manifest_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "exporter").mkdir()
     done = injector("render", "exporter", cwd=tmp_path)
     assert (done.code, done.err) == (1, "Error: exporter: is no template: no template.yaml\n")
+
+
+def folder(tmp_path: Path, overlay: str) -> None:
+    """A template `mine` of this overlay."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/template.yaml").write_text("description: x\n")
+    (tmp_path / "mine/overlay.yaml.j2").write_text(overlay)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "place", "words"),
+    [
+        (
+            "  - {name: a, image: 'x:1'}\n  - {name: w_x, image: 'x:1'}\n",
+            "4:5",
+            'spec.initContainers[w_x]: "w_x" is not a valid name (at most 63 lower case letters, digits and dashes)',
+        ),
+        (
+            "  - name: a\n    image: x:1\n    ports: [{containerPort: 8090}, {containerPort: '8081'}]\n",
+            "5:52",
+            'ports[8081,TCP].containerPort: it is "8081"; it must be an integer; write it without quotes',
+        ),
+        (
+            "  - name: a\n    image: x:1\n    volumeMounts:\n    - {name: b, mountPath: /b}\n"
+            "    - {name: c, mountPath: /c}\n  volumes: [{name: b, emptyDir: {}}]\n",
+            "7:7",
+            'volumeMounts[/c]: there is no volume "c"; add it to spec.volumes',
+        ),
+        (
+            "  - {name: a, image: 'x:1'}\n  volumes: [{name: b, configMap: {name: b, defaultMode: 644}}]\n",
+            "4:57",
+            "spec.volumes[b].configMap.defaultMode: it is 644; write 0644",
+        ),
+    ],
+)
+def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, place: str, words: str) -> None:
+    folder(tmp_path, f"spec:\n  containers:\n{overlay}")
+    done = injector("render", "mine", cwd=tmp_path)
+    assert done.code == 1
+    assert f"mine/overlay.yaml.j2:{place}: error: invalid-pod: " in done.err
+    assert words in done.err
+
+
+def test_a_field_that_kubernetes_drops_is_told(tmp_path: Path) -> None:
+    overlay = "x-anchors: {}\nspec:\n  containers:\n  - name: a\n    image: x:1\n    imagePullPolice: Always\n"
+    folder(tmp_path, overlay)
+    done = injector("render", "mine", cwd=tmp_path)
+    assert done.code == 0
+    [warning] = done.err.splitlines()
+    assert warning == (
+        "warning: mine/overlay.yaml.j2:6:5: there is no field imagePullPolice here; did you mean imagePullPolicy?"
+    )

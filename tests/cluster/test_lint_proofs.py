@@ -189,6 +189,15 @@ def test_size(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
 # ------------------------------------------------------- what is taken, and is not there or not what was meant
 
 
+@proves("file-mode")
+def test_file_mode(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
+    ns = namespace()
+    for which, mode in (("bad", 0o620), ("good", 0o400)):
+        made = stored(control_plane, Example("file-mode", which).inject(app(which)).object, ns)
+        [volume] = [v for v in made["spec"]["volumes"] if v["name"] == "shipper-key"]
+        assert volume["secret"]["defaultMode"] == mode
+
+
 @proves("unused-volume")
 def test_unused_volume(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()

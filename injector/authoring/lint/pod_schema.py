@@ -14,7 +14,7 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
-from injector.names import WANTED, hint, shortened
+from injector.names import WANTED, hint, quotes_help, shortened
 from injector.pods.context import Object
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
     wanted = " or ".join(WANTED[kind] for kind in types)
-    message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
+    quotes = quotes_help(instance, types)
+    wanted_ = f"{wanted}; {quotes}" if quotes else wanted
+    message = f"{where} is {value}; it has to be {wanted_}" if wanted else f"{where}: {error.message}"
     return [_error(path, message, str(error.validator), types)]
 
 

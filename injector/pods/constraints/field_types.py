@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key
-from injector.names import WANTED, shown_value
+from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
@@ -28,14 +28,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 #: What to say of a value of another type.
 _WORDS = WANTED | {
-    "string": f"{WANTED['string']}; put it in quotes",
     "IntOrString": "a number or a name",
     **dict.fromkeys(("map", "mapping"), WANTED["object"]),
     "list": WANTED["array"],
 }
 #: What to say of an element of a list, by its kind.
 _LISTS = {
-    "string": "a list of strings; put it in quotes",
+    "string": "a list of strings",
     "integer": "a list of integers",
     "mapping": "a list of mappings",
 }
@@ -57,19 +56,19 @@ def _mapping(place: _Place, value: Object, field: Field) -> Violations:
         if held is None or kind not in _TYPES:
             continue
         if type(held) not in _TYPES[kind]:
-            yield _wrong(place, name, held, _WORDS[kind])
+            yield _wrong(place, name, held, _WORDS[kind], kind)
         elif kind == "mapping":
             yield from _mapping((*place, name), held, below)
         elif kind == "list":
             each = below.element
             for item in held if each.kind in _LISTS else ():
                 if type(item) not in _TYPES[each.kind]:
-                    yield _wrong(place, name, item, _LISTS[each.kind], "has")
+                    yield _wrong(place, name, item, _LISTS[each.kind], each.kind, "has")
                 elif each.kind == "mapping":
                     yield from _mapping((*place, name, item), item, each)
 
 
-def _wrong(place: _Place, name: str, held: object, wanted: str, verb: str = "is") -> Diagnostic:
+def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb: str = "is") -> Diagnostic:
     path: list[str | int] = [*place[0].path]
     field = CONTAINER
     for step in place[1:]:
@@ -80,4 +79,6 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, verb: str = "is"
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    return invalid((*path, name), f"it {verb} {shown_value(held)}", f"it must be {wanted}", value=held)
+    quotes = quotes_help(held, (kind,))
+    help_ = f"it must be {wanted}; {quotes}" if quotes else f"it must be {wanted}"
+    return invalid((*path, name), f"it {verb} {shown_value(held)}", help_, value=held)

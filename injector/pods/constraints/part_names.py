@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from injector.diagnostics import Key
 from injector.names import is_dns_label, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 
@@ -24,7 +25,8 @@ def find(parts: PodView) -> Violations:
     for container in parts.touched:
         if (bad := _bad_name(container.body.get("name"))) is not None:
             name = container.body.get("name")
-            yield invalid(("spec", container.list_name), bad, "rename the container", value=name)
+            here = container.path if container.name else container.path[:-1]
+            yield invalid(here, bad, "rename the container", value=name)
         elif container.name in twice:
             first, second = twice[container.name]
             where = f"in spec.{first} and spec.{second}" if first != second else "there twice"
@@ -45,7 +47,8 @@ def _volume_names(parts: PodView) -> Violations:
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
-            yield invalid(("spec", "volumes"), bad, "rename the volume", value=name)
+            where = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
+            yield invalid(where, bad, "rename the volume", value=name)
         elif name in twice:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 
@@ -53,4 +56,4 @@ def _volume_names(parts: PodView) -> Violations:
 def _bad_name(name: Any) -> str | None:
     if is_dns_label(name):
         return None
-    return f"{shown_value(name)} is no name (63 lower case letters, digits or dashes at most)"
+    return f"{shown_value(name)} is not a valid name (at most 63 lower case letters, digits and dashes)"

@@ -14,7 +14,8 @@ from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS
+from injector.pods.keyed_pointers import has_key, step_of
 from injector.reasons import Reason
 
 _NOTHING: Object = {}
@@ -125,6 +126,12 @@ def mappings(value: object) -> list[dict[str, Any]]:
 def string_field(value: object) -> str:
     """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""
+
+
+def item_path(owner: Path, field: str, item: Object) -> Path:
+    """The path of an item of a container's list; of the list, where the item has not what it is told apart by."""
+    found = CONTAINER.fields[field]
+    return (*owner, field, Key(step_of(item, found))) if has_key(item, found) else (*owner, field)
 
 
 def chosen_members(owner: Object, fields: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,15 @@ import re
 
 from injector.diagnostics import Diagnostic, spoken_path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, mappings, violation
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    invalid,
+    item_path,
+    mappings,
+    violation,
+)
 from injector.pods.context import Object
 from injector.reasons import Reason
 
@@ -42,8 +50,8 @@ def find(parts: PodView) -> Violations:
 
 def _own(container: ContainerView, on_host: bool) -> Violations:
     names: set[str] = set()
-    where = (*container.path, "ports")
     for port in mappings(container.body.get("ports")):
+        where = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not _in_range(number):
             yield invalid(

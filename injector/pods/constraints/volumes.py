@@ -5,6 +5,8 @@ Rules: Kubernetes API reference, Volume, VolumeMount and VolumeDevice.
 
 from __future__ import annotations
 
+import re
+
 from injector.diagnostics import Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import (
@@ -12,6 +14,7 @@ from injector.pods.constraints.pod_view import (
     PodView,
     Violations,
     invalid,
+    item_path,
     mapping,
     mappings,
     string_field,
@@ -27,6 +30,7 @@ _PROJECTIONS = SPEC.at(("volumes", 0, "projected", "sources", 0)).one_of
 #: Sources that name something, and where.
 _NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
 _BLOCK = ("persistentVolumeClaim", "ephemeral")
+_USUAL_MODE = re.compile(r"[4-7][04-7]{2}\Z")
 _PROPAGATIONS = (None, "None", "HostToContainer", "Bidirectional")
 
 
@@ -70,7 +74,16 @@ def _source(where: Path, volume: Object) -> Violations:
     for source in ("configMap", "downwardAPI", "projected", "secret"):
         mode = mapping(volume.get(source)).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:
-            yield wrong_value((*where, source, "defaultMode"), mode, "it must be 0 to 511 (octal 0777)")
+            help_ = f"write {octal}" if (octal := meant_mode(mode)) else "it must be 0 to 511 (octal 0777)"
+            yield wrong_value((*where, source, "defaultMode"), mode, help_)
+
+
+def meant_mode(mode: int) -> str | None:
+    """How to write a file mode whose decimal digits are those of a usual octal one: 0644 for 644; None for others.
+
+    In YAML 0644 is octal and 644 is decimal, 01204 in octal. In a usual mode the owner reads, and nobody may do more.
+    """
+    return f"0{mode}" if _USUAL_MODE.match(str(mode)) and list(str(mode)) == sorted(str(mode), reverse=True) else None
 
 
 def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
@@ -79,7 +92,7 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
-            where = (*container.path, field)
+            where = item_path(container.path, field, mount)
             if not isinstance(name, str) or name not in volumes:
                 yield invalid(
                     where, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name

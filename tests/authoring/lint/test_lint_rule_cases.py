@@ -107,6 +107,17 @@ CASES = [
         "  - name: '*'\n    volumeMounts: [{name: a, mountPath: /a}]\n  volumes:\n  - {name: a, emptyDir: {}}\n",
         [],
     ),
+    Case(
+        "file-mode",
+        "decimals that were meant for octals, and others",
+        "  volumes:\n"
+        "  - {name: a, secret: {secretName: a, defaultMode: 440}}\n"
+        "  - {name: b, configMap: {name: b, items: [{key: k, path: p, mode: 500}]}}\n"
+        "  - {name: c, projected: {defaultMode: 420, sources: [{secret: {name: c, items: [{key: k, path: p,"
+        " mode: 256}]}}]}}\n"
+        "  - {name: d, secret: {secretName: d, defaultMode: 0440}}\n",
+        [6, 7],
+    ),
     Case("port-conflict", "below 1024", "    ports: [{name: tool-a, containerPort: 514}]\n", [5]),
     Case(
         "port-conflict",

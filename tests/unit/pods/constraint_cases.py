@@ -126,10 +126,10 @@ VALIDATION = [
     # names
     Case("duplicate-container", BAD, "a container of this name is there twice", sidecar={"name": "app"}),
     Case("name-over-lists", BAD, "is in spec.initContainers and spec.containers", sidecar=None, init={"name": "app"}),
-    Case("container-name", BAD, '"Side_car" is no name', sidecar={"name": "Side_car"}),
+    Case("container-name", BAD, '"Side_car" is not a valid name', sidecar={"name": "Side_car"}),
     Case("container-name-long", BAD, "63 lower case", sidecar={"name": "a" * 64}),
     Case("container-name-longest", None, sidecar={"name": "a" * 63}),
-    Case("volume-name", BAD, '"a.b" is no name', spec={"volumes": [{"name": "a.b", "emptyDir": {}}]}),
+    Case("volume-name", BAD, '"a.b" is not a valid name', spec={"volumes": [{"name": "a.b", "emptyDir": {}}]}),
     Case("duplicate-volume", BAD, 'volumes are called "v"', spec=volume(emptyDir={}), base=EMPTY),
     Case("ephemeral", BAD, "no ephemeral", spec={"ephemeralContainers": [{"name": "e", "image": "e"}]}),
     # fields

@@ -73,7 +73,7 @@ def test_a_patch_of_an_app_container_is_judged():
     patched = copy.deepcopy(base)
     patched["spec"]["containers"][0]["volumeMounts"] = [mount("/x")]
     assert str(refusal(patched, base)) == (
-        'spec.containers[app].volumeMounts: there is no volume "v"; add it to spec.volumes'
+        'spec.containers[app].volumeMounts[/x]: there is no volume "v"; add it to spec.volumes'
     )
 
 
