@@ -157,6 +157,7 @@ def _kept(files: Files) -> dict[str, str]:
 #: and its receipts.
 _LATER: tuple[Path, ...] = (
     ("reviewWork",),
+    ("retryRefused",),
     ("required",),
     ("server", "handshakeSeconds"),
     ("server", "maxConnections"),
