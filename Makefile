@@ -6,6 +6,12 @@ BIN    := $(VENV)/bin
 PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
+# What `make image` builds, and where `make dist` leaves its files.
+IMAGE ?= registry.example/sidecar-injector:$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' injector/__init__.py)
+PLATFORM ?= linux/$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,amd64)
+DIST ?= dist
+# The image's repository that the chart and install.yaml of `make dist` name; a placeholder where it is empty.
+REPOSITORY ?=
 # How long `make fuzz` tries each target.
 SECONDS ?= 60
 STAMP  := $(VENV)/.ready
@@ -16,7 +22,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -81,6 +87,14 @@ bench-cli: $(STAMP) ## Measure the command line and a start of the server, and w
 
 bench-api-server: $(STAMP) ## Measure what a real API server waits for the webhook, by its own metric
 	$(WITH_PARTS) $(BIN)/python -m bench.api_server
+
+image: ## Build the image with docker, podman or buildah, as IMAGE, for PLATFORM
+	@tool=$$(command -v docker || command -v podman || command -v buildah) \
+	  || { echo "No docker, podman or buildah here: install one of them" >&2; exit 2; }; \
+	echo "$$tool build $(IMAGE)" >&2; "$$tool" build --platform "$(PLATFORM)" --tag "$(IMAGE)" .
+
+dist: $(STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, install.yaml, bill of materials, checksums
+	$(WITH_PARTS) $(BIN)/python -m deploy.dist "$(DIST)" "$(REPOSITORY)"
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	@mkdir -p $(VENV)/certs

@@ -48,6 +48,8 @@ def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: i
 
 def load_within_limits(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
     """What `load_template` gives, within limits."""
+    import jsonschema  # noqa: F401  what checks schemas takes long to import, and that is not the template's time
+
     with limited(name, origin):
         return load_template(name, sources, origin)
 

@@ -48,7 +48,7 @@ GETTERS = {
         *(f"{ip}tables{what}" for ip in ("ip", "ip6") for what in ("", "-restore", "-save")),
     ),
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
-    **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server")},
+    **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server", "actionlint")},
     "get-fluent-bit": ("fluent-bit",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}

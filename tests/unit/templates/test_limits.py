@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import os
 import resource
 import signal
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,6 +20,8 @@ import pytest
 from injector.errors import TemplateError
 from injector.loading import limits
 from injector.loading.limits import TOO_LARGE, TOO_SLOW, limited
+
+ROOT = Path(__file__).parents[3]
 
 
 def state() -> tuple[object, ...]:
@@ -147,3 +152,20 @@ def test_whenever_the_signal_comes_nothing_is_left_behind(monkeypatch: pytest.Mo
         at += 1
     assert state() == before
     assert 20 < at < 500
+
+
+def test_what_an_import_takes_is_not_the_templates_time(tmp_path: Path) -> None:
+    """Beside packages that check more formats `jsonschema` takes a second to import, as with `rfc3987_syntax`."""
+    burn = "from time import process_time\nend = process_time() + 0.8\nwhile process_time() < end: pass\n"
+    (tmp_path / "rfc3987_syntax.py").write_text(f"{burn}is_valid_syntax_iri = is_valid_syntax_iri_reference = bool\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/template.yaml").write_text("description: x\nparameters: {a: {type: string, default: b}}\n")
+    (tmp_path / "mine/overlay.yaml.j2").write_text("metadata: {labels: {a: '{{ params.a }}'}}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "injector", "render", "mine"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
