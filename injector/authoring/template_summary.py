@@ -9,8 +9,11 @@ from typing import Any
 from jinja2 import nodes
 
 from injector.errors import InjectionError
-from injector.pods.constraints.pod_view import mapping, mappings
+from injector.pods.constraints import baseline, restricted
+from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.kubernetes_fields import VERSION
 from injector.pods.overlay import EVERY_CONTAINER, plain
 from injector.templates.environment import Environment
 from injector.templates.render import render_overlay
@@ -103,6 +106,7 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
     yield "Volumes", tuple(_volume(item) for item in mappings(spec.get("volumes")))
     yield "Annotations", tuple(mapping(metadata.get("annotations")))
     yield "Labels", tuple(mapping(metadata.get("labels")))
+    yield "Pod Security level that they fit", _level(spec)
     known = ("containers", "initContainers", "volumes")
     yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
     for item in mappings(spec.get("containers")):
@@ -117,6 +121,23 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
             )
             rest = ("name", "env", "volumeMounts")
             yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
+
+
+def _level(spec: Object) -> tuple[str, ...]:
+    """The strictest Pod Security level that lets the overlay's own containers and volumes in; none where it has none.
+
+    https://kubernetes.io/docs/concepts/security/pod-security-standards/
+    """
+    own = {
+        field: [c for c in mappings(spec.get(field)) if c.get("name") != EVERY_CONTAINER] for field in CONTAINER_LISTS
+    }
+    if not any(own.values()):
+        return ()
+    view = PodView({"spec": {**spec, **own}})
+    minor = int(VERSION.split(".")[1])
+    if any(baseline.find(view, minor, hardened=False)):
+        return ("privileged",)
+    return ("baseline",) if any(restricted.find(view, minor, minor)) else ("restricted",)
 
 
 def _container(item: Object, kind: str) -> AddedContainer:
