@@ -5,7 +5,8 @@ from __future__ import annotations
 import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
 from injector.templates import expression_errors, foreign_habits, syntax
+from injector.templates.dependencies import NamePath
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
@@ -40,13 +42,15 @@ def is_document(source: str) -> bool:
 class Root:
     """A file that is rendered, with all that it includes.
 
-    `reads` are the paths into the template's names that decide what comes out: nothing else can.
+    `reads` are the paths into the template's names that decide what comes out: nothing else can. `key` are those under
+    which it is remembered.
     """
 
     source: str
     document: bool
     template: JinjaTemplate
-    reads: tuple[tuple[str, ...], ...]
+    reads: tuple[NamePath, ...]
+    key: tuple[NamePath, ...]
     names: tuple[str, ...]
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
     #: What came out, and the work that it took.
@@ -85,7 +89,7 @@ class Program:
             document: {file: marshal.dumps(code) for file, code in loader.code.items()}
             for document, (_, loader) in self._environments.items()
         }
-        roots = [(root.source, root.document, root.reads, root.names) for root in self.roots.values()]
+        roots = [(root.source, root.document, root.reads, root.key, root.names) for root in self.roots.values()]
         return (self._name, self._origin, self._sources, self._parameters), code, roots
 
     def __setstate__(self, state: Any) -> None:
@@ -95,9 +99,21 @@ class Program:
             _, loader = self._environment(document)
             loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  our own dump
         self.roots = {
-            source: Root(source, document, self._environment(document)[0].get_template(source), reads, names)
-            for source, document, reads, names in roots
+            source: Root(source, document, self._environment(document)[0].get_template(source), *known)
+            for source, document, *known in roots
         }
+
+    def remembering(self, size: int) -> Program:
+        """The same for a tool that renders one template again and again: it remembers `size` bytes of each kind.
+
+        A root is rendered anew only where something differs that it reads.
+        """
+        other = copy(self)
+        other.roots = {
+            source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size))
+            for source, root in self.roots.items()
+        }
+        return other
 
     @property
     def names(self) -> frozenset[str]:
@@ -158,7 +174,7 @@ class Program:
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
-        reads: set[tuple[str, ...]] = set()
+        reads: set[NamePath] = set()
         for file in used:
             facts = loader.facts[file]
             # a file that others include sees what those have set
@@ -179,13 +195,13 @@ class Program:
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
             reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
-        if sum(path[0] == "params" for path in reads) > _PARAMS_ONE_BY_ONE:
-            reads.add(("params",))
         # of the names of a review, one that the template gives a value is its own
         seen = syntax.NAMES - (syntax.REVIEW_NAMES & shared)
-        shortest = {p for p in reads if p[0] in seen and not any(p[:n] in reads for n in range(1, len(p)))}
-        names = {path[0] for path in shortest}
-        return Root(source, document, environment.get_template(source), tuple(sorted(shortest)), tuple(sorted(names)))
+        read = _shortest(path for path in reads if path[0] in seen)
+        many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
+        names = tuple(sorted({path[0] for path in read}))
+        key = _shortest((*read, ("params",))) if many else read
+        return Root(source, document, environment.get_template(source), read, key, names)
 
     def _environment(self, document: bool) -> tuple[Environment, _Loader]:
         if document not in self._environments:
@@ -242,6 +258,12 @@ class Program:
         place = self.place(file, code - 1 if code else None, word)
         message = cut(message) + in_comment(place)
         raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
+
+
+def _shortest(reads: Iterable[NamePath]) -> tuple[NamePath, ...]:
+    """Sorted paths, without those that lie below another."""
+    given = set(reads)
+    return tuple(sorted(path for path in given if not any(path[:n] in given for n in range(1, len(path)))))
 
 
 def in_comment(place: Place) -> str:

@@ -215,11 +215,11 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
 
 
 def _key(root: Root, variables: dict[str, Any], known: IdentityCache[bytes]) -> bytes | None:
-    """A digest of everything that the root reads; None where that cannot be encoded."""
+    """A digest of what the root reads, or of more; None where that cannot be encoded."""
     try:
         values = [
             _all_params(variables["params"], known) if path == _PARAMS else read(variables[path[0]], path)
-            for path in root.reads
+            for path in root.key
         ]
         encoded = msgspec.msgpack.encode(values)
     except (TypeError, ValueError, OverflowError, RecursionError):

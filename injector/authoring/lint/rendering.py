@@ -32,6 +32,8 @@ from injector.templates.samples import sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
 
+#: Bytes that are remembered of what each file of a template renders, and again of how it was parsed.
+_MEMORY = 16 * 1024 * 1024
 #: How many failures are enough for an author to start with.
 _ENOUGH = 50
 #: What a template says of itself about a pod, or is told: no mistake of its.
@@ -83,7 +85,7 @@ class _Renders:
         self.not_served = ""  #: why the first pod was not served
         self.answered = False  #: whether any pod was denied, or had everything already
         # where it may be used is for namespaces to say, and no matter here
-        self._template = replace(template, namespaces=None)
+        self._template = replace(template, namespaces=None, program=template.program.remembering(_MEMORY))
         self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
         self._values: dict[str, dict[str, Any]] = {file: {} for file in template.files}
         catalog, cluster = Catalog([self._template]), Cluster(kubernetes)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
+
+import msgspec
 
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Diagnostic, Key, Path
@@ -73,20 +76,28 @@ def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Fin
             yield refusal.finding(rendering)
 
 
-def refusals(rendering: Rendering, minor: int) -> Iterator[LevelRefusal]:
+def refusals(rendering: Rendering, minor: int) -> tuple[LevelRefusal, ...]:
     """Everything in the overlay that a level of Kubernetes 1.`minor` refuses, each once, at the lowest level."""
-    overlay = plain(rendering.overlay.value)
+    return _refusals(msgspec.json.encode(plain(rendering.overlay.value)), minor)
+
+
+@lru_cache(maxsize=512)
+def _refusals(encoded: bytes, minor: int) -> tuple[LevelRefusal, ...]:
+    """Those of an overlay, which several rules ask about."""
+    overlay = msgspec.json.decode(encoded)
     spec = mapping(mapping(overlay).get("spec"))
     # `"*"` says little about a container of the app, which settles the rest for itself
     named = {list_: _named(spec, list_) for list_ in CONTAINER_LISTS if list_ in spec}
     hardened = {**mapping(overlay), "spec": {**spec, **named}}
-    known = []
+    known: list[tuple[Any, ...]] = []
+    made: list[LevelRefusal] = []
     levels = baseline.find(PodView(overlay), minor, hardened=False), restricted.find(PodView(hardened), minor, minor)
     for found in chain(*levels):
         what = (found.path, found.fields["field"], found.fields.get("value"))
         if what not in known:
             known.append(what)
-            yield LevelRefusal(found, _closer(_path(found, spec), found, spec))
+            made.append(LevelRefusal(found, _closer(_path(found, spec), found, spec)))
+    return tuple(made)
 
 
 def _named(spec: Object, list_: str) -> list[Object]:

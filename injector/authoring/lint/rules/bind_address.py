@@ -63,7 +63,8 @@ Good:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from injector.authoring.lint.rules._envoy import bindings
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
@@ -92,9 +93,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         for port in asked:
             bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
             if bound and all(host in _LOOPBACK for host, _ in bound):
+                host, place = bound[0]
                 yield Finding(
-                    f"port {port} is bound to {bound[0][0]} alone, where kubelet's probes do not come",
-                    bound[0][1],
+                    f"port {port} is bound to {host} alone, where kubelet's probes do not come",
+                    place(),
                     "bind it to every address, or probe by exec",
                 )
 
@@ -107,27 +109,30 @@ def _asked(container: dict[str, object]) -> Iterator[int]:
             yield number
 
 
-def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Place]]:
-    """Host, port and place of all that the files and the arguments bind; "" is every address."""
+def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Place]]]:
+    """Host, port and what finds the place of all that the files and the arguments bind; "" is every address.
+
+    Finding a place takes a render of its own, and most are asked of by nobody.
+    """
     for rendered in rendering.files.values():
         if isinstance(rendered.value, str):
             start = 0
             for line in rendered.value.split("\n"):
                 for found in _LISTENS.finditer(line):
-                    yield found["host"] or "", int(found["port"]), rendered.place_of(start + found.start())
+                    yield found["host"] or "", int(found["port"]), partial(rendered.place_of, start + found.start())
                 start += len(line) + 1
         else:
             for host, port, path in bindings(rendered.value):
-                yield host, port, rendered.place(path)
+                yield host, port, partial(rendered.place, path)
             for path, value in leaves(rendered.value):
                 address = _ADDRESS.match(value) if isinstance(value, str) and _KEY.search(_key(path)) else None
                 if address is not None:
-                    yield address["host"], int(address["port"]), rendered.place(path)
+                    yield address["host"], int(address["port"]), partial(rendered.place, path)
     for path, container in rendering.sidecars():
         for field in ("command", "args", "env"):
             for where, word in leaves(container.get(field), (*path, field)):
                 for found in _LISTENS.finditer(word) if isinstance(word, str) else ():
-                    yield found["host"] or "", int(found["port"]), rendering.overlay.place(where)
+                    yield found["host"] or "", int(found["port"]), partial(rendering.overlay.place, where)
 
 
 def _key(path: Path) -> str:
