@@ -26,6 +26,7 @@ from injector.templates.template import Template
 SECONDS = 0.45
 MEMORY = 160 * 1024 * 1024
 _AGAIN = 0.1
+_STATM = Path("/proc/self/statm")
 
 TOO_SLOW = "the template takes too much time"
 
@@ -99,7 +100,7 @@ def _limits(seconds: float, memory: int) -> Iterator[None]:
 def address_space() -> int:
     """Bytes of address space that this process has by now (Linux; elsewhere a generous guess)."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        return int(_STATM.read_bytes().split()[0]) * resource.getpagesize()
     except OSError:
         return 1024 * 1024 * 1024
 

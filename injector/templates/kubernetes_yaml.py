@@ -7,8 +7,6 @@ YAML 1.1 readers take for base 60). Keys become strings. A key twice, an unknown
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -127,7 +125,10 @@ def key_text(value: Any) -> str:
 
 
 class Builder:
-    """Makes values of nodes. What a scalar, a tag, a mapping and a list become, a subclass may say in its own way."""
+    """Makes values of nodes. What a scalar, a tag, a mapping and a list become, a subclass may say in its own way.
+
+    One that has raised an error is of no more use.
+    """
 
     #: The tags of its own that it knows.
     tags: tuple[str, ...] = ()
@@ -144,8 +145,9 @@ class Builder:
             raise TooMuchError(None, None, "too many values (aliases written out)", node.start_mark)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
-        with self._inside(node):
-            built = self._sequence(node) if isinstance(node, yaml.SequenceNode) else self._mapping(node)
+        self._enter(node)
+        built = self._sequence(node) if isinstance(node, yaml.SequenceNode) else self._mapping(node)
+        self._leave(node)
         if node.tag in (_QUOTED, _PLAIN, f"{_STANDARD}map", f"{_STANDARD}seq"):
             return built
         return self.tagged(node, built)
@@ -218,13 +220,13 @@ class Builder:
         for other in merged:
             if not isinstance(other, yaml.MappingNode):
                 raise _error(other, "<< takes a mapping or a list of mappings")
-            with self._inside(other):
-                for key, value in self._pairs(other).items():
-                    pairs.setdefault(key, value)
+            self._enter(other)
+            for key, value in self._pairs(other).items():
+                pairs.setdefault(key, value)
+            self._leave(other)
         return pairs
 
-    @contextmanager
-    def _inside(self, node: Node) -> Iterator[None]:
+    def _enter(self, node: Node) -> None:
         if id(node) in self._within:
             raise _error(node, "an alias contains itself")
         if self._depth >= DEPTH:
@@ -232,11 +234,10 @@ class Builder:
             raise TooMuchError(None, None, problem, node.start_mark)
         self._within.add(id(node))
         self._depth += 1
-        try:
-            yield
-        finally:
-            self._within.discard(id(node))
-            self._depth -= 1
+
+    def _leave(self, node: Node) -> None:
+        self._within.discard(id(node))
+        self._depth -= 1
 
 
 class _Faithful(Builder):

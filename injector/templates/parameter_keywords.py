@@ -1,4 +1,4 @@
-r"""JSON Schema as parameters take it: our formats, each with its words, and regular expressions read by RE2.
+r"""The keywords of parameters' schemas: our formats, each with its words, and regular expressions read by RE2.
 
 A pod's author chooses the text, so a pattern that some text makes slow would let one pod stop the server. RE2's dialect
 is JSON Schema's (ECMA-262) in what both have: `$` is the very end, `\d` and `\w` are ASCII. It has no look-around and
@@ -8,22 +8,16 @@ no references to groups. https://github.com/google/re2/wiki/Syntax
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any
 
 import re2
 
 from injector.library_messages import re2_message
-from injector.names import hint, is_dns_label, shortened
-
-# What checks a schema or a value takes longer to import than most commands to run, and most pods give no value.
-if TYPE_CHECKING:
-    from jsonschema import FormatChecker
-    from jsonschema.exceptions import ValidationError
+from injector.names import is_dns_label
 
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)
@@ -135,141 +129,19 @@ def found(pattern: str, text: str) -> bool:
         return False  # half of a surrogate pair is no character
 
 
-@cache
-def format_checker() -> FormatChecker:
-    """The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python."""
-    from jsonschema import FormatChecker
-
-    checker = FormatChecker(formats=())
-    for name, known in FORMATS.items():
-        checker.checks(name)(known.allows)
-    return checker
-
-
-def _mistake(message: str, **more: Any) -> ValidationError:
-    from jsonschema.exceptions import ValidationError
-
-    return ValidationError(message, **more)
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str):
-        if len(instance) > LONGEST:
-            yield _mistake(f"is longer than the {LONGEST} characters that a pattern is tried with")
-        elif not found(pattern, instance):
-            yield _mistake(f"{shortened(instance)} does not match {pattern}")
-
-
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    for name, value in instance.items() if isinstance(instance, dict) else ():
-        if len(name) > LONGEST:
-            yield _mistake(f"has a key longer than the {LONGEST} characters that a pattern is tried with")
-            continue
-        for pattern, inner in patterns.items():
-            if found(pattern, name):
-                yield from validator.descend(value, inner, path=name, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    patterns = schema.get("patternProperties", ())
-    for name, value in instance.items() if isinstance(instance, dict) else ():
-        if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
-            continue  # too long a name is told already
-        if any(found(pattern, name) for pattern in patterns):
-            continue
-        if others is False:
-            yield _mistake(
-                f"has the unknown key {shortened(name)}{hint(name, schema.get('properties', ()), 'its keys are')}"
-            )
-        else:
-            yield from validator.descend(value, others, path=name)
-
-
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
-    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
-        yield _mistake("has an item twice; each must be there once")
-
-
-def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if _canonical(instance) not in values.known:
-        yield _mistake(f"{shortened(instance)} is none of {shortened(list(values))}")
-
-
-def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    # the first mistake by each is enough to know, and to tell
-    wrong: list[ValidationError] = []
-    for index, inner in enumerate(schemas):
-        first = next(validator.descend(instance, inner, schema_path=index), None)
-        if first is None:
-            return
-        wrong.append(first)
-    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
-
-
-def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    wrong = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
-    fits = wrong.count(None)
-    if fits != 1:
-        words = "is valid under more than one" if fits else "is not valid under any"
-        context = [] if fits else [error for error in wrong if error is not None]
-        yield _mistake(f"{shortened(instance)} {words} of the given schemas", context=context)
-
-
-def _canonical(value: Any) -> str:
-    """The same text for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
-
-    A text, as nobody can write many of one hash.
-    """
-    return json.dumps(_plain_numbers(value), sort_keys=True)
-
-
-def _plain_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain_numbers(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-class _Known(list[Any]):
-    """The values of an `enum`, and their canonical texts."""
-
-    def __init__(self, values: list[Any]) -> None:
-        super().__init__(values)
-        self.known = frozenset(map(_canonical, values))
-
-
-@cache
-def _validator_class() -> Any:
-    """JSON Schema, but for regular expressions (see `compiled`) and what takes too long."""
-    from jsonschema import Draft202012Validator, validators
-
-    own = {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "uniqueItems": _unique_items,
-        "enum": _enum,
-        "anyOf": _any_of,
-        "oneOf": _one_of,
-    }
-    return validators.extend(Draft202012Validator, own)  # type: ignore[no-untyped-call]
-
-
 #: Keywords whose value is a schema, a list of schemas, and a mapping of schemas.
-_ONE = frozenset(("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"))
-_LISTS = frozenset(("prefixItems", "anyOf", "oneOf", "allOf"))
-_MAPPINGS = frozenset(("properties", "patternProperties"))
+ONE = frozenset(("items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"))
+LISTS = frozenset(("prefixItems", "anyOf", "oneOf", "allOf"))
+MAPPINGS = frozenset(("properties", "patternProperties"))
 #: Those that are looked at first, as they are cheap and bound what the others have to do.
-_FIRST = (
+FIRST = (
     "type", "const", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "enum",
     "format",
 )  # fmt: skip
 #: Every keyword there is. References are none: a schema could have the server fetch what it names.
 KEYWORDS = frozenset(
     (
-        *_ONE, *_LISTS, *_MAPPINGS, *_FIRST, "required", "title", "description", "default", "examples", "deprecated",
+        *ONE, *LISTS, *MAPPINGS, *FIRST, "required", "title", "description", "default", "examples", "deprecated",
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems",
         "minContains", "maxContains",
     )
@@ -279,57 +151,12 @@ KEYWORDS = frozenset(
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The schemas right within one, with their paths."""
     for key, value in schema.items():
-        if key in _ONE:
+        if key in ONE:
             yield (key,), value
-        elif key in _LISTS and isinstance(value, list):
+        elif key in LISTS and isinstance(value, list):
             yield from (((key, index), inner) for index, inner in enumerate(value))
-        elif key in _MAPPINGS and isinstance(value, Mapping):
+        elif key in MAPPINGS and isinstance(value, Mapping):
             yield from (((key, name), inner) for name, inner in value.items())
-
-
-class ValueCheck:
-    """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
-
-    __slots__ = ("_schema", "_validator")
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._schema = schema
-        self._validator: Any = None
-
-    def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
-        return ValueCheck, (self._schema,)
-
-    def errors(self, value: Any) -> Iterator[ValidationError]:
-        """What is wrong with a value, cheap checks first."""
-        if self._validator is None:
-            from referencing import Registry
-
-            self._validator = _validator_class()(
-                _ordered(self._schema), format_checker=format_checker(), registry=Registry()
-            )
-        errors: Iterator[ValidationError] = self._validator.iter_errors(value)
-        return errors
-
-
-def _turn(keyword: str) -> int:
-    # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
-    return _FIRST.index(keyword) if keyword in _FIRST else len(_FIRST) + (keyword == "required")
-
-
-def _ordered(schema: Any) -> Any:
-    if not isinstance(schema, Mapping):
-        return schema
-    made: dict[str, Any] = {}
-    for key in sorted(schema, key=_turn):
-        value = schema[key]
-        if key in _ONE:
-            value = _ordered(value)
-        elif key in _LISTS:
-            value = [_ordered(inner) for inner in value]
-        elif key in _MAPPINGS:
-            value = {name: _ordered(inner) for name, inner in value.items()}
-        made[key] = _Known(value) if key == "enum" else value
-    return made
 
 
 def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -14,14 +14,13 @@ from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
     LONGEST,
-    ValueCheck,
     compiled,
-    format_checker,
     keyword_values,
     patterns_in,
     subschemas,
 )
 from injector.templates.template import SETTERS, UNSET, Parameter
+from injector.templates.value_check import ValueCheck, format_checker
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError
@@ -31,7 +30,7 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _OURS = ("from", "weakens")
 #: Types as other languages call them, where the spelling does not tell.
 _MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
-#: Keywords whose mistakes are sentences of ours already (see `parameter_keywords`).
+#: Keywords whose mistakes are sentences of ours already (see `value_check`).
 _SENTENCES = ("patternProperties", "additionalProperties", "uniqueItems")
 #: Characters of what is said of a value, and how many values of an `enum` are named in it.
 _LONGEST_WORDS = 250

@@ -124,7 +124,7 @@ class Parameter:
     required: bool = False
     setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
     weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
-    check: Any = field(default=None, repr=False, compare=False)  #: a `parameter_keywords.ValueCheck` of the schema
+    check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
 
     @property
     def variable(self) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,6 +92,9 @@ def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], ob
             results.append(lint_template(path, options))
             told(results[-1])
         return results
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
     rules()  # here, so that each worker has them from the start
     done: dict[str, Linted] = {}
     pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent)

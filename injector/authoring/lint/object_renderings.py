@@ -10,8 +10,7 @@ from typing import Any
 from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
-from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import ObjectRendering, RenderFailure
+from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.loading.limits import limited

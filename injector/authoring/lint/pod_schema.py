@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
 _POD = "io.k8s.api.core.v1.Pod"
 _CONTAINER = "io.k8s.api.core.v1.Container"
-_KINDS = {
+#: The lists of a spec that are looked at item by item: most pods differ in one item, or in none.
+_ITEMS = {
     "containers": _CONTAINER,
     "initContainers": _CONTAINER,
     "ephemeralContainers": "io.k8s.api.core.v1.EphemeralContainer",
+    "volumes": "io.k8s.api.core.v1.Volume",
 }
 
 
@@ -80,12 +82,11 @@ def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
     value = msgspec.json.decode(pod)
     errors = []
     spec = value["spec"]
-    for list_, kind in _KINDS.items() if isinstance(spec, dict) else ():
-        containers = spec.get(list_)
-        if isinstance(containers, list):
-            # Most pods differ in one container or in none.
-            for index, container in enumerate(containers):
-                encoded = msgspec.json.encode(container, order="sorted")
+    for list_, kind in _ITEMS.items() if isinstance(spec, dict) else ():
+        items = spec.get(list_)
+        if isinstance(items, list):
+            for index, item in enumerate(items):
+                encoded = msgspec.json.encode(item, order="sorted")
                 errors += [w for e in _errors(encoded, kind, version) for w in _words(e, ("spec", list_, index))]
             spec[list_] = []
     errors += [words for error in _errors(msgspec.json.encode(value), _POD, version) for words in _words(error)]

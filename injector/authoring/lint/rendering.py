@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +10,17 @@ import msgspec
 
 from injector.apply import InjectionContext, apply_templates, containers_of, render_context
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
-from injector.authoring.lint.object_renderings import ObjectRenders
-from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
-from injector.authoring.lint.subject import ObjectRendering, RenderFailure, Rendering, Subject
+from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, Rendering, Subject
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
+from injector.injection import Applied
 from injector.loading.limits import limited
 from injector.names import shortened
 from injector.pods.context import Cluster, Object, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
-from injector.pods.overlay import plain
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
@@ -51,6 +49,7 @@ def make_subject(
     kubernetes: tuple[int, int],
 ) -> Subject:
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
+    template = replace(template, program=template.program.remembering(_MEMORY))
     renderings: list[Rendering] = []
     failures: list[RenderFailure] = []
     renders = _Renders(template, kubernetes)
@@ -63,6 +62,9 @@ def make_subject(
             renderings.append(made)
     objects: tuple[ObjectRendering, ...] = ()
     if template.applies_to != AppliesTo() or template.why_not_injected:
+        # most templates are for pods alone, and need nothing of what this imports
+        from injector.authoring.lint.object_renderings import ObjectRenders
+
         objects, failed = ObjectRenders(template, path, kubernetes).all()
         failures += [*renders.unknown(), *failed] if template.why_not_injected else failed
     return Subject(
@@ -85,9 +87,9 @@ class _Renders:
         self.not_served = ""  #: why the first pod was not served
         self.answered = False  #: whether any pod was denied, or had everything already
         # where it may be used is for namespaces to say, and no matter here
-        self._template = replace(template, namespaces=None, program=template.program.remembering(_MEMORY))
+        self._template = replace(template, namespaces=None)
         self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
-        self._values: dict[str, dict[str, Any]] = {file: {} for file in template.files}
+        self._values: dict[tuple[str, str], Any] = {}
         catalog, cluster = Catalog([self._template]), Cluster(kubernetes)
         self._snapshots = {
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
@@ -169,9 +171,9 @@ class _Renders:
             return None
         overlay = None
         try:
-            context = _context(sample, template, task)
+            context, texts = _context(sample, template, task, injection.applied)
             overlay = RenderedSource(template, context)
-            files = {file: RenderedSource(template, context, file, self._values[file]) for file in template.files}
+            files = {file: self._file(context, file, text) for file, text in texts.items()}
             after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
         except RenderError as error:
             if edge.invented:
@@ -201,6 +203,14 @@ class _Renders:
             invented=edge.invented,
         )
 
+    def _file(self, context: Context, name: str, text: str) -> RenderedSource:
+        """A config file, with its value while the renderer has what it has just made: most have a text in common."""
+        file = RenderedSource(self._template, context, name, text)
+        if (name, text) not in self._values:
+            self._values[name, text] = file.value
+        file.value = self._values[name, text]
+        return file
+
 
 def _told(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
     """The error as an injection tells it: with the values of the parameters that it is about."""
@@ -211,26 +221,31 @@ def _told(error: RenderError, pod: Object, task: InjectionContext) -> RenderErro
     return error
 
 
-def _context(sample: SamplePod, template: Template, task: InjectionContext) -> Context:
-    """What the template sees of a sample pod, as an injection makes it."""
-    parameters = resolve(
-        template,
-        string_map(sample.pod, "annotations"),
-        sample.namespace.annotations,
-        task.settings,
-        task.overrides[template.name],
-    )
+def _context(
+    sample: SamplePod, template: Template, task: InjectionContext, applied: Sequence[Applied]
+) -> tuple[Context, dict[str, str]]:
+    """What the template sees of a sample pod, as an injection makes it, and the texts of its files."""
+    if applied:
+        parameters = applied[0].parameters
+    else:
+        parameters = resolve(
+            template,
+            string_map(sample.pod, "annotations"),
+            sample.namespace.annotations,
+            task.settings,
+            task.overrides[template.name],
+        )
     context = render_context(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
     if not template.files:
-        return context
+        return context, {}
     files = render_files(template, context)
     generated = config_map(template.name, files, sample.namespace.name, context.workload, task.settings)
-    return msgspec.structs.replace(context, configmap=generated.name)
+    return msgspec.structs.replace(context, configmap=generated.name), files
 
 
 def _content(rendering: Rendering) -> bytes:
     """What a rendering comes to but for its ConfigMap's name, so that equal ones are looked at once."""
     name = rendering.context.configmap
     parts: list[Any] = [rendering.overlay.warnings, sorted((n, f.text) for n, f in rendering.files.items())]
-    text = msgspec.json.encode([plain(rendering.overlay.value), parts])
+    text = msgspec.json.encode([rendering.overlay.plain, parts])
     return text.replace(name.encode(), b"") if name else text

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from injector.authoring.lint.rendered import RenderedSource
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
 from injector.pods.context import Object
-from injector.pods.overlay import EVERY_CONTAINER, name_of
+from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.manifest import manifest_place
-from injector.templates.render import Context
-from injector.templates.template import Template
+from injector.templates.program import is_document
+from injector.templates.render import Context, file_value, render_overlay
+from injector.templates.template import OVERLAY, Template
+from injector.templates.trace import Trace, trace
 
 #: The lists of an overlay that hold containers, in the order they are written.
 _LISTS = ("initContainers", "containers")
@@ -30,6 +32,58 @@ class Finding(Diagnostic):
 
     def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
         super().__init__("", "warning", message, help, path, place, fields)
+
+
+class RenderedSource:
+    """What `trace()` gives, without its price where only the value is asked for: most renderings have no findings."""
+
+    def __init__(self, template: Template, context: Context, name: str = "", text: str = "") -> None:
+        """`name` and `text` are a config file's, none is the overlay. Raises InjectionError as a render does."""
+        self._template = template
+        self._context = context
+        self.source = template.files[name].template if name else OVERLAY
+        self._name = name
+        self._items: dict[str, tuple[tuple[Path, Object], ...]] = {}
+        self.text = text  #: a config file as the container sees it
+        overlay = None if name else render_overlay(template, context)
+        self.warnings = () if overlay is None else overlay.warnings  #: what the overlay warned of
+        if overlay is not None:
+            self.value = overlay.overlay
+
+    @cached_property
+    def value(self) -> Any:
+        """The overlay with its `Replace` values; the value of a YAML or JSON file; the text of another file."""
+        return file_value(self._template, self._context, self._name) if is_document(self.source) else self.text
+
+    @cached_property
+    def plain(self) -> Any:
+        """The value without its tags."""
+        return plain(self.value)
+
+    def items(self, list_: str) -> tuple[tuple[Path, Object], ...]:
+        """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
+        if list_ not in self._items:
+            self._items[list_] = tuple(self._plain_items(list_))
+        return self._items[list_]
+
+    def _plain_items(self, list_: str) -> Iterator[tuple[Path, Object]]:
+        items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            value = plain(item)
+            if isinstance(value, dict):
+                yield ("spec", list_, index), value
+
+    def place(self, path: tuple[str | int, ...], key: bool = False) -> Place:
+        """The author's place of a value, or of its key; of its nearest parent where there is none."""
+        return self._trace.place(path, key)
+
+    def place_of(self, offset: int) -> Place:
+        """The author's place of a character of a text file, by its offset in the rendered text."""
+        return self._trace.place_of(offset)
+
+    @cached_property
+    def _trace(self) -> Trace:
+        return trace(self._template, self._context, self.source)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.overlay import EVERY_CONTAINER, plain
+from injector.pods.overlay import EVERY_CONTAINER
 
 #: Whom a level refuses, in a finding's words.
 WHO = {
@@ -78,7 +78,7 @@ def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Fin
 
 def refusals(rendering: Rendering, minor: int) -> tuple[LevelRefusal, ...]:
     """Everything in the overlay that a level of Kubernetes 1.`minor` refuses, each once, at the lowest level."""
-    return _refusals(msgspec.json.encode(plain(rendering.overlay.value)), minor)
+    return _refusals(msgspec.json.encode(rendering.overlay.plain), minor)
 
 
 @lru_cache(maxsize=512)

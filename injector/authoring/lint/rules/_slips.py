@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, RenderedSource, Subject
 from injector.diagnostics import Path
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Rendering, Subject
+from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.pods.constraints.pod_view import sequence

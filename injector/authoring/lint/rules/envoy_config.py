@@ -89,10 +89,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
 from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, mappings, string_field

@@ -44,9 +44,8 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.rendered import RenderedSource
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened

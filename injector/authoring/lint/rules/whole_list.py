@@ -32,8 +32,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.rendered import RenderedSource
-from injector.authoring.lint.subject import Finding, ObjectRendering, Subject
+from injector.authoring.lint.subject import Finding, ObjectRendering, RenderedSource, Subject
 from injector.diagnostics import Path
 from injector.errors import InjectionError
 from injector.pods.context import Object

@@ -1,0 +1,233 @@
+"""Whether a value fits the schema of a parameter: at once where the schema has but common keywords, else by jsonschema.
+
+What jsonschema is asked is JSON Schema but for regular expressions, which RE2 reads, and for what takes too long
+where a pod's author chooses the value.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from injector.names import hint, shortened
+from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
+
+# It takes longer to import than most commands to run, and most values are plainly right.
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker
+    from jsonschema.exceptions import ValidationError
+
+
+class ValueCheck:
+    """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
+
+    __slots__ = ("_ordered", "_schema", "_validator")
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._ordered: Any = None
+        self._validator: Any = None
+
+    def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
+        return ValueCheck, (self._schema,)
+
+    def errors(self, value: Any) -> Iterator[ValidationError]:
+        """What is wrong with a value, cheap checks first."""
+        if self._ordered is None:
+            self._ordered = _ordered(self._schema)
+        if _plainly_fits(value, self._ordered):
+            return iter(())
+        if self._validator is None:
+            from referencing import Registry
+
+            self._validator = _validator_class()(self._ordered, format_checker=format_checker(), registry=Registry())
+        errors: Iterator[ValidationError] = self._validator.iter_errors(value)
+        return errors
+
+
+def _plainly_fits(value: Any, schema: Any) -> bool:
+    """Whether a value fits a schema beyond doubt. False says nothing: jsonschema knows the other keywords."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if not isinstance(kind, str) or type(value) not in _TYPES.get(kind, ()):
+        return False
+    tests = _TESTS[kind]
+    return all(key in _NOTES or (key in tests and tests[key](value, limit)) for key, limit in schema.items())
+
+
+#: The types that are of a JSON type beyond doubt: 1.0 is an integer too, and True is none.
+_TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,)}
+#: The keywords that allow any value, but for the type.
+_NOTES = frozenset(("type", "title", "description", "default", "examples", "deprecated"))
+_Test: TypeAlias = Callable[[Any, Any], bool]
+_FORMAT: Mapping[str, _Test] = {"format": lambda value, form: FORMATS[form].allows(value)}
+_NUMBER: Mapping[str, _Test] = {
+    **_FORMAT,
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+}
+#: By type and keyword, whether a value is what the keyword asks. An `enum` of numbers is left out: 1 and 1.0 are equal.
+_TESTS: Mapping[str, Mapping[str, _Test]] = {
+    "string": {
+        **_FORMAT,
+        "enum": lambda value, values: value in values,
+        "minLength": lambda value, least: len(value) >= least,
+        "maxLength": lambda value, most: len(value) <= most,
+        "pattern": lambda value, pattern: len(value) <= LONGEST and found(pattern, value),
+    },
+    "integer": _NUMBER,
+    "number": _NUMBER,
+    "boolean": {},
+    "array": {
+        "minItems": lambda value, fewest: len(value) >= fewest,
+        "maxItems": lambda value, most: len(value) <= most,
+        "items": lambda value, inner: all(_plainly_fits(item, inner) for item in value),
+    },
+}
+
+
+def _turn(keyword: str) -> int:
+    # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
+    return FIRST.index(keyword) if keyword in FIRST else len(FIRST) + (keyword == "required")
+
+
+def _ordered(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for key in sorted(schema, key=_turn):
+        value = schema[key]
+        if key in ONE:
+            value = _ordered(value)
+        elif key in LISTS:
+            value = [_ordered(inner) for inner in value]
+        elif key in MAPPINGS:
+            value = {name: _ordered(inner) for name, inner in value.items()}
+        made[key] = _Known(value) if key == "enum" else value
+    return made
+
+
+@cache
+def format_checker() -> FormatChecker:
+    """The formats of parameters, and none of jsonschema's own: patterns are read by RE2, not by Python."""
+    from jsonschema import FormatChecker
+
+    checker = FormatChecker(formats=())
+    for name, known in FORMATS.items():
+        checker.checks(name)(known.allows)
+    return checker
+
+
+def _mistake(message: str, **more: Any) -> ValidationError:
+    from jsonschema.exceptions import ValidationError
+
+    return ValidationError(message, **more)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str):
+        if len(instance) > LONGEST:
+            yield _mistake(f"is longer than the {LONGEST} characters that a pattern is tried with")
+        elif not found(pattern, instance):
+            yield _mistake(f"{shortened(instance)} does not match {pattern}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    for name, value in instance.items() if isinstance(instance, dict) else ():
+        if len(name) > LONGEST:
+            yield _mistake(f"has a key longer than the {LONGEST} characters that a pattern is tried with")
+            continue
+        for pattern, inner in patterns.items():
+            if found(pattern, name):
+                yield from validator.descend(value, inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    patterns = schema.get("patternProperties", ())
+    for name, value in instance.items() if isinstance(instance, dict) else ():
+        if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
+            continue  # too long a name is told already
+        if any(found(pattern, name) for pattern in patterns):
+            continue
+        if others is False:
+            yield _mistake(
+                f"has the unknown key {shortened(name)}{hint(name, schema.get('properties', ()), 'its keys are')}"
+            )
+        else:
+            yield from validator.descend(value, others, path=name)
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
+    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
+        yield _mistake("has an item twice; each must be there once")
+
+
+def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if _canonical(instance) not in values.known:
+        yield _mistake(f"{shortened(instance)} is none of {shortened(list(values))}")
+
+
+def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    # the first mistake by each is enough to know, and to tell
+    wrong: list[ValidationError] = []
+    for index, inner in enumerate(schemas):
+        first = next(validator.descend(instance, inner, schema_path=index), None)
+        if first is None:
+            return
+        wrong.append(first)
+    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
+
+
+def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    wrong = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
+    fits = wrong.count(None)
+    if fits != 1:
+        words = "is valid under more than one" if fits else "is not valid under any"
+        context = [] if fits else [error for error in wrong if error is not None]
+        yield _mistake(f"{shortened(instance)} {words} of the given schemas", context=context)
+
+
+def _canonical(value: Any) -> str:
+    """The same text for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
+
+    A text, as nobody can write many of one hash.
+    """
+    return json.dumps(_plain_numbers(value), sort_keys=True)
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _Known(list[Any]):
+    """The values of an `enum`, and their canonical texts."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(values)
+        self.known = frozenset(map(_canonical, values))
+
+
+@cache
+def _validator_class() -> Any:
+    """JSON Schema, but for regular expressions (see `compiled`) and what takes too long."""
+    from jsonschema import Draft202012Validator, validators
+
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+        "enum": _enum,
+        "anyOf": _any_of,
+        "oneOf": _one_of,
+    }
+    return validators.extend(Draft202012Validator, own)  # type: ignore[no-untyped-call]
