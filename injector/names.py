@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
 from injector.budget import charge
 from injector.diagnostics import printable
@@ -70,6 +69,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     Case, dashes and underscores do not count, so `appPort` finds `app-port`. A third or more of one name alone stands
     for it where it begins so: `old` finds `oldObject`, unless another is nearly the same word.
     """
+    from difflib import get_close_matches  # rarely needed, and takes its time to import
+
     names = {_plain(k): k for k in known}
     charge(10 * len(names))
     word = _plain(name[:80])

@@ -14,9 +14,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-from xml.etree import ElementTree  # only written here, never read
 
 import click
 
@@ -25,6 +24,9 @@ from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 #: Half of a pair, which no encoding of Unicode has: a byte of a file's name that is not UTF-8, or `\ud800` in JSON.
 _HALF = re.compile("[\ud800-\udfff]")
@@ -193,8 +195,10 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def add_junit(case: ElementTree.Element, kind: str, problems: Sequence[Diagnostic]) -> None:
+def add_junit(case: Element, kind: str, problems: Sequence[Diagnostic]) -> None:
     """Add problems to a case of JUnit's XML; `kind` is `failure` or `error`."""
+    from xml.etree import ElementTree  # only written here, never read
+
     first = problems[0]
     element = ElementTree.SubElement(case, kind, message=for_xml(first.headline), type=first.code)
     element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
-from difflib import get_close_matches
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,11 @@ _SECTIONS = {
 COMMANDS = {name: words for commands in _SECTIONS.values() for name, words in commands.items()}
 
 
+#: A command makes many objects that it keeps to its end, and few that refer to themselves: with Python's own thresholds
+#: the collector looks at them all again and again.
+_GC_THRESHOLDS = (100_000, 20, 20)
+
+
 class _Commands(click.Group):
     """The commands, each imported when it is called: `injector --help` is quick."""
 
@@ -68,6 +73,8 @@ class _Commands(click.Group):
         """The command asked for; of one that there is not, the nearest is named."""
         name = args[0] if args else ""
         if name and name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(name.lower(), COMMANDS, n=1)
             rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
             ctx.fail(f"No such command {name}; {rest}")
@@ -94,6 +101,7 @@ def main(args: list[str] | None = None) -> int:
 
     No traceback reaches a user; with INJECTOR_DEBUG set it does, for those who look for the cause.
     """
+    gc.set_threshold(*_GC_THRESHOLDS)
     args = list(sys.argv[1:] if args is None else args)
     program = _program()
     if (

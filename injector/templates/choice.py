@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 import msgspec
 
@@ -97,8 +96,11 @@ def misspelt_annotations(
         name = key[len(start) :]
         owner = next((t.name for t in templates if name in t.parameters), None)
         near = f"{owner}.{start}{name}" if owner else None
-        if near is None and (words := get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)):
-            near = written[words[0]]
+        if near is None:
+            from difflib import get_close_matches  # rarely needed, and takes its time to import
+
+            words = get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)
+            near = written[words[0]] if words else None
         if near is not None:
             message = f"{what} {cut(key, 120)} does not apply"
             fields = {"key": key, "nearest": near}

@@ -20,15 +20,15 @@ from injector.library_messages import re2_message
 from injector.names import is_dns_label
 
 #: Kubernetes API reference, Quantity: a decimal number with a binary or decimal suffix or an exponent.
-_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z", re.ASCII)
+_QUANTITY = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?\Z"
 #: Go's time.ParseDuration, which Envoy's and Kubernetes' durations are subsets of.
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\Z", re.ASCII)
+_DURATION = r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\Z"
 #: The reference grammar of the OCI distribution specification: domain, path, tag, digest.
 _DOMAIN = (
     r"(?:[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])"
 )
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_IMAGE = re.compile(
+_IMAGE = (
     rf"(?:{_DOMAIN}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
     r"(?::[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?"
     r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?\Z"
@@ -43,9 +43,9 @@ class Format:
     allows: Callable[[object], bool]
 
 
-def _text(pattern: re.Pattern[str], longest: int = 1024) -> Callable[[object], bool]:
+def _text(pattern: str, longest: int = 1024) -> Callable[[object], bool]:
     def allows(value: object) -> bool:
-        return isinstance(value, str) and len(value) <= longest and pattern.match(value) is not None
+        return isinstance(value, str) and len(value) <= longest and re.match(pattern, value, re.ASCII) is not None
 
     return allows
 

@@ -55,6 +55,8 @@ class Root:
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
     #: What came out, and the work that it took.
     renders: Memo[tuple[Any, int]] = field(default_factory=lambda: Memo(_RENDERS))
+    #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
+    values: Memo[tuple[Any]] | None = None
 
 
 class Program:
@@ -110,7 +112,7 @@ class Program:
         """
         other = copy(self)
         other.roots = {
-            source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size))
+            source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size), values=Memo(size))
             for source, root in self.roots.items()
         }
         return other

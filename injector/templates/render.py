@@ -80,7 +80,11 @@ def render_files(template: Template, context: Context) -> dict[str, str]:
 
 def file_value(template: Template, context: Context, name: str) -> Any:
     """What the YAML or JSON text of a config file holds, which `render_files` has rendered before."""
-    root = template.program.roots[template.files[name].template]
+    source = template.files[name].template
+    root = template.program.roots[source]
+    known = None if root.values is None else root.values.get(_file(template, context, source))
+    if known is not None:
+        return known[0]
     job = _Job(template, root, variables_of(root, context))
     token = current.set(job.run)
     try:
@@ -162,6 +166,9 @@ def _document(job: _Job) -> tuple[str, int]:
     else:
         value = made.fill(job.run.values)
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    values = job.root.values
+    if values is not None and values.get(text) is None:
+        values.put(text, (made.fill(job.run.values),), 4 * len(text))
     return text, len(text)
 
 

@@ -8,9 +8,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-import msgspec
-
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView, mapping, mappings
@@ -69,22 +67,17 @@ def findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Fin
     """
     fields = OWN[rule]
     for rendering in subject.renderings:
-        found = [refusal for refusal in refusals(rendering, subject.kubernetes[1]) if refusal.field in fields]
+        found = [refusal for refusal in refusals(rendering.overlay, subject.kubernetes[1]) if refusal.field in fields]
         found.sort(key=lambda refusal: fields.index(refusal.field))
         owners = {refusal.path[:3]: refusal for refusal in reversed(found)}
         for refusal in found if every else owners.values():
             yield refusal.finding(rendering)
 
 
-def refusals(rendering: Rendering, minor: int) -> tuple[LevelRefusal, ...]:
-    """Everything in the overlay that a level of Kubernetes 1.`minor` refuses, each once, at the lowest level."""
-    return _refusals(msgspec.json.encode(rendering.overlay.plain), minor)
-
-
-@lru_cache(maxsize=512)
-def _refusals(encoded: bytes, minor: int) -> tuple[LevelRefusal, ...]:
-    """Those of an overlay, which several rules ask about."""
-    overlay = msgspec.json.decode(encoded)
+@lru_cache(maxsize=512)  # several rules ask
+def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
+    """Everything in an overlay that a level of Kubernetes 1.`minor` refuses, each once, at the lowest level."""
+    overlay = source.plain
     spec = mapping(mapping(overlay).get("spec"))
     # `"*"` says little about a container of the app, which settles the rest for itself
     named = {list_: _named(spec, list_) for list_ in CONTAINER_LISTS if list_ in spec}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -58,6 +59,7 @@ def scripts(container: Object) -> Iterator[Script]:
         yield from _script(_words(container, (*path, "exec", "command")))
 
 
+@lru_cache(maxsize=256)
 def interpreter(word: str) -> str:
     """The language that the program of a path runs scripts in; empty where it is none of these."""
     name = PurePosixPath(word).name

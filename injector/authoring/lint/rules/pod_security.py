@@ -45,6 +45,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each thing that is refused."""
     others = {field for fields in OWN.values() for field in fields}
     for rendering in subject.renderings:
-        for refusal in refusals(rendering, subject.kubernetes[1]):
+        for refusal in refusals(rendering.overlay, subject.kubernetes[1]):
             if refusal.field not in others:
                 yield refusal.finding(rendering)
