@@ -43,6 +43,8 @@ class InjectionContext(msgspec.Struct, frozen=True):
     workload: Workload | None
     #: The pod was injected by another replica, with a snapshot that is not known here: its receipt is that one's word.
     by_peer: bool = False
+    #: What the generated ConfigMap is called; empty where its content decides that.
+    config_map_name: str = ""
 
     @property
     def settings(self) -> Settings:
@@ -266,6 +268,8 @@ def _render(
         return Applied(template, parameters, rendered.overlay, rendered.containers), rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
+    if task.config_map_name:
+        generated = msgspec.structs.replace(generated, name=task.config_map_name)
     rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
     overlay = rendered.overlay
     maps: tuple[GeneratedConfigMap, ...] = (generated,)

@@ -46,6 +46,7 @@ def inject(
     names: Sequence[str] | None = None,
     overrides: Overrides | None = None,
     workload: Workload | None = None,
+    config_map_name: str = "",
     seals: Seals | None = None,
     decision: Decision | None = None,
     budget: ReviewBudget | None = None,
@@ -53,10 +54,10 @@ def inject(
     """Decide about a pod and inject it.
 
     `names` and `overrides` are the command line's templates and parameters. `workload` names the workload of a pod
-    template in a manifest; None finds it from the pod's ownerReferences. `seals` are what replicas know each other's
-    receipts by. `decision` is the one that was made about this before. `budget` is for the work that may be done, by
-    default as the settings say. Never raises InjectionError: a pod that cannot be injected is a result too, by the
-    table of reasons.
+    template in a manifest; None finds it from the pod's ownerReferences. `config_map_name` is what the generated
+    ConfigMap is called; empty leaves that to its content. `seals` are what replicas know each other's receipts by.
+    `decision` is the one that was made about this before. `budget` is for the work that may be done, by default as the
+    settings say. Never raises InjectionError: a pod that cannot be injected is a result too, by the table of reasons.
     """
     decision = decision or decide(pod, namespace, snapshot.settings, request or Request())
     if not decision.inject:
@@ -67,7 +68,9 @@ def inject(
         with budget or ReviewBudget(snapshot.settings.review_work):
             check_shape(pod)
             by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
-            task = InjectionContext(namespace, snapshot, decision, names, overrides or {}, workload, by_peer)
+            task = InjectionContext(
+                namespace, snapshot, decision, names, overrides or {}, workload, by_peer, config_map_name
+            )
             if decision.required:
                 made, final = guaranteed(pod, receipt, task)
             elif by_peer:

@@ -90,6 +90,8 @@ class _Renders:
         self._template = replace(template, namespaces=None)
         self._required = {p.name: sample_value(p) for p in template.parameters.values() if p.required}
         self._values: dict[tuple[str, str], Any] = {}
+        #: What was rendered, by the object that the renderer remembers: most renderings have most of it in common.
+        self._sources: dict[tuple[str, int], RenderedSource] = {}
         catalog, cluster = Catalog([self._template]), Cluster(kubernetes)
         self._snapshots = {
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
@@ -154,6 +156,7 @@ class _Renders:
             [template.name],
             {template.name: {**self._required, **given}},
             sample.workload if sample.workload.owner else None,
+            config_map_name=self._config_map_name(sample),
         )
         injection = inject(
             sample.pod,
@@ -162,6 +165,7 @@ class _Renders:
             names=task.names,
             overrides=task.overrides,
             workload=task.workload,
+            config_map_name=task.config_map_name,
         )
         if injection.reason is Reason.NOT_SERVED:
             self.not_served = self.not_served or injection.sentence
@@ -172,7 +176,7 @@ class _Renders:
         overlay = None
         try:
             context, texts = _context(sample, template, task, injection.applied)
-            overlay = RenderedSource(template, context)
+            overlay = self._overlay(context)
             files = {file: self._file(context, file, text) for file, text in texts.items()}
             after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
         except RenderError as error:
@@ -203,13 +207,22 @@ class _Renders:
             invented=edge.invented,
         )
 
+    def _config_map_name(self, sample: SamplePod) -> str:
+        """A name of the usual form that does not depend on the files: an overlay is not another one for its name."""
+        files = dict.fromkeys(self._template.files, "")
+        return config_map(self._template.name, files, sample.namespace.name, sample.workload, Settings()).name
+
+    def _overlay(self, context: Context) -> RenderedSource:
+        made = RenderedSource(self._template, context)
+        return self._sources.setdefault(("", id(made.rendered)), made)
+
     def _file(self, context: Context, name: str, text: str) -> RenderedSource:
-        """A config file, with its value while the renderer has what it has just made: most have a text in common."""
-        file = RenderedSource(self._template, context, name, text)
-        if (name, text) not in self._values:
-            self._values[name, text] = file.value
-        file.value = self._values[name, text]
-        return file
+        """A config file, with its value while the renderer has what it has just made."""
+        key = name, id(text)
+        if key not in self._sources:
+            file = self._sources[key] = RenderedSource(self._template, context, name, text)
+            file.value = self._values.setdefault((name, text), file.value)
+        return self._sources[key]
 
 
 def _told(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
@@ -238,14 +251,10 @@ def _context(
     context = render_context(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
     if not template.files:
         return context, {}
-    files = render_files(template, context)
-    generated = config_map(template.name, files, sample.namespace.name, context.workload, task.settings)
-    return msgspec.structs.replace(context, configmap=generated.name), files
+    return msgspec.structs.replace(context, configmap=task.config_map_name), render_files(template, context)
 
 
 def _content(rendering: Rendering) -> bytes:
-    """What a rendering comes to but for its ConfigMap's name, so that equal ones are looked at once."""
-    name = rendering.context.configmap
+    """What a rendering comes to, so that equal ones are looked at once."""
     parts: list[Any] = [rendering.overlay.warnings, sorted((n, f.text) for n, f in rendering.files.items())]
-    text = msgspec.json.encode([rendering.overlay.plain, parts])
-    return text.replace(name.encode(), b"") if name else text
+    return msgspec.json.encode([rendering.overlay.plain, parts])

@@ -45,10 +45,10 @@ class RenderedSource:
         self._name = name
         self._items: dict[str, tuple[tuple[Path, Object], ...]] = {}
         self.text = text  #: a config file as the container sees it
-        overlay = None if name else render_overlay(template, context)
-        self.warnings = () if overlay is None else overlay.warnings  #: what the overlay warned of
-        if overlay is not None:
-            self.value = overlay.overlay
+        self.rendered = None if name else render_overlay(template, context)  #: the overlay, as the renderer made it
+        self.warnings = () if self.rendered is None else self.rendered.warnings  #: what the overlay warned of
+        if self.rendered is not None:
+            self.value = self.rendered.overlay
 
     @cached_property
     def value(self) -> Any:
