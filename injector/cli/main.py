@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -102,6 +103,7 @@ def main(args: list[str] | None = None) -> int:
     No traceback reaches a user; with INJECTOR_DEBUG set it does, for those who look for the cause.
     """
     gc.set_threshold(*_GC_THRESHOLDS)
+    atexit.register(gc.freeze)  # or it looks at all of them once more at the very end, to give back what goes anyway
     args = list(sys.argv[1:] if args is None else args)
     program = _program()
     if (

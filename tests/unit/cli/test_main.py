@@ -70,6 +70,19 @@ def test_help_of_a_command_imports_only_its_declaration():
     assert not [name for name in (*heavy.split(), "injector.inject", "injector.templates.load") if name in names]
 
 
+def test_a_command_leaves_its_objects_to_the_end_of_the_process():
+    code = (
+        "import atexit, gc; from injector.cli.main import main\n"
+        "def collections(): return sum(generation['collections'] for generation in gc.get_stats())\n"
+        "before = collections()\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, collections() - before))\n"
+        "main(['lint', 'templates/envoy'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    frozen, collections = done.stdout.splitlines()[-1].split()
+    assert (frozen, int(collections) < 20) == ("True", True), done.stdout
+
+
 def test_the_declaration_of_docs_names_every_schema():
     assert tuple(SCHEMAS) == KINDS
 
