@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.picture import bars
-from bench.processes import free_port, resident_mib
+from bench.processes import environment, free_port, resident_mib
 from bench.provenance import ROOT, written_by
 from bench.reviews import HOST
 from injector.cli.main import COMMANDS
@@ -62,7 +61,7 @@ def _children() -> float:
 def run(command: Sequence[str]) -> Seconds:
     """Run a command to its end. Raises CalledProcessError where it fails."""
     before, start = _children(), time.monotonic()
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT)
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, env=environment())
     return _children() - before, time.monotonic() - start
 
 
@@ -77,10 +76,9 @@ class Start:
         """One start. Raises RuntimeError where it is not ready within 30 s."""
         port = str(free_port())
         command = [*INJECTOR, "serve", "--standalone", "--address", "127.0.0.1", "--port", str(free_port())]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("INJECTOR_")}
         before, start = _children(), time.monotonic()
         with subprocess.Popen(
-            [*command, "--metrics-port", port, *self._files], env=environment, stdout=subprocess.DEVNULL
+            [*command, "--metrics-port", port, *self._files], env=environment(), stdout=subprocess.DEVNULL
         ) as process:
             try:
                 while not _ready(port):
