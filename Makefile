@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Five at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
-PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak"
+PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak and not node"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 # What `make image` builds, and where `make dist` leaves its files.
@@ -22,7 +22,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,6 +47,10 @@ parts: $(STAMP) ## Get all the real programs that tests use, at once; the other 
 test: $(STAMP) ## Run all tests against the real programs (the first time these are got or built meanwhile)
 	$(BIN)/python -m injector.loading.shipped
 	$(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-node: $(STAMP) ## Run real pods on a real node: kubelet, containerd, the image that the Dockerfile makes. Needs root
+	$(BIN)/python -m injector.loading.shipped
+	$(WITH_PARTS) $(BIN)/python -m pytest -m node $(NODE_ARGS) tests/node
 
 soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
 	$(BIN)/python -m injector.loading.shipped

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -33,11 +33,14 @@ NODE = "node-0"
 class ControlPlane:
     """The control plane. `programs` is the folder with its binaries, `folder` an empty one for its state."""
 
+    address = "127.0.0.1"
+    """Where the API server is reached."""
+
     def __init__(self, programs: Path, folder: Path) -> None:
         self.programs = programs
         self.folder = folder
         self.authority = Authority("test-cluster")
-        self.server = f"https://127.0.0.1:{free_port()}"
+        self.server = f"https://{self.address}:{free_port()}"
         self.audit_log = folder / "audit.log"
         self.authority_file = self._write("authority.crt", self.authority.certificate)
         self.kubeconfig = self.kubeconfig_for("admin", ["system:masters"])
@@ -58,7 +61,7 @@ class ControlPlane:
         try:
             self._start_api_server()
             self._start_controllers()
-            self._start_kwok()
+            self._start_node()
         except BaseException:
             self.stop()
             raise
@@ -87,7 +90,7 @@ class ControlPlane:
         etcd, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self._spawn("etcd", components.etcd(etcd, peer, self.folder / "etcd"))
         private, public = new_key_pair()
-        serving = self.authority.for_server("localhost", "127.0.0.1", "kubernetes.default.svc")
+        serving = self.authority.for_server("localhost", self.address, *self._more_names)
         files = {
             "client-ca-file": self.authority_file,
             "tls-cert-file": self._write("server.crt", serving.certificate),
@@ -97,7 +100,7 @@ class ControlPlane:
             "audit-policy-file": self._write("audit-policy.json", json.dumps(components.AUDIT_POLICY).encode()),
             "audit-log-path": self.audit_log,
         }
-        self._spawn("kube-apiserver", components.api_server(self.server, etcd, files))
+        self._spawn("kube-apiserver", self._api_server_flags(etcd, files))
         etcd_process, process = self._processes["etcd"], self._processes["kube-apiserver"]
         etcd_process.wait_until_ready(lambda: urlopen(f"{etcd}/health", timeout=2).status == 200)
         process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=180)
@@ -111,10 +114,18 @@ class ControlPlane:
             "cluster-signing-key-file": self._write("authority.key", self.authority.key),
             "cert-dir": self.folder / "controllers",
         }
-        process = self._spawn("kube-controller-manager", components.controller_manager(free_port(), files))
+        process = self._spawn("kube-controller-manager", self._controller_flags(files))
         process.wait_until_ready(lambda: self.api.exists("ServiceAccount", "default", "default"), timeout=180)
 
-    def _start_kwok(self) -> None:
+    _more_names: Sequence[str] = ("kubernetes.default.svc",)
+
+    def _api_server_flags(self, etcd: str, files: Mapping[str, Path]) -> list[str]:
+        return components.api_server(self.server, etcd, files)
+
+    def _controller_flags(self, files: Mapping[str, Path]) -> list[str]:
+        return components.controller_manager(free_port(), files)
+
+    def _start_node(self) -> None:
         self.api.create(components.node(NODE))
         stages = [self.programs / "kwok-stages.yaml", Path(__file__).with_name("kwok-job-stage.yaml")]
         flags = components.kwok(free_port(), self.kubeconfig, stages)
@@ -125,10 +136,13 @@ class ControlPlane:
         conditions = self.api.get("Node", NODE)["status"].get("conditions", [])
         return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
-    def _spawn(self, program: str, flags: Sequence[str], env: dict[str, str] | None = None) -> Process:
+    def _find(self, program: str) -> Path:
+        return self.programs / program
+
+    def _spawn(self, program: str, flags: Sequence[str | Path], env: dict[str, str] | None = None) -> Process:
         # memory is there, and collecting garbage takes time from the tests
         env = {"GOGC": "400", **(env or {})}
-        process = Process([self.programs / program, *flags], self.folder / f"{program}.log", env, self.folder)
+        process = Process([self._find(program), *flags], self.folder / f"{program}.log", env, self.folder)
         self._processes[program] = process
         return process
 

@@ -12,6 +12,7 @@ to be present: all but those that cannot be had everywhere.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -25,7 +26,9 @@ import pytest
 __all__ = [
     "CONTROL_PLANE",
     "GETTERS",
+    "NODE",
     "OPTIONAL",
+    "app_key",
     "begin_to_get",
     "cache",
     "find",
@@ -39,6 +42,9 @@ __all__ = [
 CONTROL_PLANE = "control-plane"
 """The one part that is a folder: etcd, kube-apiserver, kube-controller-manager, kubectl and kwok."""
 
+NODE = "node"
+"""A folder as well: what a node with real pods takes. Only root can have it made, and use it."""
+
 _CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwok-stages.yaml")
 
 #: The scripts beside this module, with their arguments, and the parts that each gets.
@@ -50,6 +56,7 @@ GETTERS = {
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
     **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server", "actionlint")},
     "get-fluent-bit": ("fluent-bit",),
+    **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
@@ -59,6 +66,7 @@ _HOW_TO_GET = {
     "fluent-bit": "put fluent-bit 4 or newer on PATH; fluentbit.io has packages",
     "fluentd": "put fluentd 1.16 or newer on PATH; a Ruby gem",
     "sdk-server": "put Agones' sdk-server 1.57 or newer on PATH; agonessdk-server of its releases on GitHub has it",
+    NODE: "run tests/parts/build-node as root",
     "history": "fetch the whole history of the repository: git fetch --unshallow",
 }
 
@@ -95,6 +103,8 @@ def find(name: str) -> Path | None:
     """Where the part of this name is, if it is here."""
     if name == CONTROL_PLANE:
         return _find_control_plane()
+    if name == NODE:
+        return _find_node()
     if name == "envoy" and (packaged := _packaged_envoy()):
         return packaged
     if name in ("helm-3", "helm-4"):
@@ -158,6 +168,18 @@ def _find_control_plane() -> Path | None:
         folders.insert(0, Path(given))
     complete = (folder for folder in folders if all((folder / name).is_file() for name in _CONTROL_PLANE_FILES))
     return next(complete, None)
+
+
+def _find_node() -> Path | None:
+    names = ("coredns", f"app-{app_key()}", "roots/python-nonroot")
+    folders = _by_version(cache() / NODE, "v*")
+    return next((folder for folder in folders if all((folder / name).exists() for name in names)), None)
+
+
+def app_key() -> str:
+    """What the program of the tests' pods is called by in the cache: another one when its source changes."""
+    source = Path(__file__).parents[1] / "node" / "programs" / "app"
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(source.iterdir()))).hexdigest()[:16]
 
 
 def _by_version(folder: Path, pattern: str) -> list[Path]:

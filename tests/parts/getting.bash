@@ -26,6 +26,28 @@ apt_at_work() {
         -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
+# Into $WORK/debian/root, with what they need and this machine lacks; nothing on the machine changes.
+unpack_packages() {
+    local package
+    mkdir -p "$WORK/debian/root" "$WORK/debian/bin"
+    apt_at_work update
+    apt_at_work install --yes --no-install-recommends --download-only --reinstall "$@"
+    for package in "$WORK"/cache/archives/*.deb; do dpkg -x "$package" "$WORK/debian/root"; done
+}
+
+wrapper() { # NAME PROGRAM [ARGUMENT]: PROGRAM relative to the unpacked root
+    local multiarch
+    multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -dumpmachine 2>/dev/null || echo "$(uname -m)-linux-gnu")
+    cat >"$WORK/debian/bin/$1" <<WRAPPER
+#!/bin/sh
+root=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")/root
+export LD_LIBRARY_PATH="\$root/usr/lib/$multiarch:\$root/lib/$multiarch\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+export XTABLES_LIBDIR="\$root/usr/lib/$multiarch/xtables"
+exec "\$root/$2" ${3:+"$3" }"\$@"
+WRAPPER
+    chmod 755 "$WORK/debian/bin/$1"
+}
+
 # Sets ARCH, as projects name it in their releases.
 for_linux() {
     [ "$(uname -s)" = Linux ] || give_up "only for Linux"
@@ -126,4 +148,26 @@ build_module() {
     [ -n "$source" ] || give_up "the Go module proxy does not give $2"
     cp -r "$source" "$WORK/source"
     (cd "$WORK/source" && GOFLAGS="-modcacherw -trimpath -buildvcs=false" compile "$1" "./$3" "$4") && rm -rf "$WORK/source"
+}
+
+# Makes and enters a module that builds the programs of $KUBERNETES. Kubernetes cannot be installed as a module, because
+# its go.mod replaces its libraries by folders of its own repository. Each of those libraries is published too, so a
+# module that requires Kubernetes and replaces by the published ones builds the same programs.
+kubernetes_module() {
+    local source staging=v0.${KUBERNETES#v1.}
+    source=$(module_folder "k8s.io/kubernetes@$KUBERNETES")
+    [ -n "$source" ] || give_up "the Go module proxy does not give Kubernetes $KUBERNETES"
+    mkdir "$WORK/kubernetes"
+    cd "$WORK/kubernetes"
+    sed -E -e 's|^module .*|module kubernetes|' \
+        -e "s|=> \./staging/src/(k8s\.io/[^ ]+)|=> \1 $staging|" \
+        -e "s|^([[:space:]]*k8s\.io/[^ ]+) v0\.0\.0( .*)?\$|\1 $staging\2|" "$source/go.mod" >go.mod
+    printf '\nrequire k8s.io/kubernetes %s\n' "$KUBERNETES" >>go.mod
+    cat "$source/go.sum" >go.sum
+}
+
+compile_kubernetes() { # FILE, named as the program
+    local minor=${KUBERNETES#v1.} version=k8s.io/component-base/version
+    compile "$1" "k8s.io/kubernetes/cmd/${1##*/}" \
+        "-X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 -X $version.gitMinor=${minor%%.*} -X $version.gitTreeState=clean"
 }

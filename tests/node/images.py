@@ -1,0 +1,245 @@
+"""The images of a node, made without a registry, as OCI archives (OCI Image Layout) that containerd imports.
+
+Those of the gallery have the names that the templates give by default, with a layer of Debian packages and one with the
+program. The injector's own is what buildah makes of the Dockerfile; the two images that this begins with are made of
+Debian packages too, under their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests import parts
+from tests.deploy.helm import ROOT
+
+APP = "registry.example/app:1"
+SANDBOX = "registry.example/sandbox:1"
+INJECTOR = yaml.safe_load((ROOT / "deploy/chart/values.yaml").read_text())["image"]["repository"]
+_TYPE = "application/vnd.oci.image."
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_KEPT = 3  #: archives of each kind that stay in the cache
+
+
+@dataclass(frozen=True)
+class Image:
+    """`layers` are folders, the lowest first, or files by the paths that they have in the image."""
+
+    name: str
+    layers: Sequence[Path | Mapping[str, Path]]
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def default(template: str, parameter: str = "image") -> str:
+    """The image that a template of the gallery uses unless told otherwise."""
+    declared = yaml.safe_load((ROOT / "templates" / template / "template.yaml").read_text())
+    name: str = declared["parameters"][parameter]["default"]
+    return name
+
+
+def full_name(name: str) -> str:
+    """The reference as containerd has it: Docker Hub's images have its name in front of theirs."""
+    host = name.partition("/")[0]
+    return name if "." in host or ":" in host else f"docker.io/{name}"
+
+
+def gallery(folder: Path) -> Path:
+    """The archive with the app's image, the sandbox's, and those of the templates whose programs are here."""
+    app = folder / f"app-{parts.app_key()}"
+    base = folder / "roots" / "programs"
+    images = [
+        Image(APP, [{"app": app}], {"Entrypoint": ["/app"], "User": "1000:1000"}),
+        Image(SANDBOX, [{"app": app}], {"Entrypoint": ["/app", "sleep"], "User": "65535:65535"}),
+        Image(default("envoy", "redirect-image"), [base]),
+        Image(default("nginx"), [base]),
+    ]
+    for template, program, path in (
+        ("envoy", "envoy", "usr/local/bin/envoy"),
+        ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy"),
+        ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit"),
+        ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server"),
+    ):
+        if file := parts.find(program):
+            config = {"Entrypoint": [f"/{path}"]} if program == "sdk-server" else {}
+            images.append(Image(default(template), [base, {path: file}], config))
+    made_of = [(image.name, _identity(image)) for image in images]
+    return _kept(folder / "images", "gallery", [Path(__file__).read_text(), made_of], lambda to: write(images, to))
+
+
+def _identity(image: Image) -> list[Any]:
+    files = [[layer] if isinstance(layer, Path) else layer.values() for layer in image.layers]
+    return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for layer in files for file in layer]
+
+
+def _kept(folder: Path, kind: str, made_of: Any, make: Any) -> Path:
+    """The archive of the cache that is made of this, made if there is none; of each kind the last few are kept."""
+    key = hashlib.sha256(json.dumps(made_of, default=str).encode()).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    target = folder / f"{kind}-{key}.tar"
+    if not target.exists():
+        unfinished = folder / f"unfinished-{os.getpid()}.tar"
+        make(unfinished)
+        unfinished.rename(target)
+    target.touch()
+    for old in sorted(folder.glob(f"{kind}-*.tar"), key=lambda file: -file.stat().st_mtime)[_KEPT:]:
+        old.unlink()
+    return target
+
+
+# ---------------------------------------------------------------- OCI archives
+
+
+def write(images: Sequence[Image], target: Path) -> None:
+    """One archive with all the images; a layer that several have is in it once."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch, tarfile.open(target, "w") as archive:
+        layers: dict[str, tuple[str, int]] = {}
+        manifests = []
+
+        def add(path: str, data: bytes) -> None:
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            archive.addfile(info, BytesIO(data))
+
+        def blob(media_type: str, value: Any) -> dict[str, Any]:
+            data = json.dumps(value).encode()
+            digest = hashlib.sha256(data).hexdigest()
+            add(f"blobs/sha256/{digest}", data)
+            return {"mediaType": _TYPE + media_type, "digest": f"sha256:{digest}", "size": len(data)}
+
+        for image in images:
+            made = []
+            for layer in image.layers:
+                key = str(layer)
+                if key not in layers:
+                    file = _layer(layer, Path(scratch))
+                    with file.open("rb") as content:
+                        digest = hashlib.file_digest(content, "sha256").hexdigest()
+                    layers[key] = (f"sha256:{digest}", file.stat().st_size)
+                    archive.add(file, f"blobs/sha256/{digest}")
+                made.append(layers[key])
+            config = blob(
+                "config.v1+json",
+                {
+                    "architecture": _architecture(),
+                    "os": "linux",
+                    "config": {"Env": [_PATH], **image.config},
+                    "rootfs": {"type": "layers", "diff_ids": [digest for digest, _ in made]},
+                    "history": [{"created_by": "tests/node/images.py"} for _ in made],
+                },
+            )
+            described = [{"mediaType": _TYPE + "layer.v1.tar", "digest": digest, "size": size} for digest, size in made]
+            manifest = blob(
+                "manifest.v1+json",
+                {"schemaVersion": 2, "mediaType": _TYPE + "manifest.v1+json", "config": config, "layers": described},
+            )
+            names = {
+                "io.containerd.image.name": full_name(image.name),
+                "org.opencontainers.image.ref.name": image.name.rpartition(":")[2],
+            }
+            platform = {"architecture": _architecture(), "os": "linux"}
+            manifests.append({**manifest, "platform": platform, "annotations": names})
+        add("oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        add("index.json", json.dumps({"schemaVersion": 2, "manifests": manifests}).encode())
+
+
+def _layer(layer: Path | Mapping[str, Path], scratch: Path) -> Path:
+    fd, name = tempfile.mkstemp(dir=scratch)
+    os.close(fd)
+    if isinstance(layer, Path):
+        options = ["--numeric-owner", "--sort=name", "--mtime=@0", "--xattrs"]
+        subprocess.run(["tar", *options, "-C", layer, "-cf", name, "."], check=True)
+    else:
+        with tarfile.open(name, "w") as archive:
+            for path, file in layer.items():
+                info = archive.gettarinfo(file, path)
+                info.mode, info.uid, info.gid, info.mtime = 0o755, 0, 0, 0
+                with file.open("rb") as content:
+                    archive.addfile(info, content)
+    return Path(name)
+
+
+@cache
+def _architecture() -> str:
+    return {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+
+
+# ---------------------------------------------------------------- the injector's own
+
+
+def injector(folder: Path, project: Path = ROOT, version: str | None = None) -> Path:
+    """The archive with the image that buildah makes of a checkout's Dockerfile. Needs a package index."""
+    copied = ["Dockerfile", "requirements.lock", "LICENSE", "injector", "templates"]
+    files = sorted(file for name in copied for file in [project / name, *(project / name).rglob("*")] if file.is_file())
+    sources = [file for file in files if file.suffix != ".pyc" and "__pycache__" not in file.parts]
+    content = [(str(file.relative_to(project)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in sources]
+    chart = yaml.safe_load((project / "deploy/chart/Chart.yaml").read_text())
+    name = f"{INJECTOR}:{version or chart['appVersion']}"
+    return _kept(folder / "images", "injector", [name, content], lambda to: _build(folder, project, name, to))
+
+
+def _build(folder: Path, project: Path, name: str, target: Path) -> None:
+    with _buildah(folder) as run:
+        for root, base in (("python", "docker.io/library/python:3.11-slim-bookworm"),
+                           ("python-nonroot", "gcr.io/distroless/python3-debian12:nonroot")):  # fmt: skip
+            archive = folder / "images" / f"{root}.tar"
+            if not archive.exists():
+                write([Image(base, [folder / "roots" / root])], archive)
+            image = run("pull", "--quiet", f"oci-archive:{archive}").strip()
+            run("tag", image, base)
+        # The machine's own way to its package index, for the build alone.
+        mounts = [f"--volume={path}:{path}:ro" for path in ("/etc/ssl/certs", "/etc/pip.conf") if Path(path).exists()]
+        run("build", "--layers", "--pull-never", "--network=host", *mounts, f"--tag={name}", str(project))
+        run("push", "--quiet", name, f"docker-archive:{target}:{name}")
+
+
+@contextmanager
+def _buildah(folder: Path) -> Any:
+    """Calls buildah without a registry or any settings of the machine; what it keeps stays for the next build."""
+    state = folder / "buildah"
+    state.mkdir(exist_ok=True)
+    (state / "policy.json").write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
+    (state / "registries.conf").write_text("unqualified-search-registries = []\n")
+    storage = {"driver": "overlay", "runroot": f"{state}/run", "graphroot": f"{state}/storage"}
+    lines = [f'{key} = "{value}"' for key, value in storage.items()]
+    (state / "storage.conf").write_text("\n".join(["[storage]", *lines, ""]))
+    debian = folder / "debian"
+    libraries = "/usr/lib/x86_64-linux-gnu" if _architecture() == "amd64" else "/usr/lib/aarch64-linux-gnu"
+    env = {
+        **os.environ,
+        "CONTAINERS_REGISTRIES_CONF": str(state / "registries.conf"),
+        "CONTAINERS_STORAGE_CONF": str(state / "storage.conf"),
+        "BUILDAH_ISOLATION": "chroot",
+        "TMPDIR": str(state),
+        "PATH": os.pathsep.join(
+            [f"{debian}/bin", f"{debian}/root/usr/bin", f"{debian}/root/usr/sbin", os.environ["PATH"], "/usr/sbin"]
+        ),
+    }
+    # It starts itself again without LD_LIBRARY_PATH, so its libraries are laid over the machine's, for it alone.
+    lay = f"mount -t overlay -o lowerdir={debian}/root{libraries}:{libraries} libraries {libraries}"
+    inside = ["unshare", "--mount", "--propagation=private", "sh", "-ec", f'{lay}; exec "$@"', "sh", "buildah"]
+
+    def run(command: str, *words: str) -> str:
+        policy = [] if command == "tag" else [f"--signature-policy={state}/policy.json"]
+        done = subprocess.run([*inside, command, *policy, *words], env=env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"buildah {command}: {done.stderr[-3000:]}")
+        return done.stdout
+
+    try:
+        yield run
+    finally:
+        shutil.rmtree(state / "run", ignore_errors=True)

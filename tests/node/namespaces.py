@@ -1,0 +1,80 @@
+"""Namespaces of network, mounts and processes in which a node runs, and which a test's process enters.
+
+Everything that a node makes is in them or in one folder and the cgroups of its name. A process outside, `keep`, holds
+them for as long as the other end of its standard input is open, and then removes everything: also after this process
+was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+HERE = Path(__file__).parent
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Namespaces:
+    """`network` are the variables of `begin`: NODE, ADDRESS, ADDRESS6. The folder, a new one, is removed in the end."""
+
+    def __init__(self, folder: Path, network: Mapping[str, str], resolver: str) -> None:
+        self._folder = folder
+        (folder / "network").write_text("".join(f"{name}={value}\n" for name, value in network.items()))
+        (folder / "resolv.conf").write_text(f"nameserver {resolver}\n")
+
+    def __enter__(self) -> Namespaces:
+        self.keeper = subprocess.Popen(
+            [HERE / "keep", self._folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # no signal for this process's group reaches it
+        )
+        assert self.keeper.stdout
+        first = self.keeper.stdout.readline().decode().strip()
+        if not first:
+            said = (self._folder / "begin.log").read_text()
+            self._end()
+            raise RuntimeError(f"the namespaces could not be made: {said}")
+        self.first = int(first)
+        self._machine = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self._own = os.open(f"/proc/{self.first}/ns/net", os.O_RDONLY)
+        _enter_network(self._own)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _enter_network(self._machine)
+        os.close(self._own)
+        os.close(self._machine)
+        self._end()
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """This thread, and what it starts, is in the machine's network for a while: to fetch or build something."""
+        _enter_network(self._machine)
+        try:
+            yield
+        finally:
+            _enter_network(self._own)
+
+    def inside(self, *words: str | Path) -> list[str | Path]:
+        """The words that run these in all of the namespaces. This process itself is only in the network's."""
+        return ["nsenter", f"--target={self.first}", "--mount", "--pid", "--net", "--uts", "--ipc", *words]
+
+    def _end(self) -> None:
+        assert self.keeper.stdin
+        self.keeper.stdin.close()
+        self.keeper.wait()
+
+
+def _enter_network(namespace: int) -> None:
+    """The calling thread does, and all that it starts from now on."""
+    if _LIBC.setns(namespace, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "cannot enter a network namespace")
