@@ -18,7 +18,7 @@ from jinja2.tests import TESTS as JINJA_TESTS
 from injector.errors import FaultError
 from injector.names import kind_of
 from injector.templates.holes import check_length, current, plain_value
-from injector.templates.quoting import EMBEDDED, QUOTING
+from injector.templates.quoting import EMBEDDED, NAMED, Quoted, json_quote, quote
 from injector.templates.sandbox_operations import compared, each, operand, replaced, scalar_operand, split
 from injector.templates.structure import scalar_text
 
@@ -189,18 +189,21 @@ def _map(*args: Any, **kwargs: Any) -> Any:
     return (_map_attribute if kwargs.keys() == {"attribute"} else _map_all)(*args, **kwargs)
 
 
-def _quoting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def quote(value: Any) -> Any:
-        return function(plain_value(value, current.get()))
+def _quoting(syntax: str = "") -> Callable[[Any], Quoted]:
+    """The filter for a syntax; for that of the file which is rendered where it names none."""
 
-    return quote
+    def quoted(value: Any) -> Quoted:
+        run = current.get()
+        return quote(plain_value(value, run), syntax or run.syntax)
+
+    return quoted
 
 
-_QUOTING = {name: _quoting(function) for name, function in QUOTING.items()}
+_QUOTING = {"quote": _quoting(), **{name: _quoting(syntax) for name, syntax in NAMED.items()}}
 
 
 def _json_text(value: Any) -> str:
-    return str(_QUOTING["json_quote"](value))  # a text like any other: it may be a whole value
+    return json_quote(plain_value(value, current.get()))  # a text like any other: it may be a whole value
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

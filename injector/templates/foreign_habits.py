@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from injector.templates.quoting import EMBEDDED, QUOTING
+from injector.templates.quoting import EMBEDDED, NAMED
 
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
 REFUSED = {
@@ -33,7 +33,7 @@ HABITS = {
     **dict.fromkeys(("nil", "null"), "write `none`"),
     **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
     **dict.fromkeys(
-        QUOTING.keys() - EMBEDDED.keys(),
+        NAMED.keys() - set(EMBEDDED),
         "it is for text files; in YAML and JSON values need no quoting, but within a script for a shell "
         "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
     ),

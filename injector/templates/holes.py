@@ -16,7 +16,7 @@ from jinja2 import Undefined, pass_context
 
 from injector.budget import Budget
 from injector.errors import FaultError, LimitError
-from injector.templates.quoting import Quoted, check_harmless
+from injector.templates.quoting import Quoted, check_harmless, check_quoted
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
 #: How much work one render may do, in units of roughly a microsecond.
@@ -29,14 +29,16 @@ class Run(Budget):
     """One render: the values of its holes so far, what it warned of, and what it may still do.
 
     `limit` is how many characters it may come to. A `tagged` one carries tags in the author's text, and has more room.
+    `syntax` is that of a text file, "" where it is not known.
     """
 
-    __slots__ = ("limit", "size", "tagged", "values", "warnings")
+    __slots__ = ("limit", "size", "syntax", "tagged", "values", "warnings")
 
-    def __init__(self, limit: int = OUTPUT, *, tagged: bool = False) -> None:
+    def __init__(self, limit: int = OUTPUT, *, tagged: bool = False, syntax: str = "") -> None:
         super().__init__(WORK * 8 if tagged else WORK)
         self.limit = limit
         self.tagged = tagged
+        self.syntax = syntax
         self.values: list[Any] = []
         self.warnings: list[str] = []
         self.size = 0
@@ -149,9 +151,12 @@ def typed(context: object, value: Any) -> str:
 @pass_context
 def written(context: object, value: Any) -> str:
     """A value on its way into a text file: the author's text and quoted values as they are, others if harmless."""
-    if type(value) is Text or type(value) is Quoted:
+    run = current.get()
+    if type(value) is Text:
         return str(value)
-    return check_harmless(plain_value(value, current.get()))
+    if type(value) is Quoted:
+        return check_quoted(value, run.syntax)
+    return check_harmless(plain_value(value, run), run.syntax)
 
 
 def concat(pieces: Iterable[str]) -> Text:

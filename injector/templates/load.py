@@ -59,7 +59,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
             manifest.refuse(("files",), "files are for the sidecars of a pod; this template is not for pods on CREATE")
     manifest.finish()
-    roots = [OVERLAY, *dict.fromkeys(spec.template for spec in fields["files"].values())]
+    roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
     program = Program(name, kept, roots, [p.variable for p in fields["parameters"].values()], origin)
     return Template(name=name, sources=kept, digest=_digest(kept), origin=origin, program=program, **fields)
 

@@ -15,11 +15,14 @@ from injector.names import cut, hint, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
+from injector.templates.program import is_document
+from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at
 from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
 _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_FILE_KEYS = ("template", "validate", "syntax")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
     "shared", "for",
@@ -151,6 +154,12 @@ class Manifest:
         for name, item in self.mapping("files", "{} or {template: app.conf.j2}").items():
             with self.collecting():
                 made[name] = self._file(name, item)
+        syntaxes: dict[str, str] = {}
+        for spec in made.values():
+            if syntaxes.setdefault(spec.template, spec.syntax) != spec.syntax:
+                words = f"{spec.template} is the source of files of two syntaxes; give {spec.name} one of its own"
+                with self.collecting():
+                    self.refuse(("files", spec.name), words)
         return made
 
     def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
@@ -158,8 +167,8 @@ class Manifest:
         if not FILE.match(name) or name in (".", ".."):
             self.refuse(at, f"{shortened(name)} is no file's name: letters, digits, - _ and . only")
         for key in item:
-            if key not in ("template", "validate"):
-                self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, ('template', 'validate'))}")
+            if key not in _FILE_KEYS:
+                self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
         source = item.get("template", f"{name}.j2")
         if source == MANIFEST:
             self.refuse((*at, "template"), f"{MANIFEST} is no config file; give {name} a source of its own")
@@ -178,7 +187,21 @@ class Manifest:
                 self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
         if source == OVERLAY:
             self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
-        return FileSpec(name, source, validate)
+        return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
+
+    def _syntax(self, name: str, source: str, said: Any) -> str:
+        """The syntax of a text file: as it is said, or as its name or that of its source tells."""
+        if is_document(source):
+            if said is not None:
+                self.refuse(("files", name, "syntax"), f"{source} is YAML or JSON by its name; leave syntax out")
+            return ""
+        if said is None:
+            return syntax_of(name) or syntax_of(source.removesuffix(".j2"))
+        if said not in SYNTAXES:
+            shown = said if isinstance(said, str) else "syntax"
+            words = f"there is no syntax {shortened(said)}{hint(shown, sorted(SYNTAXES), 'there are')}"
+            self.refuse(("files", name, "syntax"), words)
+        return str(said)
 
     def applies_to(self) -> AppliesTo:
         """What `for` says."""

@@ -43,11 +43,12 @@ class Root:
     """A file that is rendered, with all that it includes.
 
     `reads` are the paths into the template's names that decide what comes out: nothing else can. `key` are those under
-    which it is remembered.
+    which it is remembered. `syntax` is that of a text file, "" where it is not known.
     """
 
     source: str
     document: bool
+    syntax: str
     template: JinjaTemplate
     reads: tuple[NamePath, ...]
     key: tuple[NamePath, ...]
@@ -66,17 +67,20 @@ class Program:
         self,
         name: str,
         sources: Mapping[str, str],
-        roots: Iterable[str],
+        roots: Mapping[str, str],
         parameters: Iterable[str],
         origin: str = "",
     ) -> None:
-        """Check and compile. `parameters` are their names in templates. Raises TemplateError with its place."""
+        """Check and compile. `roots` are the sources that are rendered, with their syntax (see `Root`).
+
+        `parameters` are their names in templates. Raises TemplateError with its place.
+        """
         self._begin(name, origin, {file: normal(text) for file, text in sources.items()}, frozenset(parameters))
         for file, text in self._sources.items():
             found = _RESERVED.search(text)
             if found:
                 self._refuse("the characters U+FDD0 to U+FDD2 are for the injector's own use", file, found.start() + 1)
-        self.roots = {source: self._root(source) for source in roots}
+        self.roots = {source: self._root(source, of_text) for source, of_text in roots.items()}
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
         self._name, self._origin, self._sources, self._parameters = name, origin, sources, parameters
@@ -91,7 +95,9 @@ class Program:
             document: {file: marshal.dumps(code) for file, code in loader.code.items()}
             for document, (_, loader) in self._environments.items()
         }
-        roots = [(root.source, root.document, root.reads, root.key, root.names) for root in self.roots.values()]
+        roots = [
+            (root.source, root.document, root.syntax, root.reads, root.key, root.names) for root in self.roots.values()
+        ]
         return (self._name, self._origin, self._sources, self._parameters), code, roots
 
     def __setstate__(self, state: Any) -> None:
@@ -101,8 +107,8 @@ class Program:
             _, loader = self._environment(document)
             loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  our own dump
         self.roots = {
-            source: Root(source, document, self._environment(document)[0].get_template(source), *known)
-            for source, document, *known in roots
+            source: Root(source, document, of_text, self._environment(document)[0].get_template(source), *known)
+            for source, document, of_text, *known in roots
         }
 
     def remembering(self, size: int) -> Program:
@@ -146,7 +152,7 @@ class Program:
             environment.loader = _Loader(parse)
             self._tagging[root.document] = environment, tags
         environment, tags = self._tagging[root.document]
-        return Tagged(environment.get_template(root.source), tags, variables)
+        return Tagged(environment.get_template(root.source), tags, variables, root.syntax)
 
     def place(self, file: str, offset: int | None, word: str = "") -> Place:
         """The place of an offset in a file, or of a word in the expression there; of the file where it is None."""
@@ -170,7 +176,7 @@ class Program:
 
     # ------------------------------------------------------------------------------------------- compiling
 
-    def _root(self, source: str) -> Root:
+    def _root(self, source: str, of_text: str) -> Root:
         document = is_document(source)
         environment, loader = self._environment(document)
         self._compile(environment, source)
@@ -203,7 +209,7 @@ class Program:
         many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
         names = tuple(sorted({path[0] for path in read}))
         key = _shortest((*read, ("params",))) if many else read
-        return Root(source, document, environment.get_template(source), read, key, names)
+        return Root(source, document, of_text, environment.get_template(source), read, key, names)
 
     def _environment(self, document: bool) -> tuple[Environment, _Loader]:
         if document not in self._environments:

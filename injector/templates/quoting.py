@@ -1,22 +1,31 @@
-"""Values in text files: which are harmless anywhere, and how others are quoted for the syntax they stand in.
+r"""Values in text files: which are harmless anywhere, and how others are quoted for the syntax of their file.
 
-| filter | for | writes | refuses |
-| --- | --- | --- | --- |
-| (none) | any text file | numbers, and strings of `A-Z a-z 0-9 . _ : / @ % + = , -` as they are | all else |
-| `nginx_quote` | nginx: one parameter of a directive | `"..."`, `"` and `\\` escaped | control characters, `$` |
-| `json_quote` | a value in JSON, or a string in JavaScript, HCL without templates, TOML | JSON of any value | nothing |
-| `ini_value` | the right side of `key = value`, to the line's end | the string as it is | see below |
-| `shell_quote` | POSIX shell: one word | `'...'` | NUL |
+The filter `quote` does what the file's syntax needs: `template.yaml` says it (`syntax:`), or the file's name. Without a
+filter a text file takes numbers, and strings of `A-Z a-z 0-9 . _ : / @ % + = , -`.
 
-nginx expands `$name` within double quotes too, and knows no escape for `$`: a value with one is refused. An INI reader
-strips blanks, and some take quotes, `;`, `#`, `%`, `\\` or `$` for their own: a value with such a first or last
-character, a control character, or any of `;#%$\\` is refused.
+| syntax | `quote` writes | refuses |
+| --- | --- | --- |
+| json | JSON of any value, all of it ASCII | nothing |
+| hcl, toml, lua | a literal of any value but null; a string in double quotes | hcl: control characters |
+| nginx | one parameter, in double quotes | control characters, `$` |
+| sh | one word, in single quotes | NUL |
+| iptables | one word of iptables-restore, in double quotes | control characters, a first `-` or `!`, 1000 characters |
+| env | a harmless string as it is, another in single quotes | control characters, `'`, `\`, `$` |
+| properties | a key or a value, with backslashes | `${`, `#{` |
+| xml | text, or an attribute's value where quotes stand around it | what XML cannot hold, `${`, `#{` |
+| ini | the rest of a line as it is | control characters, `;#%$\`, blanks, quotes and a bracket at an end |
+| plain | one line of text as it is | control characters |
+
+A value is refused where the syntax, or one of the usual readers of it, has no way to write it. nginx expands `$name`
+within quotes and has no escape for it. The readers of dotenv files agree on nothing within quotes but plain characters.
+Spring, Log4j and Ant expand `${...}` and `#{...}` after the parser has taken every escape away. HCL of Vault and
+Consul (version 1) does not know `$${`, so `{` is written by its number, which both versions read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,39 +36,56 @@ from injector.names import shortened
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
 #: Control characters of ASCII and Latin-1, and Unicode's line and paragraph separators.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+#: In a harmless string, what begins a comment or an interpolation in one syntax.
+_HARMFUL = {
+    "hcl": re.compile(r"(?<!:)//"),
+    "ini": re.compile("%"),
+    "json": re.compile(r"(?<!:)//"),
+    "lua": re.compile("--"),
+}
+#: What quotes of a foreign syntax may hold all the same: a list of harmless words in double quotes.
+_MILD = re.compile(r"""[A-Za-z0-9._:/@%+=, "'\[\]-]*\Z""")
+#: What XML 1.0 cannot hold, not even as a reference (XML 1.0, section 2.2).
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NAME_IT = "name it in template.yaml, as `syntax:` of the file"
+#: iptables-restore reads words of at most 1024 bytes.
+_LONGEST_WORD = 1000
 
 
 class Quoted(str):
-    """A value that a quoting filter has made safe for its place; any operation on it makes it a plain value again."""
+    """A value that a quoting filter has made safe for its place; any operation on it makes it a plain value again.
 
-    __slots__ = ()
+    `value` is what it was, `syntax` the one that it is quoted for.
+    """
 
+    __slots__ = ("syntax", "value")
 
-class UnquotedError(FaultError):
-    """A value that a text file cannot hold as it is. `advice` is what to do, `filters` are those that write it."""
+    syntax: str
+    value: Any
 
-    def __init__(self, message: str, advice: str, then: str, filters: Iterable[str]) -> None:
-        super().__init__(message)
-        self.advice = advice
-        self.then = then
-        self.filters = tuple(filters)
-
-    def sentence(self, source: str) -> str:
-        """What is wrong and what to do, with the filters that fit a file of this name: all where that does not tell."""
-        fitting = [name for ending, name in _FITTING if re.search(ending, source)] or list(QUOTING)
-        shown = ", ".join(f"| {name}" for name in fitting if name in self.filters)
-        return f"{self}; {self.advice}{self.then}{shown}" if shown else f"{self}; {self.advice}"
+    def __new__(cls, text: str, value: Any = None, syntax: str = "") -> Quoted:
+        """The text of a quoted value."""
+        made = super().__new__(cls, text)
+        made.value = value
+        made.syntax = syntax
+        return made
 
 
-def check_harmless(value: Any) -> str:
+def syntax_of(file: str) -> str:
+    """The syntax that the name of a file tells, "" where it tells none."""
+    return next((syntax for pattern, syntax in _BY_NAME if pattern.search(file)), "")
+
+
+def check_harmless(value: Any, syntax: str = "") -> str:
     """A value as a text file may hold it without quotes. Raises FaultError naming what to do instead."""
     kind = type(value)
     if kind is int or kind is float:
         return repr(value)
+    advice = "write | quote" if syntax else f"{_NAME_IT}, and write | quote"
     if kind is str:
-        if _HARMLESS.match(value):
+        if _HARMLESS.match(value) and not ((rule := _HARMFUL.get(syntax)) and rule.search(value)):
             return value  # type: ignore[no-any-return]
-        raise UnquotedError(f"{shortened(value)} could change the file's syntax here", "quote it", ": ", QUOTING)
+        raise FaultError(f"{shortened(value)} could change the file's syntax here; {advice}")
     if kind is bool:
         word = "true" if value else "false"
         raise FaultError(
@@ -67,56 +93,178 @@ def check_harmless(value: Any) -> str:
         )
     if value is None:
         raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
-    raise UnquotedError("a list or mapping in a text", "loop over it with {% for %}", ", or use ", ["json_quote"])
+    rest = ", or write | quote" if syntax in _LITERALS else ""
+    raise FaultError(f"a list or mapping in a text; loop over it with {{% for %}}{rest}")
 
 
-def nginx_quote(value: Any) -> Quoted:
+def check_quoted(quoted: Quoted, syntax: str) -> str:
+    """A quoted value as a file of this syntax may hold it. Raises FaultError where quotes of another let it out."""
+    if not syntax or quoted.syntax == syntax or _MILD.match(quoted):
+        return str(quoted)
+    try:
+        fits = SYNTAXES[syntax](quoted.value) == quoted
+    except FaultError:
+        fits = False
+    if fits:
+        return str(quoted)
+    raise FaultError(
+        f"{shortened(quoted.value)} is quoted for {quoted.syntax}, and this file is {syntax}; write | quote"
+    )
+
+
+# ------------------------------------------------------------------------------- one function for each syntax
+
+
+def json_quote(value: Any) -> str:
+    """Any value as JSON on one line, all of it ASCII, so that no reader takes a character for the end of a line."""
+    return re.sub(r"[^\x20-\x7e]|[<>&]", lambda m: _utf16(m[0]), msgspec.json.encode(value).decode())
+
+
+def nginx_quote(value: Any) -> str:
     """One parameter of an nginx directive, in double quotes."""
     text = _string(value)
     _refuse(text, _CONTROL.search(text), "a control character")
     _refuse(text, "$" in text, "a $, which nginx takes for a variable")
-    return Quoted('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def json_quote(value: Any) -> Quoted:
-    """Any value as JSON on one line, all of it ASCII, so that no reader takes a character for the end of a line."""
-    text = msgspec.json.encode(value).decode()
-    return Quoted(re.sub(r"[^\x20-\x7e]|[<>&]", lambda m: _escape(m[0]), text))
-
-
-def ini_value(value: Any) -> Quoted:
+def ini_value(value: Any) -> str:
     """The right side of `key = value` in an INI file."""
     text = _string(value)
     _refuse(text, _CONTROL.search(text), "a control character")
     _refuse(text, text != text.strip(), "a blank at an end")
     _refuse(text, text[:1] in ("'", '"', "[") or text[-1:] in ("'", '"'), "a quote or bracket at an end")
     _refuse(text, re.search(r"[;#%$\\]", text), "one of ; # % $ \\")
-    return Quoted(text)
+    return text
 
 
-def shell_quote(value: Any) -> Quoted:
+def shell_quote(value: Any) -> str:
     """One word of a POSIX shell, in single quotes."""
     text = _string(value)
     _refuse(text, "\0" in text, "a NUL")
-    return Quoted("'" + text.replace("'", "'\"'\"'") + "'")
+    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
-QUOTING: dict[str, Callable[[Any], Quoted]] = {
-    "nginx_quote": nginx_quote,
-    "json_quote": json_quote,
-    "ini_value": ini_value,
-    "shell_quote": shell_quote,
+def _toml(text: str) -> str:
+    # https://toml.io/en/v1.0.0#string: JSON's escapes, but a character above U+FFFF in one
+    text = msgspec.json.encode(text).decode()
+    return re.sub(r"[^\x20-\x7e]|[<>&]", lambda m: _numbered(m[0]), text)
+
+
+def _hcl(text: str) -> str:
+    # https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md#template-expressions
+    _refuse(text, _CONTROL.search(re.sub("[\t\n\r]", "", text)), "a control character")
+    return re.sub(r"[$%]\{", lambda m: m[0][0] + "\\u007b", _toml(text))
+
+
+def _lua(text: str) -> str:
+    # https://www.lua.org/manual/5.1/manual.html#2.1: a byte by its three digits
+    shown = (chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:03d}" for b in text.encode())
+    return '"' + "".join(shown) + '"'
+
+
+def _iptables(value: Any) -> str:
+    text = _string(value)
+    _refuse(text, _CONTROL.search(text), "a control character")
+    _refuse(text, text[:1] in ("-", "!"), "a - or ! in front, which iptables takes for an option")
+    _refuse(text, len(text.encode(errors="replace")) > _LONGEST_WORD, f"more than {_LONGEST_WORD} bytes")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _env(value: Any) -> str:
+    text = _string(value)
+    if _HARMLESS.match(text):
+        return text
+    _refuse(text, _CONTROL.search(text), "a control character")
+    _refuse(text, re.search(r"['\\$]", text), "one of ' \\ $, which each reader of dotenv files takes otherwise")
+    return f"'{text}'"
+
+
+def _properties(value: Any) -> str:
+    # https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
+    text = _string(value)
+    _refuse_expanded(text)
+    return re.sub(r"[^\x21-\x7e]|[\\#!=:]", lambda m: f"\\{m[0]}" if m[0] in "\\#!=: " else _utf16(m[0]), text)
+
+
+def _xml(value: Any) -> str:
+    text = _string(value)
+    _refuse_expanded(text)
+    _refuse(text, _NO_XML.search(text), "a character that XML has no way to write")
+    return re.sub("[&<>\"'\t\n\r\x7f-\x9f\u2028\u2029]", lambda m: f"&#{ord(m[0])};", text)
+
+
+def _plain(value: Any) -> str:
+    text = _string(value)
+    _refuse(text, _CONTROL.search(text), "a control character")
+    return text
+
+
+def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[Any], str]:
+    """A language with literals for all values: how it writes a string, a list and a pair of a mapping."""
+
+    def write(value: Any) -> str:
+        kind = type(value)
+        if kind is str:
+            return string(value)
+        if kind is bool:
+            return "true" if value else "false"
+        if kind is list:
+            return around[0] + ",".join(map(write, value)) + around[1]
+        if kind is dict:
+            return "{" + ",".join(pair.format(string(key), write(item)) for key, item in value.items()) + "}"
+        return check_harmless(value)
+
+    return write
+
+
+_LITERALS: dict[str, Callable[[Any], str]] = {
+    "hcl": _literal(_hcl, "[]", "{}:{}"),
+    "json": json_quote,
+    "lua": _literal(_lua, "{}", "[{}]={}"),
+    "toml": _literal(_toml, "[]", "{}={}"),
 }
-
+#: What `quote` writes, by the syntax of the file.
+SYNTAXES: dict[str, Callable[[Any], str]] = {
+    **_LITERALS,
+    "env": _env,
+    "ini": ini_value,
+    "iptables": _iptables,
+    "nginx": nginx_quote,
+    "plain": _plain,
+    "properties": _properties,
+    "sh": shell_quote,
+    "xml": _xml,
+}
+#: The filters that name a syntax themselves, and which.
+NAMED = {"ini_value": "ini", "json_quote": "json", "nginx_quote": "nginx", "shell_quote": "sh"}
 #: Those for a language that stands within a string of a YAML document: a script, a text that is JSON.
-EMBEDDED: dict[str, Callable[[Any], Quoted]] = {"json_quote": json_quote, "shell_quote": shell_quote}
-#: By a source's name, the filter that fits it.
-_FITTING = (
-    (r"nginx.*\.conf\.j2\Z", "nginx_quote"),
-    (r"\.(?:json5?|js|toml|hcl)\.j2\Z", "json_quote"),
-    (r"\.(?:ini|cfg|properties)\.j2\Z", "ini_value"),
-    (r"\.(?:sh|bash)\.j2\Z", "shell_quote"),
+EMBEDDED = ("json_quote", "shell_quote")
+
+_BY_NAME = tuple(
+    (re.compile(pattern), syntax)
+    for pattern, syntax in (
+        (r"\.(?:hcl|nomad|tf|tfvars)\Z", "hcl"),
+        (r"\.(?:js|json[5c]?)\Z", "json"),
+        (r"\.toml\Z", "toml"),
+        (r"\.lua\Z", "lua"),
+        (r"nginx.*\.conf\Z|\.nginx\Z", "nginx"),
+        (r"\.(?:bash|sh)\Z", "sh"),
+        (r"\.(?:iptables|rules)\Z", "iptables"),
+        (r"(?:\A|\.)env\Z", "env"),
+        (r"\.properties\Z", "properties"),
+        (r"\.xml\Z", "xml"),
+        (r"\.ini\Z", "ini"),
+        (r"\.(?:md|txt)\Z", "plain"),
+    )
 )
+
+
+def quote(value: Any, syntax: str) -> Quoted:
+    """A value as a file of this syntax holds it. Raises FaultError for one that the syntax cannot hold safely."""
+    if not syntax:
+        raise FaultError(f"quote needs to know the syntax of the file; {_NAME_IT}")
+    return Quoted(SYNTAXES[syntax](value), value, syntax)
 
 
 def _string(value: Any) -> str:
@@ -132,9 +280,14 @@ def _refuse(text: str, found: object, what: str) -> None:
         raise FaultError(f"{shortened(text)} holds {what}; it cannot be written here safely")
 
 
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+def _refuse_expanded(text: str) -> None:
+    _refuse(text, re.search(r"[$#]\{", text), "${ or #{, which many readers expand whatever stands before it")
+
+
+def _utf16(character: str) -> str:
+    data = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2))
+
+
+def _numbered(character: str) -> str:
+    return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"

@@ -127,7 +127,10 @@ class _Job:
     template: Template
     root: Root
     variables: dict[str, Any]
-    run: Run = field(default_factory=Run)
+    run: Run = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.run = Run(syntax=self.root.syntax)
 
     def text(self) -> str:
         compiled = self.root.template

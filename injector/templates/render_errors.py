@@ -20,7 +20,6 @@ from injector.templates.environment import MissingValueError
 from injector.templates.expression_errors import explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
 from injector.templates.program import Root, in_comment
-from injector.templates.quoting import UnquotedError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_errors import explain_yaml
@@ -105,8 +104,6 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         elif isinstance(error, UndefinedError):
             word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
             message = _not_yet(program.expression(found[0], found[1]), word) or message
-        elif isinstance(error, UnquotedError):
-            message = error.sentence(found[0] or root.source)
     file, offset = found or (job.root.source, None)
     place = program.place(file or job.root.source, offset, word)
     undefined = isinstance(error, UndefinedError)

@@ -157,9 +157,9 @@ class Tags:
 class Tagged:
     """A rendered text and where each of its characters came from; `run` holds its values and warnings."""
 
-    def __init__(self, template: JinjaTemplate, tags: Tags, variables: Mapping[str, Any]) -> None:
+    def __init__(self, template: JinjaTemplate, tags: Tags, variables: Mapping[str, Any], syntax: str) -> None:
         """Render. Raises whatever the template raises."""
-        self.run = Run(OUTPUT * 8, tagged=True)
+        self.run = Run(OUTPUT * 8, tagged=True, syntax=syntax)
         token = current.set(self.run)
         try:
             text = document(template.root_render_func(template.new_context(dict(variables))), self.run)

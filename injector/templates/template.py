@@ -143,11 +143,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class FileSpec:
-    """A config file: its name in the ConfigMap, the source that renders it, the command that validates it (or none)."""
+    """A config file: its name in the ConfigMap, the source that renders it, the command that validates it (or none).
+
+    `syntax` is that of a text file (a key of `quoting.SYNTAXES`), "" where it is not known, and for YAML and JSON.
+    """
 
     name: str
     template: str
     validate: tuple[str, ...] = ()
+    syntax: str = ""
 
 
 @dataclass(frozen=True, slots=True)

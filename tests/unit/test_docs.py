@@ -29,7 +29,7 @@ from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
-from injector.templates.quoting import QUOTING
+from injector.templates.quoting import NAMED, SYNTAXES, syntax_of
 from injector.templates.render import Context, render_files, render_overlay
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.syntax import NAMES
@@ -214,8 +214,10 @@ def test_names_and_functions_are_those_of_the_code() -> None:
 def test_filters_methods_and_tests_are_those_of_the_code() -> None:
     text = page("templates.md")
     assert sorted(name for row in table(text, "filters", "") for name in code(row[1])) == sorted(FILTERS)
-    quoting = [code(row[0])[0] for row in table(text, "filter", "for", "writes", "refuses")]
-    assert quoting == list(QUOTING) and set(TEXT_FILTERS) == {*FILTERS, *QUOTING}
+    rows = table(text, "syntax", "by the name", "`quote` is for", "it writes", "it refuses")
+    assert [code(row[0])[0] for row in rows] == sorted(SYNTAXES)
+    assert all(syntax_of(name.replace("*", "x")) == code(row[0])[0] for row in rows for name in code(row[1]))
+    assert set(TEXT_FILTERS) == {*FILTERS, "quote", *NAMED} and all(f"`{name}`" in text for name in NAMED)
     methods = [set(code(row[1])) for row in table(text, "methods of", "")]
     assert methods == [STRING_METHODS, DICT_METHODS, LIST_METHODS]
     [tests] = table(text, "tests", "")

@@ -81,7 +81,7 @@ class _Marked(Program):
 
     def __init__(self, template: Template, parameters: list[str], branches: Branches) -> None:
         self._branches = branches
-        roots = list(template.program.roots)
+        roots = {source: root.syntax for source, root in template.program.roots.items()}
         super().__init__(template.name, template.sources, roots, parameters, template.origin)
 
     def _parse(self, environment: Any, loader: Any, source: str) -> nodes.Template:

@@ -18,6 +18,7 @@ from injector.authoring.schemas.declaration_schema import (
 )
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.reasons import Reason
+from injector.templates.quoting import SYNTAXES
 from injector.templates.template import FOR
 
 #: A key of a ConfigMap (Kubernetes API reference, ConfigMap v1), which is no step in a path.
@@ -37,6 +38,12 @@ _FILES: Final[Schema] = {
                 "not": {"const": "overlay.yaml.j2"},
                 "description": "The source that renders it, a file of this folder. By default its name with .j2.",
             },
+            "syntax": or_null(
+                {
+                    "enum": sorted(SYNTAXES),
+                    "description": "The syntax of a text file, for `quote`. By default what its name tells.",
+                }
+            ),
             "validate": or_null(
                 strings(
                     'The command by which the real program checks it; "{path}" stands for the file.',

@@ -12,9 +12,9 @@ from injector.templates.template import OVERLAY
 _PARSER = Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
 
 
-def sources_used(subject: Subject) -> set[str]:
-    """The files that are rendered, and those that these include or import, at any depth."""
-    found = [OVERLAY, *(spec.template for spec in subject.template.files.values())]
+def sources_used(subject: Subject, *roots: str) -> set[str]:
+    """The files that are rendered, or those of `roots`, and those that these include or import, at any depth."""
+    found = list(roots) or [OVERLAY, *(spec.template for spec in subject.template.files.values())]
     for file in found:
         tree = parsed(subject.sources.get(file, ""))
         for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport)):

@@ -2,8 +2,8 @@
 
 In a text file there is no structure that keeps a value in its place, so one that could change the file's syntax (a
 blank, a quote, a `;`) is refused when the pod is injected. The parameter's schema allows such values: whoever gives one
-gets no sidecar. Send it through the filter for the file's syntax, or bound the parameter by `format`, `enum` or
-`pattern`.
+gets no sidecar. Send it through `quote`, which knows the file's syntax by its name or by `syntax:` in template.yaml, or
+bound the parameter by `format`, `enum` or `pattern`.
 
 Source: the author's guide, "Config files".
 
@@ -33,9 +33,9 @@ Good:
     parameters:
       title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
     files:
-      shipper.conf: {}
+      shipper.conf: {syntax: toml}
     # shipper.conf.j2
-    title = {{ params.title | json_quote }}
+    title = {{ params.title | quote }}
     # overlay.yaml.j2
     spec:
       containers:
@@ -77,7 +77,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
-                    "write | nginx_quote, | json_quote, | ini_value or | shell_quote, or give it a format or a pattern",
+                    "write | quote, or give it a format or a pattern",
                 )
 
 

@@ -1,0 +1,90 @@
+"""A text file quotes a value for another syntax than its own.
+
+Each syntax has its own quotes: JSON's leave `${` as it is, which HCL expands, and `$(`, which a shell runs. So a value
+can end the string that it stands in. When the pod is injected, such a value is refused, and there is no sidecar. Write
+`quote`, which does what the file's syntax needs. The name of the file tells the syntax, or `syntax:` in template.yaml.
+
+Source: the author's guide, "Config files".
+
+Bad:
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+    files:
+      agent.hcl: {}
+    # agent.hcl.j2
+    title = {{ params.title | json_quote }}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        volumeMounts:
+        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+      volumes:
+      - name: shipper-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: Ships the app's logs.
+    parameters:
+      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+    files:
+      agent.hcl: {}
+    # agent.hcl.j2
+    title = {{ params.title | quote }}
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: shipper
+        image: example.com/shipper:1.2
+        volumeMounts:
+        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+      volumes:
+      - name: shipper-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Proof: the file is one that its program reads; what a value does within it is shown by the tests of each syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jinja2 import nodes
+
+from injector.authoring.lint.rules._reading import sources_used
+from injector.authoring.lint.subject import Finding, Subject
+from injector.templates.environment import Environment
+from injector.templates.program import is_document
+from injector.templates.quoting import NAMED
+
+SEVERITY = "error"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each filter of another syntax, of those that write into the file."""
+    syntaxes = {spec.template: spec.syntax for spec in subject.template.files.values()}
+    for source, syntax in sorted(syntaxes.items()):
+        for file in sorted(sources_used(subject, source)) if not is_document(source) else ():
+            for name, offset in _filters(subject.sources[file]):
+                place = subject.template.program.place(file, offset, name)
+                if syntax and NAMED.get(name, syntax) != syntax:
+                    yield Finding(f"{name} quotes for {NAMED[name]}, and {source} is {syntax}", place, "write | quote")
+                elif not syntax and name in ("quote", "json_quote"):  # others name the syntax that nothing else does
+                    words = "name it in template.yaml, as `syntax:` of the file, and write | quote"
+                    yield Finding(f"{name} stands in {source}, whose syntax is not known", place, words)
+
+
+def _filters(text: str) -> Iterator[tuple[str, int]]:
+    """The filters that come last in what is written or set, with their offsets."""
+    tree = Environment(document=False).parse(text)
+    written: list[nodes.Node] = [node for output in tree.find_all(nodes.Output) for node in output.nodes]
+    written += [assign.node for assign in tree.find_all(nodes.Assign)]
+    for node in written:
+        if isinstance(node, nodes.CondExpr):
+            written += [one for one in (node.expr1, node.expr2) if one is not None]
+        elif isinstance(node, nodes.Filter) and node.node is not None:
+            yield node.name, node.lineno - 1  # this environment counts characters

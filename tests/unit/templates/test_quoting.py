@@ -1,0 +1,381 @@
+"""`quote`: in a file of each syntax a hostile value is read back as it was, in the same place, by a real parser."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import io
+import json
+import re
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from injector.errors import FaultError, InjectionError, TemplateError
+from injector.templates.load import load_template
+from injector.templates.quoting import SYNTAXES, quote, syntax_of
+from injector.templates.render import render_files
+from tests import parts
+from tests.unit.templates.build import context
+from tests.unit.templates.hostile import HOSTILE
+
+#: Values that end a string, open a block or begin an expansion in one of the syntaxes.
+_ENDS = (
+    "${", "%{", "$${a}", "$", "%", '${"', ', b = 1 } pwned { a = 1 } #', "]] os.exit() --", "--[[", "]]>", "<!--",
+    "&lt;", "' ; id ; '", "$(id)", "`id`", "\\", '\\"', "'", "a\\", "#{T(java.lang.Runtime)}", "-j ACCEPT", "! -s",
+    "[evil]", "\ufeff", "é", "😀", "a😀b", "\x00", "\x1f", "\x7f", "\x85", "\u2028", "a\nb = 1", "a\rb", "\t", " a ",
+    "", "a b",
+    '"""', "'''", "=", ":", "#", "!", "export X=1", "*/", "//",
+)  # fmt: skip
+_TEXT = (
+    st.sampled_from(_ENDS)
+    | st.sampled_from([value for value in HOSTILE if len(value) < 500])
+    | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
+    | st.lists(st.sampled_from(_ENDS), min_size=2, max_size=4).map("".join)
+)
+_DATA = st.recursive(
+    _TEXT | st.booleans() | st.integers(-(2**53), 2**53),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def library(name: str) -> Any:
+    """A parser of the development dependencies."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        if parts.in_ci():
+            raise
+        pytest.skip(f"{name} is missing; install the development dependencies: pip install -e '.[dev]'")
+
+
+def rendered(file: str, text: str, value: Any, syntax: str = "") -> str:
+    """A config file with a value in it, through all of a template."""
+    said = {"syntax": syntax} if syntax else {}
+    made = load_template("sample", manifest(file, said, **{f"{file}.j2": text}))
+    return render_files(made, context({"v": value, "w": "second"}))[file]
+
+
+def manifest(file: str, said: dict[str, Any], **sources: str) -> dict[str, str]:
+    """The sources of a template with one config file."""
+    declared = {"parameters": {"v": {"type": "string"}, "w": {"type": "string"}}, "files": {file: said}}
+    return {"template.yaml": json.dumps(declared), "overlay.yaml.j2": "{}", **sources}
+
+
+def hcl_value(found: Any) -> Any:
+    """A value as python-hcl2 hands it over: strings with their quotes and escapes."""
+    if isinstance(found, str):
+        assert not re.search(r"[$%]\{", found)
+        return json.loads(re.sub(r"\\U([0-9a-f]{8})", lambda m: json.dumps(chr(int(m[1], 16)))[1:-1], found))
+    if isinstance(found, list):
+        return [hcl_value(item) for item in found]
+    if isinstance(found, dict):
+        return {hcl_value(key): hcl_value(item) for key, item in found.items() if key != "__is_block__"}
+    return found
+
+
+def in_hcl(value: Any) -> Any:
+    text = "first { v = {{ params.v | quote }}, w = {{ params.w | quote }} }\nlast = 1\n"
+    text = text.replace(", w", "\n w").replace(" }\nlast", "\n}\nlast").replace("{ v", "{\n v")
+    found = library("hcl2").loads(rendered("agent.hcl", text, value))
+    assert found.keys() == {"first", "last"} and found["last"] == 1
+    (block,) = found["first"]
+    assert block.keys() - {"__is_block__"} == {"v", "w"} and hcl_value(block["w"]) == "second"
+    return hcl_value(block["v"])
+
+
+def in_toml(value: Any) -> Any:
+    found = tomllib.loads(rendered("a.toml", "[a]\nv = {{ params.v | quote }} # c\nw = 1\n", value))
+    assert found.keys() == {"a"} and found["a"].keys() == {"v", "w"}
+    return found["a"]["v"]
+
+
+def in_lua(value: Any) -> Any:
+    text = "return {{ params.v | quote }}, {{ params.w | quote }} -- c\n"
+    results = []
+    for lua in (library("lupa.lua51"), library("lupa.lua54")):
+        runtime = lua.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
+        first, second = runtime.execute(rendered("a.lua", text, value).encode())
+        assert second == b"second"
+        results.append(lua_value(first, value, lua))
+    assert results[0] == results[1]
+    return results[0]
+
+
+def lua_value(found: Any, like: Any, lua: Any) -> Any:
+    if isinstance(found, bytes):
+        return found.decode()
+    if lua.lua_type(found) == "table":
+        items = [(lua_value(k, "", lua), v) for k, v in found.items()]
+        if isinstance(like, list):
+            return [lua_value(item, one, lua) for (_, item), one in zip(sorted(items), like, strict=True)]
+        return {key: lua_value(item, like[key], lua) for key, item in items}
+    return int(found) if isinstance(found, float) else found
+
+
+def in_json(value: Any) -> Any:
+    found = json.loads(rendered("a.json5", '{"v": {{ params.v | quote }}, "w": [{{ params.w | quote }}]}', value))
+    assert found.keys() == {"v", "w"} and found["w"] == ["second"]
+    return found["v"]
+
+
+def in_properties(value: str) -> str:
+    read = library("javaproperties").loads
+    found = read(rendered("a.properties", "a={{ params.v | quote }}\nw : second\n", value))
+    assert found.keys() == {"a", "w"} and found["w"] == "second"
+    key = read(rendered("a.properties", "{{ params.v | quote }}=1\n", value))
+    assert list(key.items()) == [(value, "1")]
+    return found["a"]
+
+
+def in_ini(value: str) -> str:
+    parser = configparser.ConfigParser()
+    parser.read_string(rendered("a.ini", "[a]\nbefore = 1\nv = {{ params.v | quote }}\nafter = 2\n", value))
+    assert parser.sections() == ["a"] and parser["a"].keys() == {"before", "v", "after"}
+    return parser["a"]["v"]
+
+
+def in_env(value: str) -> str:
+    text = rendered("a.env", "A={{ params.v | quote }}\nB=second\n", value)
+    found = library("dotenv").dotenv_values(stream=io.StringIO(text))
+    assert found.keys() == {"A", "B"} and found["B"] == "second"
+    done = subprocess.run(["sh", "-c", f'{text}\nprintf %s "$A"'], capture_output=True, check=True)
+    assert done.stdout.decode() == found["A"]
+    return str(found["A"])
+
+
+def in_xml(value: str) -> str:
+    text = '<a><b c="{{ params.v | quote }}" d="1">{{ params.v | quote }}</b><e/></a>'
+    root = ElementTree.fromstring(rendered("a.xml", text, value))
+    assert [(child.tag, len(child)) for child in root] == [("b", 0), ("e", 0)]
+    assert root[0].attrib == {"c": root[0].text or "", "d": "1"}
+    return root[0].text or ""
+
+
+def in_sh(value: str) -> str:
+    text = "printf '%s\\0' a {{ params.v | quote }} {{ params.w | quote }}\n"
+    done = subprocess.run(["sh", "-c", rendered("a.sh", text, value)], capture_output=True, check=True)
+    first, read, second, rest = done.stdout.decode().split("\0")
+    assert (first, second, rest) == ("a", "second", "")
+    return read
+
+
+def in_plain(value: str) -> str:
+    before, read, after, end = rendered("a.txt", "before\n{{ params.v | quote }}\nafter\n", value).split("\n")
+    assert (before, after, end) == ("before", "after", "")
+    return read
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "env": in_env,
+    "hcl": in_hcl,
+    "ini": in_ini,
+    "json": in_json,
+    "lua": in_lua,
+    "plain": in_plain,
+    "properties": in_properties,
+    "sh": in_sh,
+    "toml": in_toml,
+    "xml": in_xml,
+}
+
+
+def check_read_back(syntax: str, value: Any) -> None:
+    """That a file reads back as the value, or refuses it."""
+    try:
+        read = _READERS[syntax](value)
+    except InjectionError as error:
+        assert "cannot be written here safely" in str(error)  # the refusal, and none by chance
+        return
+    assert read == value
+
+
+@pytest.mark.parametrize("syntax", sorted(_READERS))
+def test_hostile_values_are_read_back(syntax: str) -> None:
+    for value in _ENDS:
+        check_read_back(syntax, value)
+
+    @settings(max_examples=60 if syntax in ("env", "sh") else 150, deadline=None)
+    @given(_TEXT)
+    def any_text(value: str) -> None:
+        check_read_back(syntax, value)
+
+    any_text()
+
+
+@pytest.mark.parametrize("syntax", ["hcl", "json", "lua", "toml"])
+def test_lists_and_mappings_are_read_back(syntax: str) -> None:
+    @settings(max_examples=100, deadline=None)
+    @given(_DATA)
+    @example(["a", {"b": [True, 1, "${x}"]}])
+    def any_data(value: Any) -> None:
+        check_read_back(syntax, value)
+
+    any_data()
+
+
+#: What each syntax can hold, of what people write: a refusal would be one too many.
+@pytest.mark.parametrize("syntax", sorted(SYNTAXES))
+@pytest.mark.parametrize("value", ["a b", "https://example.com/a?b=c&d=e", "web (blue)", "{a}", "10%", "a,b", "é"])
+def test_usual_values_are_held(syntax: str, value: str) -> None:
+    if (syntax, value) == ("ini", "10%"):
+        pytest.skip("a % is the interpolation's")
+    assert quote(value, syntax)
+
+
+@pytest.mark.parametrize(
+    ("syntax", "value"),
+    [
+        ("nginx", "$a"), ("nginx", "a\nb"), ("sh", "\x00"), ("env", "'"), ("env", "$HOME"), ("env", "a\nb"),
+        ("env", "\\n"),
+        ("properties", "${jndi:ldap://x}"), ("xml", "${env:X}"), ("xml", "\x00"), ("ini", "a;b"), ("ini", "a\nb"),
+        ("plain", "a\nb"), ("iptables", "-j"), ("iptables", "!"), ("iptables", "a\nb"), ("iptables", "a" * 1001),
+        ("hcl", "\x00"), ("toml", None), ("lua", [None]), ("hcl", None), ("sh", ["a"]), ("xml", {"a": "b"}),
+        ("env", True),
+    ],
+)  # fmt: skip
+def test_what_a_syntax_cannot_hold_is_refused(syntax: str, value: Any) -> None:
+    with pytest.raises(FaultError):
+        quote(value, syntax)
+
+
+def test_nginx_reads_the_same_value(tmp_path: Path) -> None:
+    nginx = parts.require("nginx")
+    held = 0
+    for value in _ENDS:
+        try:
+            text = rendered("nginx.conf", "error_log stderr {{ params.v | quote }};\nevents {}\n", value)
+        except InjectionError:
+            continue
+        (tmp_path / "nginx.conf").write_text(text)
+        command = [str(nginx), "-t", "-p", str(tmp_path), "-e", "stderr", "-c", "nginx.conf"]
+        done = subprocess.run(command, capture_output=True)
+        said = re.search(rb'invalid log level "(.*)" in [^ ]*nginx\.conf:1\n', done.stderr, re.DOTALL)
+        assert said, done.stderr
+        assert said[1].decode() == value
+        held += 1
+    assert held > 25
+
+
+def test_iptables_reads_the_same_value() -> None:
+    restore = parts.require("iptables-restore")
+    held = [v for v in _ENDS if v and len(v.encode()) < 250 and not _refused("iptables", v)]
+    lines = [f"-A INPUT -p tcp -m comment --comment {quote(v, 'iptables')} -j ACCEPT" for v in held]
+    text = "*filter\n:INPUT DROP [0:0]\n" + "\n".join(lines) + "\nCOMMIT\n"
+    save = parts.require("iptables-save")
+    command = ["unshare", "-n", "sh", "-c", f"{restore} && {save} -t filter"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True)
+    if b"Operation not permitted" in done.stderr or b"Permission denied" in done.stderr:
+        pytest.skip("needs root: network namespaces")
+    assert done.returncode == 0, done.stderr
+    rules = [line for line in done.stdout.decode().splitlines() if line.startswith("-A")]
+    assert [_comment(rule) for rule in rules] == held
+
+
+def _comment(rule: str) -> str:
+    found = re.fullmatch(r'-A INPUT -p tcp -m comment --comment ("(?:[^"\\]|\\.)*"|\S+) -j ACCEPT', rule)
+    assert found, rule
+    return re.sub(r"\\(.)", r"\1", found[1][1:-1] if found[1][0] == '"' else found[1])
+
+
+def _refused(syntax: str, value: str) -> bool:
+    try:
+        quote(value, syntax)
+    except FaultError:
+        return True
+    return False
+
+
+# ---------------------------------------------------------------------------------------- which syntax, and whose
+
+
+@pytest.mark.parametrize(
+    ("file", "syntax"),
+    [
+        ("agent.hcl", "hcl"), ("app.properties", "properties"), ("a.ini", "ini"), ("a.toml", "toml"), (".env", "env"),
+        ("prod.env", "env"), ("env", "env"), ("a.xml", "xml"), ("a.lua", "lua"), ("nginx.conf", "nginx"),
+        ("nginx-extra.conf", "nginx"), ("run.sh", "sh"), ("ipv4.rules", "iptables"), ("motd.txt", "plain"),
+        ("a.js", "json"), ("extra.conf", ""), ("a.cfg", ""), ("environment", ""),
+    ],
+)  # fmt: skip
+def test_the_name_tells_the_syntax(file: str, syntax: str) -> None:
+    assert syntax_of(file) == syntax
+
+
+def test_template_yaml_says_the_syntax() -> None:
+    assert rendered("extra.conf", "a {{ params.v | quote }}", 'x "y"', "nginx") == 'a "x \\"y\\""'
+    assert rendered("agent.hcl", "a {{ params.v | quote }}", "x y", "sh") == "a 'x y'"
+
+
+def test_a_file_whose_syntax_is_not_known() -> None:
+    with pytest.raises(InjectionError, match=r"quote needs to know the syntax of the file; name it in template\.yaml"):
+        rendered("extra.conf", "a {{ params.v | quote }}", "x")
+
+
+@pytest.mark.parametrize(
+    ("file", "said", "message"),
+    [
+        ("a.conf", {"syntax": "hlc"}, 'there is no syntax "hlc"; did you mean hcl?'),
+        ("a.conf", {"syntax": 1}, "there is no syntax 1; "),
+        ("a.yaml", {"syntax": "toml"}, "a.yaml.j2 is YAML or JSON by its name; leave syntax out"),
+    ],
+)
+def test_a_syntax_that_is_none(file: str, said: dict[str, Any], message: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        load_template("sample", manifest(file, said, **{f"{file}.j2": "a"}))
+    assert message in str(caught.value)
+
+
+def test_a_source_has_one_syntax() -> None:
+    sources = manifest("a.hcl", {"template": "x.j2"}, **{"x.j2": "a"})
+    declared = json.loads(sources["template.yaml"])
+    declared["files"]["a.toml"] = {"template": "x.j2"}
+    with pytest.raises(
+        TemplateError, match=r"x\.j2 is the source of files of two syntaxes; give a\.toml one of its own"
+    ):
+        load_template("sample", {**sources, "template.yaml": json.dumps(declared)})
+
+
+def test_a_macro_quotes_for_the_file_that_it_writes_into() -> None:
+    shared = "{% macro m(v) %}{{ v | quote }}{% endmacro %}"
+    use = '{% from "_m.j2" import m %}{{ m(params.v) }}'
+    sources = manifest("a.sh", {}, **{"a.sh.j2": use, "a.lua.j2": use, "_m.j2": shared})
+    declared = json.loads(sources["template.yaml"])
+    declared["files"]["a.lua"] = {}
+    made = load_template("sample", {**sources, "template.yaml": json.dumps(declared)})
+    assert render_files(made, context({"v": "a b", "w": ""})) == {"a.sh": "'a b'", "a.lua": '"a b"'}
+
+
+@pytest.mark.parametrize(
+    ("file", "value"),
+    [("agent.hcl", "${"), ("run.sh", "$(id)"), ("nginx.conf", "$request_uri"), ("a.toml", "😀"), ("a.xml", "</a>")],
+)
+def test_quotes_of_another_syntax_let_no_value_out(file: str, value: str) -> None:
+    for text in ("{{ params.v | json_quote }}", "{% set q = params.v | json_quote %}{{ q }}"):
+        with pytest.raises(InjectionError, match=r"is quoted for json, and this file is \w+; write \| quote"):
+            rendered(file, text, value)
+        assert rendered(file, text, "a b") == '"a b"'
+
+
+def test_two_values_of_hcl_open_no_block() -> None:
+    text = "vault {\n  a = {{ params.v | json_quote }}, b = {{ params.w | json_quote }}\n}\n"
+    with pytest.raises(InjectionError):
+        rendered("agent.hcl", text, "${")
+
+
+@pytest.mark.parametrize(("file", "value"), [("a.lua", "--"), ("a.hcl", "1//"), ("a.ini", "50%"), ("a.js", "//")])
+def test_what_begins_a_comment_is_not_harmless(file: str, value: str) -> None:
+    with pytest.raises(InjectionError, match=r"could change the file's syntax here; write \| quote"):
+        rendered(file, "a {{ params.v }}", value)
+
+
+def test_an_address_is_harmless() -> None:
+    assert rendered("a.hcl", 'a = "{{ params.v }}"', "https://vault:8200/v1") == 'a = "https://vault:8200/v1"'
