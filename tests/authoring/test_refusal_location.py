@@ -21,8 +21,8 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         ),
         (
             f"{HEAD}    volumeMounts:\n    - {{name: gone, mountPath: /a}}\n",
-            "6:5",
-            'spec.initContainers[side].volumeMounts: there is no volume "gone"; add it to spec.volumes',
+            "6:7",
+            'spec.initContainers[side].volumeMounts[/a]: there is no volume "gone"; add it to spec.volumes',
         ),
         (
             f"{HEAD}    resources: {{requests: {{cpu: 1 core}}}}\n",
