@@ -63,6 +63,8 @@ def name_of(item: Any) -> str | None:
     """The name of an overlay's container, tagged or not; None where it has none."""
     item = bare_value(item)
     name = item.get("name") if type(item) is dict else None
+    if type(name) is str:
+        return name
     return plain(name) if type(plain(name)) is str else None
 
 

@@ -1,23 +1,64 @@
 """Which parts of what it sees a template reads: they are the key under which a result is remembered.
 
 Too many only cost memory; one too few would give a pod the result of another. So whatever is not plainly a constant
-name counts as reading the whole.
+name counts as reading the whole. A part that one rendering did not come to is no part of its key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jinja2 import nodes
 
+#: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
+REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
+#: The names that a template sees; see `render.Context`.
+NAMES = REVIEW_NAMES | {
+    "params", "object", "pod", "namespace", "workload", "containers", "app_containers", "ports", "files", "cluster",
+    "native",
+}  # fmt: skip
+#: Those that lead to more than one value.
+PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
 #: A path into the names that a template sees.
 NamePath = tuple[str, ...]
 #: In a path: each item of a list, and its first one. No name in a template holds such characters.
 EACH: Final = "\ufdd0"
 FIRST: Final = "\ufdd1"
+#: Begins the last step of a path whose value is only compared with some strings; before each of them.
+AMONG: Final = "\ufdd2"
+#: The last step of a path to a string of which only counts whether it is empty.
+FILLED: Final = AMONG
 #: JSON has no bytes, so this is like no value.
 _ABSENT: Final = b"absent"
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a file was found to use."""
+
+    includes: dict[str, int] = field(default_factory=dict)  #: other files, with their code
+    imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
+    assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
+    lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
+    reads: set[NamePath] = field(default_factory=set)  #: paths into the template's names
+    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
+    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
+    warns: int = 0  #: the code of a call of warn()
+    strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
+
+    def note(self, path: NamePath, reads: Set[NamePath], code: int) -> None:
+        """Note a path, and what is read of it; a parameter and a name with the code of where that is."""
+        self.reads |= reads
+        self.names.setdefault(path[0], code)
+        if path[0] == "params" and len(path) > 1:
+            self.params.setdefault(path[1], code)
+
+    def undeclared(self, names: set[str], known: Set[str]) -> Iterator[tuple[str, int]]:
+        """Names that nothing defines, of those that Jinja found undeclared, with the code of where each is read."""
+        missing = names - NAMES - known
+        yield from sorted(((name, self.names.get(name, 0)) for name in missing), key=lambda found: found[1])
 
 
 def chain(node: nodes.Node) -> NamePath | None:
@@ -32,6 +73,47 @@ def chain(node: nodes.Node) -> NamePath | None:
             return None
         node = node.node
     return (node.name, *reversed(path)) if node.ctx == "load" else None
+
+
+def compared_with_constants(node: nodes.Compare) -> NamePath | None:
+    """The path to what is compared with nothing but constant strings, with these; None for other comparisons."""
+    path = chain(node.expr)
+    operator, operand = node.ops[0].op, node.ops[0].expr
+    if path is None or len(node.ops) > 1:
+        return None
+    if operator in ("in", "notin") and isinstance(operand, nodes.List | nodes.Tuple):
+        constants = operand.items
+    elif operator in ("eq", "ne"):
+        constants = [operand]
+    else:
+        return None
+    strings = [one.value for one in constants if isinstance(one, nodes.Const) and isinstance(one.value, str)]
+    if not strings or len(strings) < len(constants) or any(AMONG in one for one in strings):
+        return None
+    return (*path, "".join(AMONG + one for one in strings))
+
+
+def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | None:
+    """Of a hole's `a.b` or `a.b or "default"`: the value, its path and the default; None for what is another hole."""
+    instead = None
+    if isinstance(node, nodes.Or) and isinstance(node.right, nodes.Const) and isinstance(node.right.value, str):
+        instead, node = node.right.value, node.left
+    path = chain(node)
+    # all parameters are in every key, and a template may use a name of the review's for a value of its own
+    if path is None or path[0] == "params" or path[0] not in PATH_ROOTS - REVIEW_NAMES:
+        return None
+    return node, normal_paths([path])[0], instead
+
+
+def normal_paths(paths: Iterable[NamePath]) -> tuple[NamePath, ...]:
+    """The same, with `object` for its other name `pod`; sorted."""
+    return tuple(sorted(("object", *path[1:]) if path[0] == "pod" else path for path in paths))
+
+
+def shortest_paths(paths: Set[NamePath], names: Set[str]) -> tuple[NamePath, ...]:
+    """Those that begin with one of the names and lie within none of the others; sorted."""
+    within = (p for p in paths if p[0] in names and not any(p[:n] in paths for n in range(1, len(p))))
+    return tuple(sorted(within))
 
 
 def parts_read(
@@ -60,9 +142,11 @@ def _item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
 
 
 def _filter_reads(node: nodes.Filter, base: NamePath) -> set[NamePath] | None:
-    """What `| first` and `| map(attribute="name")` read of the list."""
+    """What `| first`, `| length` and `| map(attribute="name")` read of the list."""
     if node.name == "first" and not (node.args or node.kwargs):
         return {(*base, FIRST)}
+    if node.name == "length" and not (node.args or node.kwargs):
+        return {(*base, EACH, "")}
     if node.name == "map" and not node.args and [pair.key for pair in node.kwargs] == ["attribute"]:
         attribute = node.kwargs[0].value
         # a dot or a number would lead further
@@ -75,6 +159,13 @@ def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
     """Collect what follows `name` within a node; False where the name stands by itself."""
     if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
         return False  # what is included sees the variable as well
+    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in ("fail", "deny"):
+        return True  # no result comes of it that could be remembered
+    if isinstance(node, nodes.Compare):
+        path = compared_with_constants(node)
+        if path is not None and path[0] == name and len(path) > 2:
+            suffixes.add(path[1:])
+            return True
     if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
         # in `x.get("a")` the last name is a method's, which reads the whole of `x`
         target = chain(node.node.node)
@@ -97,13 +188,20 @@ def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
 
 
 def read(value: Any, path: NamePath, at: int = 1) -> Any:
-    """What lies at a path below a value, from step `at`; a list for `EACH`, and one of at most one item for `FIRST`."""
+    """What lies at a path below a value, from step `at`.
+
+    A list for `EACH`, one of at most one item for `FIRST`; for `AMONG` one of the strings that it names, or bytes.
+    """
     for position in range(at, len(path)):
         name = path[position]
         if name == EACH:
             return [read(item, path, position + 1) for item in value] if isinstance(value, list) else value
         if name == FIRST:
             return value[:1] if isinstance(value, list) else value
+        if name[:1] == AMONG and position == len(path) - 1:
+            if type(value) is not str:
+                return [value]
+            return value if value in name.split(AMONG)[1:] else b"other"
         if not isinstance(value, dict) or name not in value:
             return _ABSENT if isinstance(value, dict) else [_ABSENT, value]
         value = value[name]

@@ -32,7 +32,7 @@ class Run(Budget):
     `syntax` is that of a text file, "" where it is not known.
     """
 
-    __slots__ = ("limit", "size", "syntax", "tagged", "values", "warnings")
+    __slots__ = ("later", "limit", "seen", "size", "syntax", "tagged", "values", "warnings")
 
     def __init__(self, limit: int = OUTPUT, *, tagged: bool = False, syntax: str = "") -> None:
         super().__init__(WORK * 8 if tagged else WORK)
@@ -40,6 +40,10 @@ class Run(Budget):
         self.tagged = tagged
         self.syntax = syntax
         self.values: list[Any] = []
+        #: The paths of what it read, as `dependencies` has them, and of the strings that it did no more than write, by
+        #: their numbers among the values.
+        self.seen: set[tuple[str, ...]] = set()
+        self.later: dict[int, tuple[str, ...]] = {}
         self.warnings: list[str] = []
         self.size = 0
 
@@ -73,6 +77,7 @@ def plain_text(text: Text) -> str:
         return str(text)
     run = current.get()
     pieces = HOLE.split(untagged(text) if run.tagged else text)
+    run.seen.update(run.later[int(index)] for index in pieces[1::2] if int(index) in run.later)
     pieces[1::2] = [scalar_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))
     return "".join(pieces)

@@ -19,7 +19,7 @@ from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
 from injector.templates import expression_errors, foreign_habits, syntax
-from injector.templates.dependencies import NamePath
+from injector.templates.dependencies import NAMES, REVIEW_NAMES, Facts, NamePath, normal_paths, shortest_paths
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
@@ -29,6 +29,8 @@ _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
 _PARAMS_ONE_BY_ONE = 3
+#: Ways through a template whose own reads are their key; that of all others is everything that it may read.
+_WAYS = 8
 _STRUCTURES = 2 * 1024 * 1024
 _RENDERS = 2 * 1024 * 1024
 
@@ -54,10 +56,23 @@ class Root:
     key: tuple[NamePath, ...]
     names: tuple[str, ...]
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
-    #: What came out, and the work that it took.
-    renders: Memo[tuple[Any, int]] = field(default_factory=lambda: Memo(_RENDERS))
+    #: What came out, by the values of what that render read, and what else can be told from it.
+    renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
+    #: What renders were seen to read, each a part of `key`: a few, as a template has few ways through it.
+    ways: list[tuple[NamePath, ...]] = field(default_factory=list)
     #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
     values: Memo[tuple[Any]] | None = None
+
+    def way(self, seen: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
+        """The number of a render's way through the template, by what it read, and all that counts on it."""
+        params = {path for path in self.key if path[0] == "params"}
+        way = shortest_paths(params | seen, frozenset(self.names))
+        if way not in self.ways:
+            if len(self.ways) >= _WAYS:
+                way = self.key
+            if way not in self.ways:
+                self.ways.append(way)
+        return self.ways.index(way), way
 
 
 class Program:
@@ -118,7 +133,7 @@ class Program:
         """
         other = copy(self)
         other.roots = {
-            source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size), values=Memo(size))
+            source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size), ways=[], values=Memo(size))
             for source, root in self.roots.items()
         }
         return other
@@ -131,7 +146,7 @@ class Program:
     @property
     def review_names(self) -> tuple[str, ...]:
         """Those of them that are of the review itself, such as `user`; sorted."""
-        return tuple(sorted(syntax.REVIEW_NAMES & self.names))
+        return tuple(sorted(REVIEW_NAMES & self.names))
 
     def may_read(self, *path: str) -> bool:
         """Whether something at this path into the names decides what comes out: `may_read("request", "userInfo")`."""
@@ -187,8 +202,8 @@ class Program:
             facts = loader.facts[file]
             # a file that others include sees what those have set
             others = shared if file != source else facts.lasting
-            for name, code in syntax.undeclared(loader.undeclared[file], facts, others):
-                known = syntax.NAMES | set(FUNCTIONS) | facts.assigned
+            for name, code in facts.undeclared(loader.undeclared[file], others | FUNCTIONS.keys()):
+                known = NAMES | set(FUNCTIONS) | facts.assigned
                 words, rule = self._undefined(name, known, self.place(file, code - 1).text)
                 self._refuse(words, file, code, rule)
             for parameter, code in facts.params.items():
@@ -202,13 +217,12 @@ class Program:
                     self._refuse(f"{other} has no macro {name}{rest}", file, code, "name", word=name)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
-            reads |= {("object", *path[1:]) if path[0] == "pod" else path for path in facts.reads}
+            reads.update(normal_paths(facts.reads))
         # of the names of a review, one that the template gives a value is its own
-        seen = syntax.NAMES - (syntax.REVIEW_NAMES & shared)
-        read = _shortest(path for path in reads if path[0] in seen)
+        read = shortest_paths(reads, NAMES - (REVIEW_NAMES & shared))
         many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
         names = tuple(sorted({path[0] for path in read}))
-        key = _shortest((*read, ("params",))) if many else read
+        key = shortest_paths({*read, ("params",)}, frozenset(names)) if many else read
         return Root(source, document, of_text, environment.get_template(source), read, key, names)
 
     def _environment(self, document: bool) -> tuple[Environment, _Loader]:
@@ -268,12 +282,6 @@ class Program:
         raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
 
 
-def _shortest(reads: Iterable[NamePath]) -> tuple[NamePath, ...]:
-    """Sorted paths, without those that lie below another."""
-    given = set(reads)
-    return tuple(sorted(path for path in given if not any(path[:n] in given for n in range(1, len(path)))))
-
-
 def in_comment(place: Place) -> str:
     """What to add to a message about a hole in a comment of YAML's, or of most other files."""
     commented = place.text.lstrip().startswith("#") and not place.text.lstrip().startswith("#}")
@@ -286,7 +294,7 @@ class _Loader(BaseLoader):
     def __init__(self, parse: Callable[[Environment, _Loader, str], nodes.Template]) -> None:
         self._parse = parse
         self.code: dict[str, CodeType] = {}
-        self.facts: dict[str, syntax.Facts] = {}
+        self.facts: dict[str, Facts] = {}
         self.undeclared: dict[str, set[str]] = {}
 
     def load(self, environment: JinjaEnvironment, name: str, globals: Any = None) -> JinjaTemplate:  # noqa: A002

@@ -12,19 +12,19 @@ import msgspec
 
 from injector.budget import charge, charge_later
 from injector.caches import IdentityCache, Memo
-from injector.errors import InjectionError, LimitError
+from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, name_of
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.templates.dependencies import read
+from injector.templates.dependencies import NamePath, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.program import Root
 from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
-from injector.templates.structure import Structure
+from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
 from injector.templates.yaml_writer import YamlDocument
 
@@ -128,9 +128,20 @@ class _Job:
     root: Root
     variables: dict[str, Any]
     run: Run = field(init=False)
+    structure: Structure | None = None
 
     def __post_init__(self) -> None:
         self.run = Run(syntax=self.root.syntax)
+
+    def kept(self, result: Any, way: Sequence[NamePath]) -> _Kept:
+        """What to remember of the render, for those who read the same."""
+        run = self.run
+        later = [(number, path) for number, path in run.later.items() if path not in way]
+        if self.structure is None or not later:
+            return _Kept(result, run.spent, run.size)
+        size = run.size - sum(len(run.values[number]) for number, _ in later)
+        structure = self.structure.filled(run.values, frozenset(number for number, _ in later))
+        return _Kept(result, run.spent, size, structure, tuple(run.values), later)
 
     def text(self) -> str:
         compiled = self.root.template
@@ -144,15 +155,48 @@ class _Job:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a render came to, and the work that it took; of an overlay with strings to write in later, how."""
+
+    result: Any
+    spent: int
+    size: int
+    structure: Structure | None = None
+    values: tuple[Any, ...] = ()
+    later: Sequence[tuple[int, NamePath]] = ()
+
+    def of(self, template: Template, variables: dict[str, Any]) -> tuple[Any, int]:
+        """The result for what another pod has, and its work. Raises what a render of it does, without its place."""
+        if self.structure is None:
+            return self.result, self.spent + (self.size >> 2)
+        values, size = list(self.values), self.size
+        for number, path in self.later:
+            values[number] = value = read(variables[path[0]], path)
+            size += len(value)
+        if all(values[number] == self.values[number] for number, _ in self.later):
+            return self.result, self.spent + (size >> 2)
+        if size > OUTPUT:
+            raise LimitError("")
+        overlay = _checked(template, self.structure.fill(values))
+        return Rendered(overlay, self.result.warnings, _containers(overlay)), self.spent + (size >> 2)
+
+
 def _overlay(job: _Job) -> tuple[Rendered, int]:
-    value = _structure(job, _PATCH).fill(job.run.values)
+    run = job.run
+    structure = job.structure = _structure(job, _PATCH)
+    value = _checked(job.template, structure.fill(run.values))
+    return Rendered(value, tuple(run.warnings), _containers(value)), 4 * run.size
+
+
+def _checked(template: Template, value: Any) -> Object:
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        what = "a partial pod" if job.template.applies_to.only_pods else "a partial object"
+        what = "a partial pod" if template.applies_to.only_pods else "a partial object"
         raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`", ())
-    (check_overlay if job.template.applies_to.only_pods else check_object_overlay)(value)
-    return Rendered(value, tuple(job.run.warnings), _containers(value)), 4 * job.run.size
+    (check_overlay if template.applies_to.only_pods else check_object_overlay)(value)
+    return value
 
 
 def _containers(overlay: Object) -> tuple[str, ...]:
@@ -197,12 +241,16 @@ def _structure(job: _Job, parse: Callable[[str], _S]) -> _S:
 def _remembered(template: Template, root: Root, context: Context, make: Callable[[_Job], tuple[Any, int]]) -> Any:
     charge(1)
     variables = variables_of(root, context)
-    key = _key(root, variables, template.program.encoded_params)
-    if key is not None:
-        known = root.renders.get(key)
+    for number, way in enumerate(root.ways):
+        key = _key(number, way, variables, template.program.encoded_params)
+        known = None if key is None else root.renders.get(key)
         if known is not None:
-            charge(known[1])
-            return known[0]
+            try:
+                result, work = known.of(template, variables)
+            except (FaultError, LimitError, OverlayError):
+                break  # rendered, it says where
+            charge(work)
+            return result
     job = _Job(template, root, variables)
     token = current.set(job.run)
     try:
@@ -217,20 +265,24 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
         raise failure(job.template, job.root, job.variables, error) from None
     finally:
         current.reset(token)
-    work = job.run.spent + (job.run.size >> 2)
+    if make is not _overlay:
+        job.run.seen.update(job.run.later.values())
+    number, way = root.way(job.run.seen)
+    key = _key(number, way, variables, template.program.encoded_params)
     if key is not None:
-        root.renders.put(key, (result, work), size)
-    charge(work)
+        root.renders.put(key, job.kept(result, way), size)
+    charge(job.run.spent + (job.run.size >> 2))
     return result
 
 
-def _key(root: Root, variables: dict[str, Any], known: IdentityCache[bytes]) -> bytes | None:
-    """A digest of what the root reads, or of more; None where that cannot be encoded."""
+def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any], known: IdentityCache[bytes]) -> bytes | None:
+    """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
         values = [
             _all_params(variables["params"], known) if path == _PARAMS else read(variables[path[0]], path)
-            for path in root.key
+            for path in way
         ]
+        values.append(number)
         encoded = msgspec.msgpack.encode(values)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None

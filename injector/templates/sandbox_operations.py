@@ -12,6 +12,7 @@ from jinja2 import Undefined
 
 from injector.errors import FaultError
 from injector.names import kind_of
+from injector.templates.dependencies import FILLED, NamePath
 from injector.templates.holes import Text, check_length, current, plain_text, plain_value
 from injector.templates.structure import scalar_text
 
@@ -61,6 +62,33 @@ def compared(value: Any) -> Any:
     """A value about to be compared."""
     value = operand(value)
     return weigh(value) if isinstance(value, list | tuple | dict) else value
+
+
+def matched(value: Any) -> Any:
+    """A value about to be compared with constant strings: of another string no more is looked at than theirs."""
+    if type(value) is not str:
+        return compared(value)
+    current.get().charge(1)
+    return value
+
+
+def note_read(value: Any, paths: tuple[NamePath, ...]) -> Any:
+    """A value that was read at these paths."""
+    current.get().seen.update(paths)
+    return value
+
+
+def later(value: Any, path: NamePath, instead: str | None) -> Any:
+    """A value on its way into a document, or another for an empty one; of a string only that is read."""
+    run = current.get()
+    if type(value) is not str:
+        run.seen.add(path)
+        return value if instead is None else value or instead
+    run.seen.add((*path, FILLED))
+    if value or instead is None:
+        run.later[len(run.values)] = path
+        return value
+    return instead
 
 
 def spend(units: int) -> Text:
@@ -142,7 +170,10 @@ INTERNAL: dict[str, Callable[..., Any]] = {
     "check:compared": compared,
     "check:each": each,
     "check:joined": joined,
+    "check:later": later,
+    "check:matched": matched,
     "check:method": method,
+    "check:read": note_read,
     "check:sliced": sliced,
     "check:spend": spend,
     "check:weigh": weigh,

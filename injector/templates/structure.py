@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from copy import copy
 from typing import Any
 
 import yaml
@@ -184,6 +185,12 @@ class Structure:
         self.root = None if node is None else builder.value(node)
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
+    def filled(self, values: Sequence[Any], later: Set[int]) -> Structure:
+        """The same with values in its holes but for those `later`; only for values that can be filled in."""
+        other = copy(self)
+        other.root = _filled(self.root, values, later)
+        return other
+
     def check_size(self, values: Sequence[Any]) -> None:
         """Raises LimitError where values that stand in several holes make the document too large."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
@@ -193,6 +200,27 @@ class Structure:
         """The document with values in its holes. Raises FaultError."""
         self.check_size(values)
         return self.root.fill(values) if isinstance(self.root, FillPlan) else self.root
+
+
+def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
+    """A part with values in all but some holes; a part that holds none of these is then what everybody shares."""
+    if isinstance(plan, WholePlan):
+        return plan if plan.index in later else plan.fill(values)
+    if isinstance(plan, MixedPlan):
+        return plan.fill(values) if later.isdisjoint(plan.indices) else plan
+    if isinstance(plan, ReplacePlan):
+        inner = _filled(plan.plan, values, later)
+        return ReplacePlan(inner, plan.offset) if isinstance(inner, FillPlan) else plan.fill(values)
+    if isinstance(plan, ItemsPlan):
+        items = [_filled(item, values, later) for item in plan.items]
+        return ItemsPlan(items, plan.offset) if any(isinstance(item, FillPlan) for item in items) else items
+    if isinstance(plan, MappingPlan):
+        pairs = [(_filled(key, values, later), _filled(value, values, later)) for key, value, _ in plan.entries]
+        entries = [(key, value, isinstance(value, FillPlan)) for key, value in pairs if value is not None]
+        if any(holes or isinstance(key, FillPlan) for key, _, holes in entries):
+            return MappingPlan(entries, plan.offset)
+        return {key: value for key, value, _ in entries}
+    return plan
 
 
 def weight(value: Any) -> int:

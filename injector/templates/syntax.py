@@ -9,28 +9,31 @@ has no hook (loops, comparisons, `~`, slices, methods), a call of a checked func
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from injector.names import hint
-from injector.templates.dependencies import chain, parts_read
+from injector.templates.dependencies import (
+    NAMES,
+    PATH_ROOTS,
+    REVIEW_NAMES,
+    Facts,
+    NamePath,
+    chain,
+    compared_with_constants,
+    normal_paths,
+    only_written,
+    parts_read,
+)
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.foreign_habits import HABITS, REFUSED
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
-#: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
-REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
-#: The names that a template sees; see `render.Context`.
-NAMES = REVIEW_NAMES | {
-    "params", "object", "pod", "namespace", "workload", "containers", "app_containers", "ports", "files", "cluster",
-    "native",
-}  # fmt: skip
 #: The nodes of a syntax tree that authors may use.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.Assign,
@@ -40,7 +43,6 @@ _ALLOWED = (
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
-_PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
 
 
 class ForbiddenError(Exception):
@@ -51,21 +53,6 @@ class ForbiddenError(Exception):
         self.code = code
         self.rule = rule
         self.word = word
-
-
-@dataclass(slots=True)
-class Facts:
-    """What a file was found to use."""
-
-    includes: dict[str, int] = field(default_factory=dict)  #: other files, with their code
-    imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
-    assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
-    lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
-    reads: set[tuple[str, ...]] = field(default_factory=set)  #: paths into the template's names
-    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
-    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
-    warns: int = 0  #: the code of a call of warn()
-    strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
 
 
 def restrict_tree(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
@@ -79,6 +66,7 @@ def restrict_tree(tree: nodes.Template, *, document: bool, files: frozenset[str]
 class _Checker(NodeTransformer):
     def __init__(self, document: bool, files: frozenset[str]) -> None:
         self.facts = Facts()
+        self._document = document
         self._filters = FILTERS if document else TEXT_FILTERS
         self._files = files
         self._modules: set[str] = set()
@@ -120,10 +108,10 @@ class _Checker(NodeTransformer):
         if node.ctx == "load":
             self.facts.reads.add((node.name,))
             self.facts.names.setdefault(node.name, node.lineno)
-        else:
-            if node.name in NAMES - REVIEW_NAMES or node.name in FUNCTIONS:
-                raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
-            self.facts.assigned.add(node.name)
+            return self._marked(node, {(node.name,)}) if node.name in NAMES else node
+        if node.name in NAMES - REVIEW_NAMES or node.name in FUNCTIONS:
+            raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
+        self.facts.assigned.add(node.name)
         return node
 
     def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:
@@ -135,19 +123,31 @@ class _Checker(NodeTransformer):
             return self._checked("sliced", [self.visit(n) for n in (node.node, *parts)], node.lineno)
         return self._path(node) or self.generic_visit(node)
 
-    def _path(self, node: nodes.Expr) -> nodes.Node | None:
+    def _path(self, node: nodes.Expr) -> Any:
         """Note a chain of constant names such as `object.metadata.labels`, so that only that part is a result's key."""
         path = chain(node)
-        if path is None or path[0] not in _PATH_ROOTS:
+        if path is None or path[0] not in PATH_ROOTS:
             return None
-        self._noted(path, {path}, first_offset(node))
+        self.facts.note(path, {path}, first_offset(node))
+        return self._marked(node, {path})
+
+    def _marked(self, node: Any, paths: Iterable[NamePath]) -> Any:
+        """A node that tells the rendering what it read when it comes there; all parameters are in every key."""
+        read = normal_paths(path for path in paths if path[0] != "params")
+        return self._checked("read", [node, nodes.Const(read)], node.lineno) if read else node
+
+    def visit_Output(self, node: nodes.Output) -> nodes.Node:
+        node.nodes = [self._later(hole) or self.visit(hole) for hole in node.nodes]
         return node
 
-    def _noted(self, path: tuple[str, ...], reads: set[tuple[str, ...]], code: int) -> None:
-        self.facts.reads |= reads
-        self.facts.names.setdefault(path[0], code)
-        if path[0] == "params" and len(path) > 1:
-            self.facts.params.setdefault(path[1], code)
+    def _later(self, hole: nodes.Expr) -> nodes.Expr | None:
+        """A hole of a document whose string is no key of the result but written into it."""
+        found = only_written(hole) if self._document else None
+        if found is None:
+            return None
+        value, path, instead = found
+        self.facts.note(path, {path}, first_offset(hole))
+        return self._checked("later", [value, nodes.Const(path), nodes.Const(instead)], hole.lineno)
 
     # ------------------------------------------------------------------------------------------------- calls
 
@@ -188,7 +188,8 @@ class _Checker(NodeTransformer):
         if node.node is None:
             raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
         if parts := parts_read(node, node.node, NAMES):
-            self._noted(*parts, first_offset(node.node))
+            self.facts.note(*parts, first_offset(node.node))
+            node.node = self._marked(node.node, parts[1])
         else:
             self.generic_visit(node)  # before the name: of two mistakes the author sees the left one
         self._known("filter", node, self._filters)
@@ -241,11 +242,11 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
         if parts := parts_read(node, node.iter, NAMES):
-            self._noted(*parts, first_offset(node.iter))
+            self.facts.note(*parts, first_offset(node.iter))
             # the same, but the list itself is no key of the result
             over, node.iter = node.iter, nodes.Const(None)
             self.generic_visit(node)
-            node.iter = over
+            node.iter = self._marked(over, parts[1])
         else:
             self.generic_visit(node)
         names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
@@ -253,8 +254,15 @@ class _Checker(NodeTransformer):
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
-        self.generic_visit(node)
-        node.expr = self._compared(node.expr)
+        constants = compared_with_constants(node)
+        if constants and constants[0] in PATH_ROOTS:
+            self.facts.note(constants[:-1], {constants}, first_offset(node.expr))
+            node.ops = [self.visit(operand) for operand in node.ops]
+            node.expr = self._marked(node.expr, {constants})
+        else:
+            self.generic_visit(node)
+        # with a constant, a comparison takes as long as that is
+        node.expr = self._checked("matched", [node.expr], node.lineno) if constants else self._compared(node.expr)
         for operand in node.ops:
             operand.expr = self._compared(operand.expr)
         return node
@@ -340,9 +348,3 @@ class _Checker(NodeTransformer):
 def _size(body: list[nodes.Node]) -> int:
     """Roughly how long it takes to go through some nodes once, in units of work."""
     return sum(1 for part in body for _ in part.find_all(nodes.Expr)) // 8
-
-
-def undeclared(names: set[str], facts: Facts, shared: set[str]) -> Iterator[tuple[str, int]]:
-    """Names that nothing defines, of those that Jinja found undeclared, with the code of where each is read."""
-    missing = names - NAMES - set(FUNCTIONS) - shared
-    yield from sorted(((name, facts.names.get(name, 0)) for name in missing), key=lambda found: found[1])

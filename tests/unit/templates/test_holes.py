@@ -13,6 +13,7 @@ from injector.errors import InjectionError, TemplateError
 from injector.pods.overlay import Replace
 from injector.reasons import Reason
 from injector.templates.render import RenderError, render_overlay
+from injector.templates.structure import OUTPUT
 from tests.unit.templates.build import context, file, overlay, template
 
 
@@ -216,6 +217,47 @@ def test_results_are_remembered_by_what_was_read_alone() -> None:
     assert type(render_overlay(made, context({"v": "1"})).overlay["b"]) is str
 
 
+def test_a_string_that_is_only_written_is_written_into_what_is_remembered() -> None:
+    text = "a: {b: '{{ object.metadata.labels.app or 'none' }}'}\nc: {d: {{ params.v }}}\n"
+    made = template(text, {"v": {"type": "string"}})
+    pods = [{"metadata": {"labels": {"app": app}}, "spec": {}} for app in ("web", "shop", "api", "")]
+    web, shop, api, none = (render_overlay(made, context({"v": "x"}, object=pod)).overlay for pod in pods)
+    assert (web["a"], shop["a"], none["a"]) == ({"b": "web"}, {"b": "shop"}, {"b": "none"})
+    assert api == {"a": {"b": "api"}, "c": {"d": "x"}}
+    assert api["c"] is shop["c"]
+    # what comes out too large, or not as an overlay may be, is said as ever
+    with pytest.raises(RenderError, match="larger than"):
+        render_overlay(made, context({"v": "x"}, object={"metadata": {"labels": {"app": "x" * OUTPUT}}, "spec": {}}))
+    key = template("{{ object.metadata.labels.app }}: 1\nb: {{ params.v }}\n", {"v": {"type": "string"}})
+    assert render_overlay(key, context({"v": "x"})).overlay == {"web": 1, "b": "x"}
+    with pytest.raises(RenderError, match="there twice"):
+        render_overlay(key, context({"v": "x"}, object={"metadata": {"labels": {"app": "b"}}, "spec": {}}))
+
+
+def test_of_a_string_that_is_compared_counts_whether_it_is_one_of_those() -> None:
+    made = template("a:\n{% for c in containers if c.name != 'x' and pod.kind in ['A', 'B'] %}\n- 1\n{% endfor %}\n")
+    one, other, third = (
+        context({}, object={"kind": kind}, containers=[{"name": name}])
+        for name, kind in (("a", "A"), ("another of its own", "A"), ("x", "A"))
+    )
+    assert render_overlay(made, one) is render_overlay(made, other)
+    assert render_overlay(made, third).overlay == {}
+
+
+def test_what_a_rendering_did_not_come_to_does_not_count() -> None:
+    made = template("a: {{ ports | length if params.v else 0 }}\n", {"v": {"type": "boolean"}})
+    off, on = ([context({"v": v}, ports=ports) for ports in ([], [1], [1, 2])] for v in (False, True))
+    assert len({id(render_overlay(made, one)) for one in off}) == 1
+    assert [render_overlay(made, one).overlay["a"] for one in on] == [0, 1, 2]
+    # a template with more ways through it than are kept apart is right as well
+    many = "".join(f"{{% if params.v == 'x{n}' %}}{{{{ pod.a{n} }}}}{{% endif %}}" for n in range(20))
+    made = template(f"a: {many}\n", {"v": {"type": "string"}})
+    for n in (*range(20), 19, 0):
+        for value in ("u", "w"):
+            seen = context({"v": f"x{n}"}, object={f"a{n}": value})
+            assert render_overlay(made, seen).overlay == {"a": value}
+
+
 FAULTS = {
     "a: 1\nb: [\n": ("overlay.yaml.j2", 2),
     "a: 1\n\n\nb: 'x\n": ("overlay.yaml.j2", 4),
@@ -284,6 +326,29 @@ READS = [
     "a: {{ object.metadata | map(attribute='app') | map('default', '-') | list | tojson }}\n",
     "a: {{ object.metadata.labels | first | default('-') }}{{ object.metadata.labels.app | first | default('-') }}\n",
     "a:\n{% for c in containers %}\n- {{ c.ports | default([]) | first | default('-') | tojson }}\n{% endfor %}\n",
+    "a: {{ object.metadata.labels.app }}\n",
+    "a: '{{ object.metadata.labels.app or 'none' }}-{{ pod.metadata.labels.app }}'\n",
+    "{{ object.metadata.labels.app }}: 1\na: [2, '{{ object.metadata.labels.app }}']\nb: {c: {d: {{ params.v }}}}\n",
+    "a: {{ object.metadata.labels.app }}{{ object.metadata.labels.app == 'a' }}\n",
+    "a: {{ object.metadata.labels.app == 'a' }}{{ 'x' if object.metadata.labels.app in ['b', 'c'] else 'y' }}\n",
+    "a: {{ object.metadata.labels.app != params.v }}{{ 'a' == object.metadata.labels.app }}\n",
+    "a: {{ 'a' < object.metadata.labels.app < 'b' }}{{ object.metadata.labels.app in 'ab' }}\n",
+    "a: {{ object.metadata.labels.app in ['b', 1] }}{{ object.metadata.labels.app == object.metadata.labels.image }}\n",
+    "{% set x %}{{ object.metadata.labels.app }}{% endset %}\na: {{ 'x' if x == 'a' else 'y' }}\nb: {{ x }}\n",
+    "{% macro m() %}{{ object.metadata.labels.app }}{% endmacro %}\na: {{ m() | upper }}\nb: {{ m() }}\n",
+    "{% if containers %}\na: {{ object.metadata.labels.app }}\n{% else %}\nb: {{ object.metadata.labels | length }}\n{% endif %}\n",
+    "{% if object.metadata.labels.app is defined %}\na: {{ containers | length }}\n{% endif %}\nb: {{ workload.kind }}\n",
+    "{% set x = none if containers else object.metadata.labels.app | default('-') %}\na: {{ x }}\n",
+    "{% if object.metadata.labels.app | default('') == 'a' %}{{ fail('no ' ~ containers | length) }}{% endif %}\na: 1\n",
+    "a:\n{% for c in containers if c.name == 'x' and c.image in ['y'] %}\n- {{ c.name }}\n{% endfor %}\n",
+    "a:\n{% for c in containers if c.name != 'x' %}\n- {{ loop.index }}\n{% endfor %}\n",
+    "{% for c in containers if c.name == 'w' %}{{ fail('no ' ~ c.image) }}{% endfor %}\na: 1\n",
+    "{% set request = object.metadata.labels.app | default('-') %}\na: {{ request }}{{ request == 'a' }}\n",
+    "{% set user = {'a': object.metadata.labels.app | default('-')} %}\na: {{ user.a or 'none' }}{{ user.a == 'a' }}\n",
+    "{{ warn(object.metadata.labels.app) }}\na: {{ object.metadata.labels.app }}\n",
+    "spec:\n  containers:\n  - name: '{{ object.metadata.labels.app }}'\n  - {name: b, image: '{{ params.v }}'}\n",
+    "spec:\n  containers:\n  - !replace {name: '{{ object.metadata.labels.app }}', image: {{ params.v }}}\n",
+    "{{ object.metadata.labels.app * 2 if false else object.metadata.labels.app }}: {{ none }}\nb: 1\n",
 ]
 CONTAINERS: list[list[dict[str, Any]]] = [
     [],
@@ -299,6 +364,17 @@ CONTAINERS: list[list[dict[str, Any]]] = [
     [{"name": "x", "image": "y", "resources": {"limits": {"cpu": "1"}}}],
     [{"name": "x", "image": "y", "resources": {"limits": {"cpu": "2"}}}],
 ]
+LABELS: list[dict[str, Any]] = [
+    {},
+    {"app": "a"},
+    {"app": "b", "image": "c"},
+    {"app": "another, which is longer than what it is compared with"},
+    {"app": ""},
+    {"app": None},
+    {"app": 1},
+    {"app": ["a"]},
+    {"app": {"a": "b"}, "image": {"a": "b"}},
+]
 
 
 @pytest.mark.parametrize("text", READS)
@@ -307,17 +383,17 @@ def test_a_remembered_result_is_that_of_the_same_pod(text: str) -> None:
     if "m2" in text:
         text = "{% macro m2() %}{{ caller(1) }}{% endmacro %}" + text
 
-    def outcome(made: Any, containers: list[dict[str, Any]], labels: dict[str, str]) -> object:
+    def outcome(made: Any, containers: list[dict[str, Any]], labels: dict[str, Any]) -> object:
         pod = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
         with ReviewBudget(1_000_000) as budget:
             try:
                 seen = context({"v": "image"}, object=pod, containers=containers)
-                return render_overlay(made, seen).overlay, budget.spent
+                return render_overlay(made, seen), budget.spent
             except InjectionError as error:
-                return str(error)
+                return str(error), budget.spent
 
     shared = template(text, {"v": {"type": "string"}}, **files)
     for containers in CONTAINERS:
-        for labels in ({}, {"app": "a"}, {"app": "b", "image": "c"}):
+        for labels in LABELS:
             fresh = template(text, {"v": {"type": "string"}}, **files)
             assert outcome(shared, containers, labels) == outcome(fresh, containers, labels)
