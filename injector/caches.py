@@ -5,6 +5,7 @@ What a pure function makes of a short text (a quantity, a pattern, a digest) is 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -58,7 +59,8 @@ class IdentityCache(Generic[T]):
     Rendered overlays are shared between pods and nobody changes an object, so what is made of an overlay's container
     for one pod is right for the next.
 
-    At most `limit` results; the oldest leave first. It holds on to its objects, so none's identity is used again.
+    At most `limit` results; those that were not asked for longest leave first, because a part that a template makes for
+    one pod comes with others that it makes for all. It holds on to its objects, so none's identity is used again.
     """
 
     __slots__ = ("_items", "_limit")
@@ -69,13 +71,17 @@ class IdentityCache(Generic[T]):
 
     def get(self, source: Any) -> T | None:
         """What was made of this very object, or None."""
-        found = self._items.get(id(source))
-        return None if found is None else found[1]
+        found = self._items.pop(id(source), None)
+        if found is None:
+            return None
+        self._items[id(source)] = found
+        return found[1]
 
     def put(self, source: Any, result: T) -> T:
         """Remember the result, and give it back."""
         if len(self._items) >= self._limit:
-            self._items.pop(next(iter(self._items)), None)
+            with suppress(RuntimeError):  # a snapshot that is built in another thread has just changed it
+                self._items.pop(next(iter(self._items)), None)
         self._items[id(source)] = (source, result)
         return result
 
@@ -83,12 +89,13 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("native_sidecars", "new_containers", "sealed_parts", "sound_containers", "tagged")
+    __slots__ = ("native_sidecars", "new_parts", "sealed_parts", "sound_containers", "tagged")
 
     def __init__(self) -> None:
-        #: Native sidecars, and new containers, by the overlay's container that they are made of.
+        #: Native sidecars, by the overlay's container that they are made of.
         self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
-        self.new_containers: IdentityCache[dict[str, Any]] = IdentityCache()
+        #: New containers, and lists of new elements, by the overlay's; with the field that they were made for.
+        self.new_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
         #: Elements of lists as receipts seal them, with the type that they were taken for.
         self.sealed_parts: IdentityCache[tuple[str, Any]] = IdentityCache()
         #: Whether an overlay holds a `Replace`.

@@ -6,7 +6,7 @@ that the diff after it can skip what is identical.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -67,7 +67,7 @@ def merge(
     tagged = caches.tagged.get(overlay)
     if tagged is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
-    merger = _Merger(app, following, claimed, tagged, caches.new_containers)
+    merger = _Merger(app, following, claimed, tagged, caches.new_parts)
     for pointer, message in told:
         merger.differences.report(pointer, message)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
@@ -78,7 +78,7 @@ def merge(
 class _Merger:
     """One merge: what it needs to know on the way down, and what it collects."""
 
-    __slots__ = ("app", "differences", "new_containers", "placement", "replaced", "tagged")
+    __slots__ = ("app", "differences", "new_parts", "placement", "replaced", "tagged")
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class _Merger:
         placement: Placement,
         claimed: Collection[str],
         tagged: bool,
-        new_containers: IdentityCache[Object],
+        new_parts: IdentityCache[tuple[Field, Any]],
     ) -> None:
         self.app = app
-        self.new_containers = new_containers
+        self.new_parts = new_parts
         self.placement = placement
         self.tagged = tagged
         self.differences = Differences(claimed)
@@ -123,7 +123,7 @@ class _Merger:
         if field.holds_containers and type(value) is list:
             return self.containers([], value, field, here) or None  # "*" alone makes no list
         if type(value) is list and field.keys:
-            return self.elements([], value, field, here)
+            return self.made_once(value, field, lambda: self.elements([], value, field, here))
         if type(value) is dict and field.name in ("spec", "metadata"):
             return self.mapping({}, value, field, here)
         if type(value) is dict and field.name == "resources":  # `limits: {}` is what holes without a value leave behind
@@ -248,12 +248,17 @@ class _Merger:
     def new_element(self, wanted: Any, field: Field, here: str) -> Any:
         if type(wanted) is not dict or not field.holds_containers:
             return self.untagged(wanted, field.element, here)
-        made = None if self.tagged else self.new_containers.get(wanted)
-        if made is None:
-            told = len(self.differences.found)
-            made = self.container({}, wanted, field.element, here)
-            if not self.tagged and len(self.differences.found) == told:
-                self.new_containers.put(wanted, made)
+        return self.made_once(wanted, field.element, lambda: self.container({}, wanted, field.element, here))
+
+    def made_once(self, wanted: Any, field: Field, make: Callable[[], Any]) -> Any:
+        """What is made of an overlay's part where the pod has nothing: the same for each pod, if nothing is told."""
+        known = None if self.tagged else self.new_parts.get(wanted)
+        if known is not None and known[0] is field:
+            return known[1]
+        told = len(self.differences.found)
+        made = make()
+        if not self.tagged and len(self.differences.found) == told:
+            self.new_parts.put(wanted, (field, made))
         return made
 
     def element(self, have: Any, wanted: Any, field: Field, here: str) -> Any:

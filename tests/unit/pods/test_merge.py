@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace, holds_replace
@@ -49,6 +50,29 @@ def test_merging_twice_is_merging_once_and_nothing_passed_in_changes(pod, overla
     assert not holds_replace(once.pod)
     assert (pod, overlay) == before
     assert all(len(sentence) <= 120 for sentence in lines(once))
+
+
+@given(st.lists(pods, min_size=2, max_size=4), overlays(), overlays(), st.booleans())
+def test_what_is_remembered_of_an_overlay_changes_no_merge(given_pods, one, other, native):
+    shared = OverlayCaches()
+
+    def outcome(pod, overlay, caches):
+        try:
+            result = merge(pod, overlay, app=("app",), placement=Placement(native=native), caches=caches)
+        except InjectionError as error:
+            return str(error)
+        return result.pod, result.differences, result.replaced, result.placement
+
+    for pod in [*given_pods, given_pods[0]]:
+        for overlay in (one, other):
+            assert outcome(pod, overlay, shared) == outcome(pod, overlay, None)
+
+
+def test_a_list_that_stands_in_two_places_is_made_for_each():
+    both = [{"name": "A", "containerPort": 1}, {"name": "A", "containerPort": 2}]  # as an alias of YAML's makes it
+    for fields in ({"env": both, "ports": both}, {"ports": both, "env": both}):
+        made = merged(app_pod(), {"spec": {"containers": [{"name": "new", **fields}]}}).pod["spec"]["containers"][-1]
+        assert (len(made["env"]), len(made["ports"])) == (1, 2)
 
 
 @given(json_objects, st.booleans())
