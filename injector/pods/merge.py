@@ -252,14 +252,13 @@ class _Merger:
 
     def made_once(self, wanted: Any, field: Field, make: Callable[[], Any]) -> Any:
         """What is made of an overlay's part where the pod has nothing: the same for each pod, if nothing is told."""
-        known = None if self.tagged else self.new_parts.get(wanted)
-        if known is not None and known[0] is field:
-            return known[1]
         told = len(self.differences.found)
-        made = make()
-        if not self.tagged and len(self.differences.found) == told:
-            self.new_parts.put(wanted, (field, made))
-        return made
+        known = None if self.tagged else self.new_parts.get(wanted)
+        if known is None or known[0] is not field:
+            known = field, make()
+            if not self.tagged and len(self.differences.found) == told:
+                self.new_parts.put(wanted, known)
+        return known[1]
 
     def element(self, have: Any, wanted: Any, field: Field, here: str) -> Any:
         self.expect(have, dict, here)
