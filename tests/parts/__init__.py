@@ -56,6 +56,7 @@ GETTERS = {
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
     **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server", "actionlint")},
     "get-fluent-bit": ("fluent-bit",),
+    "get-base": ("base",),
     **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
@@ -105,6 +106,9 @@ def find(name: str) -> Path | None:
         return _find_control_plane()
     if name == NODE:
         return _find_node()
+    if name == "base":
+        root = cache() / "base" / "root"
+        return root if root.exists() else None
     if name == "envoy" and (packaged := _packaged_envoy()):
         return packaged
     if name in ("helm-3", "helm-4"):

@@ -1,8 +1,8 @@
 """The Dockerfile, step by step without Docker: what it puts into the image serves, as nobody, writing nothing to it.
 
-Images cannot be built or pulled everywhere, so each of its RUN and COPY lines is done in a folder. Where this machine
-has Debian's own Python 3.11, which is the one in the image, that runs the result. Where tests may mount, the folder is
-mounted read-only for it.
+Images cannot be built or pulled everywhere, so each of its RUN and COPY lines is done in a folder. The result runs in a
+root of the packages that its base image consists of (`get-base`), with nothing of this machine but /proc and /dev: that
+Python, those libraries. Where tests may not mount, it is not run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,28 @@ from tests.cluster.processes import Process, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
-DEBIAN = Path("/usr/bin/python3.11")
-NOBODY = 65534
-#: Runs what follows in a mount namespace of its own, in which the folder that comes first cannot be written to.
-READ_ONLY = (
-    *("unshare", "--mount", "--propagation", "private", "sh", "-ec"),
-    'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"',
+USER = 65532
+#: Three folders follow, the base's root, the image's /app, and /run. What comes then runs in a mount namespace in which
+#: they are that, and cannot be written to. Whoever is not root does it in a user namespace, and stays who they are.
+INSIDE = (
+    *("unshare", "--mount", "--propagation", "private", *(["--map-root-user"] if os.geteuid() else [])),
+    *("sh", "-ec"),
+    'put() { mount --bind "$1" "$2"; mount -o remount,bind,ro "$2"; }; '
+    'put "$0" "$0"; put "$1" "$0/app"; put "$2" "$0/run"; mount --rbind /proc "$0/proc"; mount --rbind /dev "$0/dev"; '
+    'root=$0; shift 2; exec setpriv --no-new-privs --inh-caps=-all unshare --root="$root" --wd=/app "$@"',
 )
+BECOME = () if os.geteuid() else (f"--setuid={USER}", f"--setgid={USER}")
+#: Prints each compiled module that lacks a library, and what the loader says of it.
+UNLOADABLE = """
+import ctypes, glob, json
+missing = {}
+for file in glob.glob("/app/**/*.so*", recursive=True):
+    try:
+        ctypes.PyDLL(file)
+    except OSError as error:
+        missing[file] = str(error)
+print(json.dumps(missing))
+"""
 REVIEW = {
     "apiVersion": "admission.k8s.io/v1",
     "kind": "AdmissionReview",
@@ -82,51 +97,73 @@ def image(opened: Path) -> Path:
     return app
 
 
-def can_mount(folder: Path) -> bool:
-    """Whether tests may make a mount here: root in a container often may not."""
-    if os.geteuid() != 0:
-        return False
-    done = subprocess.run([*READ_ONLY, str(folder), "true"], capture_output=True, check=False)
-    return done.returncode == 0
+def inside(root: Path, image: Path, *words: str, run: Path | None = None) -> list[str]:
+    """The command that runs these words in the image, with this folder as its /run."""
+    env = ["env", "-i", "HOME=/", *" ".join(lines("ENV")).split()]  # every runtime sets HOME
+    return [*env, *INSIDE, *map(str, (root, image, run or root / "run")), *BECOME, "--", *words]
+
+
+def unloadable(root: Path, image: Path) -> dict[str, str]:
+    """The image's compiled modules that do not find their libraries in this root, and which they lack."""
+    command = inside(root, image, entrypoint()[0], "-c", UNLOADABLE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode and not parts.in_ci() and re.match(r"(unshare|mount): ", done.stderr):
+        pytest.skip(f"tests may not mount here, as root in a container often may not: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    missing: dict[str, str] = json.loads(done.stdout)
+    return missing
+
+
+def entrypoint() -> list[str]:
+    """The image's program, and the arguments that always are the same."""
+    [words] = lines("ENTRYPOINT")
+    read: list[str] = json.loads(words)
+    return read
 
 
 @pytest.fixture(scope="module")
-def server(image: Path, opened: Path) -> Iterator[tuple[Process, int, int]]:
-    """The image's entrypoint and command, standalone; as nobody where tests may become nobody."""
+def base(image: Path) -> Path:
+    """The root of the base image, where everything that was installed for this Python finds its libraries."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    if entrypoint()[0] != f"/usr/bin/{version}":
+        pytest.skip(f"the image has {entrypoint()[0]}, and what was installed for it here is for {version}")
+    root = parts.require("base")
+    assert unloadable(root, image) == {}
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(image: Path, base: Path, opened: Path) -> Iterator[tuple[Process, int, int]]:
+    """The image's entrypoint and command, standalone."""
     injector = [sys.executable, "-m", "injector"]
     certs = [*injector, "certs", "--service=injector", "--namespace=shop", "--san=127.0.0.1", f"--out={opened}"]
     subprocess.run(certs, cwd=ROOT, check=True, capture_output=True)
     (opened / "server.key").chmod(0o644)
-    [entrypoint], [command] = lines("ENTRYPOINT"), lines("CMD")
-    assert json.loads(entrypoint)[0] == str(DEBIAN)
-    nobody = os.geteuid() == 0 and DEBIAN.exists() and sys.version_info[:2] == (3, 11)
-    become = [
-        "setpriv",
-        f"--reuid={NOBODY}",
-        f"--regid={NOBODY}",
-        "--clear-groups",
-        "--no-new-privs",
-        "--bounding-set=-all",
-    ]
-    interpreter = str(DEBIAN) if nobody else sys.executable
-    env = dict(pair.split("=") for pair in " ".join(lines("ENV")).split())
-    env["PYTHONPATH"] = env["PYTHONPATH"].replace("/app", str(image))
+    [command] = lines("CMD")
     port, metrics_port = free_port(), free_port()
     words = [
-        *((*READ_ONLY, str(image)) if can_mount(opened) else ()),
-        *(become if nobody else []),
-        *["env", "-i", *(f"{key}={value}" for key, value in env.items())],
-        *[interpreter, *json.loads(entrypoint)[1:], *json.loads(command)],
+        *[*entrypoint(), *json.loads(command)],
         *["--standalone", "--address=127.0.0.1", f"--port={port}", f"--metrics-port={metrics_port}"],
-        *[f"--cert={opened / 'server.crt'}", f"--key={opened / 'server.key'}"],
+        *["--cert=/run/server.crt", "--key=/run/server.key"],
     ]
-    process = Process(words, opened / "server.log", folder=Path("/"))
+    process = Process(inside(base, image, *words, run=opened), opened / "server.log", folder=Path("/"))
     try:
         ready = f"http://127.0.0.1:{metrics_port}/readyz"
         process.wait_until_ready(lambda: urllib.request.urlopen(ready, timeout=2).status == 200, 30)
         yield process, port, metrics_port
     finally:
         process.kill()
+
+
+def test_a_library_that_the_base_lacks_is_noticed(base: Path, image: Path, opened: Path) -> None:
+    lacking = opened / "lacking"
+    subprocess.run(["cp", "-a", base, lacking], check=True)
+    for file in lacking.glob("usr/lib/*/libstdc++.so*"):
+        file.unlink()
+    assert [file for file, why in unloadable(lacking, image).items() if "_re2" in file and "libstdc++.so.6" in why]
+    command = inside(lacking, image, *entrypoint(), "serve", "--standalone")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode and "libstdc++.so.6" in done.stderr
 
 
 def test_what_the_image_holds_answers_a_review(image: Path, opened: Path, server: tuple[Process, int, int]) -> None:
@@ -142,15 +179,15 @@ def test_what_the_image_holds_answers_a_review(image: Path, opened: Path, server
     assert {path: path.stat().st_mtime_ns for path in image.rglob("*")} == before, "it writes into its own image"
 
 
-def test_it_runs_as_nobody_on_a_read_only_mount(image: Path, server: tuple[Process, int, int]) -> None:
-    if not (can_mount(image) and DEBIAN.exists()):
-        pytest.skip("needs root that may mount, and Debian's Python 3.11")
+def test_it_runs_as_nobody_and_its_root_is_read_only(server: tuple[Process, int, int]) -> None:
     process, _, _ = server
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    assert re.search(r"^Uid:(\s+65534){4}$", status, re.MULTILINE)
-    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE) and "NoNewPrivs:\t1" in status
     mounts = [row.split() for row in Path(f"/proc/{process.pid}/mountinfo").read_text().splitlines()]
-    assert [row[5].split(",")[0] for row in mounts if row[4] == str(image)] == ["ro"]
+    assert {row[4]: row[5].split(",")[0] for row in mounts if row[4] in ("/", "/app")} == {"/": "ro", "/app": "ro"}
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    assert "NoNewPrivs:\t1" in status
+    if BECOME:
+        assert re.search(rf"^Uid:(\s+{USER}){{4}}$", status, re.MULTILINE)
+        assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
 
 
 def test_hadolint_has_nothing_to_say() -> None:
@@ -174,7 +211,7 @@ def test_neither_pip_nor_any_program_comes_along(image: Path) -> None:
 def test_the_image_is_small_in_rights_and_matches_its_python() -> None:
     build, final = lines("FROM")
     assert "3.11-slim-bookworm" in build and final == "gcr.io/distroless/python3-debian12:nonroot"
-    assert lines("USER") == ["65532:65532"]
+    assert lines("USER") == [f"{USER}:{USER}"]
     pip = next(json.loads(run) for run in lines("RUN") if "pip" in run)
     assert "--require-hashes" in pip and "--requirement=requirements.lock" in pip
     assert not [word for word in pip if "index" in word or "//" in word]
