@@ -154,6 +154,7 @@ def reapply(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionCont
             placement=placement,
             claimed=receipt.added,
             caches=task.snapshot.caches,
+            defaults=applied.defaults,
         )
         pod, placement = merged.pod, merged.placement
     return pod
@@ -217,7 +218,9 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             one, said = _render(template, parameters, state, base, app, task)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        merged = merge(state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches)
+        merged = merge(
+            state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches, defaults=one.defaults
+        )
         state, placement = merged.pod, merged.placement
         applied.append(one)
         warnings += [*parameters.warnings, *given_by(template, said), *merged.differences]
@@ -265,7 +268,8 @@ def _render(
     workload = context.workload
     if not template.files:
         rendered = render_overlay(template, context)
-        return Applied(template, parameters, rendered.overlay, rendered.containers), rendered.warnings
+        one = Applied(template, parameters, rendered.overlay, rendered.containers, defaults=rendered.defaults)
+        return one, rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
     if task.config_map_name:
@@ -275,7 +279,8 @@ def _render(
     maps: tuple[GeneratedConfigMap, ...] = (generated,)
     if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
-    return Applied(template, parameters, overlay, rendered.containers, maps), rendered.warnings
+    one = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults)
+    return one, rendered.warnings
 
 
 def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:

@@ -5,7 +5,7 @@ What a pod must hold is compared in `pods.guarantee`; here is how a pod gets the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
 from injector.diagnostics import Diagnostic
@@ -16,7 +16,7 @@ from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
 from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.keyed_pointers import PointerIndex, escape, steps_to
+from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
 from injector.pods.merge import merge
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off
@@ -94,15 +94,19 @@ def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tu
     app = made.app
     expected, placement = skeleton(actual, app), Placement(task.native)
     replaced: list[str] = []
+    defaults: list[str] = []
     for applied in made.applied:
+        if applied.defaults:  # of what a template before it asks for, that one has the say
+            there = PointerIndex(expected)
+            defaults += [p for p in in_pod(applied.defaults, expected, app) if there.at(p) is None]
         merged = merge(expected, applied.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
     replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]
-    return protected_differences(actual, expected, _permitted(made, task), replaced=replaced)
+    return protected_differences(actual, expected, _permitted(made, task, defaults), replaced=replaced)
 
 
-def _permitted(made: AppliedPod, task: InjectionContext) -> Permitted:
+def _permitted(made: AppliedPod, task: InjectionContext, defaults: Collection[str]) -> Permitted:
     private: dict[str, set[str]] = {}
     for applied in made.applied:
         template, spec = applied.template, applied.overlay.get("spec") or {}
@@ -111,7 +115,7 @@ def _permitted(made: AppliedPod, task: InjectionContext) -> Permitted:
                 private.setdefault(name, set()).update(applied.containers)
     resized = task.settings.required.resources == "any"
     resources = None if resized else filled_in(task.namespace)
-    return Permitted(made.app, made.overridable, private, resources, resized)
+    return Permitted(made.app, made.overridable, private, resources, resized, defaults)
 
 
 def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:

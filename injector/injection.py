@@ -28,7 +28,8 @@ _REASON_LENGTH = 500
 class Applied(msgspec.Struct, frozen=True):
     """A template as it was applied: its parameters with where each value came from, and the overlay.
 
-    `containers` are the names of those that the overlay defines.
+    `containers` are the names of those that the overlay defines, `defaults` keyed pointers into it at which the pod's
+    own value counts.
     """
 
     template: Template
@@ -36,6 +37,7 @@ class Applied(msgspec.Struct, frozen=True):
     overlay: Object
     containers: tuple[str, ...] = ()
     files: tuple[GeneratedConfigMap, ...] = ()
+    defaults: frozenset[str] = frozenset()
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):

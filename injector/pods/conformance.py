@@ -30,7 +30,8 @@ class Permitted(NamedTuple):
 
     `overridable` gives, by container name, the fields that the pod may set. `app` names the app's containers. `private`
     gives, by volume name, the containers that alone mount it. `resources` are what LimitRanges fill in, None where
-    any amounts may be; with `resized` also in the place of those that a template sets.
+    any amounts may be; with `resized` also in the place of those that a template sets. `defaults` are keyed pointers at
+    which the pod has to have a value, and may have any.
     """
 
     app: Collection[str]
@@ -38,6 +39,7 @@ class Permitted(NamedTuple):
     private: Mapping[str, Collection[str]] = {}
     resources: ResourceDefaults | None = None
     resized: bool = False
+    defaults: Collection[str] = ()
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:
@@ -78,6 +80,8 @@ def protected_differences(
             differences.append(found)
             continue
         pointer, have, wanted, strict = found
+        if is_below(pointer if have is not None else pointer.rpartition("/")[0], permitted.defaults):
+            continue
         other_shape = type(wanted) in (dict, list) and type(have) is not type(wanted)
         if strict or have is None or other_shape or is_below(pointer, insisted):
             differences.append(_difference(pointer, have, wanted))

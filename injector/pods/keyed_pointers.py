@@ -6,7 +6,7 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +14,8 @@ import msgspec
 from injector.budget import charge
 from injector.diagnostics import Key, Path
 from injector.pods.context import Object
-from injector.pods.fields import POD, Field
-from injector.pods.overlay import Replace, bare_value, plain
+from injector.pods.fields import CONTAINER_LISTS, POD, Field
+from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
 
 
 def step_of(item: Any, field: Field) -> str:
@@ -85,6 +85,32 @@ def tags(value: Any, here: str, field: Field) -> Iterator[str]:
         for number, part in enumerate(value):
             step = escape(element_step(part, field)) if field.aligned else str(number)
             yield from tags(part, f"{here}/{step}", field.element)
+
+
+def pointer_to(overlay: Any, path: Sequence[str | int]) -> str:
+    """The keyed pointer of what a path of keys and indices leads to in an overlay for pods."""
+    pointer, field = "", POD
+    for step in path:
+        holder = bare_value(overlay)
+        overlay = holder[step]
+        keyed = element_step(overlay, field) if type(holder) is list and field.aligned else str(step)
+        pointer, field = f"{pointer}/{escape(keyed)}", field.at((keyed,))
+    return pointer
+
+
+def in_pod(pointers: Iterable[str], pod: Object, app: Collection[str]) -> Iterator[str]:
+    """Keyed pointers into an overlay as those into a pod: of each container for `"*"`, and of both lists for others."""
+    for pointer in pointers:
+        _, spec, list_, name, *rest = (*pointer.split("/"), "", "", "")
+        rest = [step for step in rest if step]
+        if spec != "spec" or list_ not in CONTAINER_LISTS or not name:
+            yield pointer
+        elif name == EVERY_CONTAINER:
+            items = (pod.get("spec") or {}).get(list_)
+            names = [item.get("name") for item in items if type(item) is dict] if type(items) is list else []
+            yield from ("/".join(("", spec, list_, escape(one), *rest)) for one in names if one in app)
+        else:
+            yield from ("/".join(("", spec, one, name, *rest)) for one in CONTAINER_LISTS)
 
 
 def escape(step: Any) -> str:

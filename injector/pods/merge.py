@@ -50,12 +50,13 @@ def merge(
     placement: Placement,
     claimed: Collection[str] = (),
     caches: OverlayCaches | None = None,
+    defaults: Collection[str] = (),
 ) -> Merged:
     """The pod with everything of the overlay that it lacks.
 
     `app` names the containers that `"*"` stands for. `claimed` are keyed pointers of parts that an earlier injection
     added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling. `caches` are
-    what merges of the same overlays remember.
+    what merges of the same overlays remember. Another value of the pod's at one of `defaults` is no difference.
     Merging into a pod that has it all gives back the same object, also after the API server filled in defaults.
 
     Raises InjectionError: INVALID_POD where the pod has a value of another shape than Kubernetes takes there,
@@ -68,6 +69,7 @@ def merge(
     if tagged is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_parts)
+    merger.differences.leave(defaults, pod, app)
     for pointer, message in told:
         merger.differences.report(pointer, message)
     wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}

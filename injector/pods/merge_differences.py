@@ -7,9 +7,10 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
+from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
-from injector.pods.keyed_pointers import path_of
+from injector.pods.keyed_pointers import in_pod, path_of
 
 #: How much of a value a difference shows.
 SHOWN = 24
@@ -62,6 +63,10 @@ class Differences:
         """Add a difference, unless that place is claimed or silent."""
         if not self.is_claimed(pointer) and not is_below(pointer, self.silent):
             self.found.append(difference_at(pointer, message, **fields))
+
+    def leave(self, defaults: Collection[str], pod: Object, app: Collection[str]) -> None:
+        """Say nothing where these keyed pointers into an overlay lead in the pod."""
+        self.silent.update(in_pod(defaults, pod, app))
 
     def is_claimed(self, pointer: str) -> bool:
         """Whether an earlier injection added this part or one around it."""

@@ -1,10 +1,14 @@
-"""The partial pod that a template renders: plain dicts and lists, and the one value that is not plain, `Replace`."""
+"""The partial pod that a template renders: plain dicts and lists, and the one value that is not plain, `Replace`.
+
+`Default` is there only until it is rendered: `take_defaults` turns it into a plain value and its path.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from injector.diagnostics import Path
 from injector.pods.context import Object
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
@@ -19,6 +23,31 @@ class Replace:
     """The value of a `!replace` tag: it overwrites what the pod's author wrote. None takes the field away."""
 
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The value of a `!default` tag: it counts where the pod has nothing."""
+
+    value: Any
+
+
+def take_defaults(value: Any, at: Path = ()) -> tuple[Any, tuple[Path, ...]]:
+    """The value without its `Default` tags, and the paths at which they stood. Those within one go with it.
+
+    Within a `Replace` there are none: it overwrites.
+    """
+    kind = type(value)
+    if kind is Default:
+        return take_defaults(value.value, at)[0], (at,)
+    if kind is Replace:
+        return Replace(take_defaults(value.value)[0]), ()
+    if kind is not dict and kind is not list:
+        return value, ()
+    parts = value.items() if kind is dict else enumerate(value)
+    taken = {key: take_defaults(part, (*at, key)) for key, part in parts}
+    bare = {key: part for key, (part, _) in taken.items()}
+    return bare if kind is dict else list(bare.values()), tuple(path for _, found in taken.values() for path in found)
 
 
 def holds_replace(value: Any) -> bool:

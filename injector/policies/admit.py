@@ -31,7 +31,7 @@ from injector.policies.request import ObjectRequest, is_for
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.parameters import resolve
-from injector.templates.render import Context, RenderError, render_overlay
+from injector.templates.render import Context, Rendered, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
 
@@ -150,7 +150,7 @@ class _Run:
             rendered = render_overlay(template, context)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        state, differences = _merged(template, self.state, rendered.overlay, asked, self.snapshot.caches)
+        state, differences = _merged(template, self.state, rendered, asked, self.snapshot.caches)
         if self.at.type == "validating" and state is not self.state:
             raise InjectionError(
                 Reason.TEMPLATE_FAILED,
@@ -159,7 +159,8 @@ class _Run:
                 fields={"template": template.name},
             )
         self.state = state
-        self.applied.append(Applied(template, parameters, rendered.overlay, rendered.containers))
+        one = Applied(template, parameters, rendered.overlay, rendered.containers, defaults=rendered.defaults)
+        self.applied.append(one)
         self.warnings += [*parameters.warnings, *given_by(template, rendered.warnings), *differences]
 
     def result(self) -> Injection:
@@ -190,8 +191,9 @@ class _Run:
 
 
 def _merged(
-    template: Template, state: Object, overlay: Object, asked: ObjectRequest, caches: OverlayCaches
+    template: Template, state: Object, rendered: Rendered, asked: ObjectRequest, caches: OverlayCaches
 ) -> tuple[Object, tuple[Diagnostic, ...]]:
+    overlay, defaults = rendered.overlay, rendered.defaults
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
@@ -201,7 +203,7 @@ def _merged(
             Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}", fields=fields
         )
     if not asked.is_pod:
-        filled = merge_object(state, overlay)
+        filled = merge_object(state, overlay, defaults)
         return filled.object, filled.differences
     if not template.applies_to.only_pods:
         try:
@@ -209,7 +211,8 @@ def _merged(
         except OverlayError as error:
             message = f"{error} (template {template.name})"
             raise InjectionError(Reason.TEMPLATE_FAILED, message, path=error.path) from None
-    merged = merge(state, overlay, app=containers_of(state), placement=Placement(native=False), caches=caches)
+    app, placement = containers_of(state), Placement(native=False)
+    merged = merge(state, overlay, app=app, placement=placement, caches=caches, defaults=defaults)
     return merged.pod, merged.differences
 
 

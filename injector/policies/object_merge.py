@@ -6,13 +6,14 @@ maps are filled in, and a list, as any other value, belongs whole to one side. W
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.context import Object
 from injector.pods.keyed_pointers import escape, path_of
-from injector.pods.merge_differences import difference_at
+from injector.pods.merge_differences import Differences
 from injector.pods.overlay import Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
 from injector.reasons import Reason
@@ -25,17 +26,19 @@ class MergedObject(NamedTuple):
     differences: tuple[Diagnostic, ...]
 
 
-def merge_object(obj: Object, overlay: Overlay) -> MergedObject:
+def merge_object(obj: Object, overlay: Overlay, defaults: Collection[str] = ()) -> MergedObject:
     """An object with everything of the overlay that it lacks; `Replace` overwrites, with None it takes away.
 
-    A null of the object counts as lacking, as it does for Kubernetes. Values are never told: they may be secret. Raises
+    A null of the object counts as lacking, as it does for Kubernetes. Values are never told: they may be secret.
+    `defaults` are pointers at which another value of the object's is no difference. Raises
     InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
     """
-    differences: list[Diagnostic] = []
-    return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences))
+    differences = Differences(())
+    differences.silent.update(defaults)
+    return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences.found))
 
 
-def _mapping(have: Object, wanted: Overlay, at: str, differences: list[Diagnostic]) -> Object:
+def _mapping(have: Object, wanted: Overlay, at: str, differences: Differences) -> Object:
     result = have
     for field, value in wanted.items():
         mine = have.get(field)
@@ -50,7 +53,7 @@ def _mapping(have: Object, wanted: Overlay, at: str, differences: list[Diagnosti
     return result
 
 
-def _value(have: Any, wanted: Any, here: str, differences: list[Diagnostic]) -> Any:
+def _value(have: Any, wanted: Any, here: str, differences: Differences) -> Any:
     if type(wanted) is Replace:
         new = plain(wanted)
         return have if same(new, have) else new
@@ -64,5 +67,5 @@ def _value(have: Any, wanted: Any, here: str, differences: list[Diagnostic]) -> 
             raise InjectionError(Reason.CONFLICT, message, path=path_of(here))
         return _mapping(have, wanted, here, differences)
     if not same(have, plain(wanted)):
-        differences.append(difference_at(here, "the object has another value than the template, and it stays"))
+        differences.report(here, "the object has another value than the template, and it stays")
     return have

@@ -12,11 +12,13 @@ import msgspec
 
 from injector.budget import charge, charge_later
 from injector.caches import IdentityCache, Memo
+from injector.diagnostics import Path
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.overlay import EVERY_CONTAINER, name_of
+from injector.pods.keyed_pointers import escape, pointer_to
+from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
 from injector.templates.dependencies import NamePath, read
 from injector.templates.environment import TemplateVerdictError
@@ -56,11 +58,16 @@ class Context(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines."""
+    """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines.
+
+    `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths.
+    """
 
     overlay: Object
     warnings: tuple[str, ...]
     containers: tuple[str, ...]
+    defaults: frozenset[str] = frozenset()
+    default_paths: tuple[Path, ...] = ()
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
@@ -178,25 +185,41 @@ class _Kept:
             return self.result, self.spent + (size >> 2)
         if size > OUTPUT:
             raise LimitError("")
-        overlay = _checked(template, self.structure.fill(values))
-        return Rendered(overlay, self.result.warnings, _containers(overlay)), self.spent + (size >> 2)
+        return _rendered(template, self.structure, values, self.result.warnings), self.spent + (size >> 2)
 
 
 def _overlay(job: _Job) -> tuple[Rendered, int]:
     run = job.run
     structure = job.structure = _structure(job, _PATCH)
-    value = _checked(job.template, structure.fill(run.values))
-    return Rendered(value, tuple(run.warnings), _containers(value)), 4 * run.size
+    return _rendered(job.template, structure, run.values, tuple(run.warnings)), 4 * run.size
 
 
-def _checked(template: Template, value: Any) -> Object:
+def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
+    value = structure.fill(values)
+    paths: tuple[Path, ...] = ()
+    if structure.defaults:
+        value, paths = take_defaults(value)
+    only_pods = template.applies_to.only_pods
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        what = "a partial pod" if template.applies_to.only_pods else "a partial object"
+        what = "a partial pod" if only_pods else "a partial object"
         raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`", ())
-    (check_overlay if template.applies_to.only_pods else check_object_overlay)(value)
-    return value
+    (check_overlay if only_pods else check_object_overlay)(value)
+    for path in paths:
+        if path in _WHOLE:
+            raise OverlayError("`!default` cannot stand here; it is for single elements and fields", path)
+    keyed = pointer_to if only_pods else _pointer
+    defaults = frozenset(keyed(value, path) for path in paths)
+    return Rendered(value, warnings, _containers(value), defaults, paths)
+
+
+#: Where nothing is told apart that could have a default.
+_WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_LISTS))
+
+
+def _pointer(value: Any, path: Path) -> str:
+    return "".join(f"/{escape(step)}" for step in path)
 
 
 def _containers(overlay: Object) -> tuple[str, ...]:

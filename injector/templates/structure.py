@@ -17,7 +17,7 @@ import yaml
 
 from injector.errors import FaultError, LimitError
 from injector.names import kind_of
-from injector.pods.overlay import Replace
+from injector.pods.overlay import Default, Replace
 from injector.templates.kubernetes_yaml import Builder, Node, compose
 from injector.templates.quoting import Quoted
 
@@ -158,31 +158,36 @@ class ItemsPlan(FillPlan):
         return result
 
 
-class ReplacePlan(FillPlan):
-    """A `!replace` whose value holds holes."""
+class TaggedPlan(FillPlan):
+    """A `!replace` or `!default` whose value holds holes."""
 
-    __slots__ = ("plan",)
+    __slots__ = ("plan", "tag")
 
-    def __init__(self, plan: FillPlan, offset: int) -> None:
+    def __init__(self, plan: FillPlan, tag: type[Replace | Default], offset: int) -> None:
         super().__init__(offset)
         self.plan = plan
+        self.tag = tag
 
     def fill(self, values: Sequence[Any]) -> Any:
-        """The Replace, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
+        """The tag, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
         value = self.plan.fill(values)
-        return None if value is None else Replace(value)
+        return None if value is None else self.tag(value)
 
 
 class Structure:
     """A parsed document, ready to be filled."""
 
-    __slots__ = ("_often", "root")
+    __slots__ = ("_often", "defaults", "root")
 
     def __init__(self, text: str, *, replace: bool) -> None:
-        """Parse a rendered text. `replace` allows `!replace`. Raises yaml.YAMLError with marks in that text."""
+        """Parse a rendered text. `replace` allows `!replace` and `!default`; `defaults` tells whether one is there.
+
+        Raises yaml.YAMLError with marks in that text.
+        """
         builder = _Builder(replace)
         node = compose(text)
         self.root = None if node is None else builder.value(node)
+        self.defaults = builder.defaults
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
     def filled(self, values: Sequence[Any], later: Set[int]) -> Structure:
@@ -208,9 +213,9 @@ def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
         return plan if plan.index in later else plan.fill(values)
     if isinstance(plan, MixedPlan):
         return plan.fill(values) if later.isdisjoint(plan.indices) else plan
-    if isinstance(plan, ReplacePlan):
+    if isinstance(plan, TaggedPlan):
         inner = _filled(plan.plan, values, later)
-        return ReplacePlan(inner, plan.offset) if isinstance(inner, FillPlan) else plan.fill(values)
+        return TaggedPlan(inner, plan.tag, plan.offset) if isinstance(inner, FillPlan) else plan.fill(values)
     if isinstance(plan, ItemsPlan):
         items = [_filled(item, values, later) for item in plan.items]
         return ItemsPlan(items, plan.offset) if any(isinstance(item, FillPlan) for item in items) else items
@@ -234,11 +239,15 @@ def weight(value: Any) -> int:
     return 8
 
 
+_OVERLAY_TAGS: dict[str, type[Replace | Default]] = {"!replace": Replace, "!default": Default}
+
+
 class _Builder(Builder):
     def __init__(self, replace: bool) -> None:
         super().__init__(DOCUMENT_VALUES)
         self.used: Counter[int] = Counter()
-        self.tags = ("!replace",) if replace else ()
+        self.tags = tuple(_OVERLAY_TAGS) if replace else ()
+        self.defaults = False
 
     def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
         if OPEN not in node.value:
@@ -261,9 +270,11 @@ class _Builder(Builder):
     def tagged(self, node: Node, built: Any) -> Any:
         if node.tag not in self.tags:
             return super().tagged(node, built)
+        tag = _OVERLAY_TAGS[node.tag]
+        self.defaults = self.defaults or tag is Default
         if isinstance(built, FillPlan):
-            return ReplacePlan(built, node.start_mark.index)
-        return Replace(built)
+            return TaggedPlan(built, tag, node.start_mark.index)
+        return None if tag is Default and built is None else tag(built)
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]

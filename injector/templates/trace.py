@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from injector.diagnostics import Place
+from injector.pods.overlay import take_defaults
 from injector.templates.render import Context, check_source, variables_of
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
@@ -30,7 +31,7 @@ class Trace:
         if not self._program.roots[self._source].document:
             return self._tagged.text
         value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
-        return {} if self._source == OVERLAY and value is None else value
+        return {} if self._source == OVERLAY and value is None else take_defaults(value)[0]
 
     def place(self, path: Sequence[str | int], key: bool = False) -> Place:
         """The place of the value that a path of keys and list indices leads to, or of its key.

@@ -1,0 +1,76 @@
+"""A `!default` stands where a `required` namespace guarantees the template's value.
+
+In a `required` namespace the sidecars, their volumes, and the variables, mounts and ports that `"*"` gives the app are
+as the template has them, or the pod is refused. With `!default` a pod's own value counts there as well: an app team can
+turn off what the sidecar is for. Take the tag away. Where the pod may have its say, list the field of a sidecar as
+`overridable`, or turn this rule off at the line.
+
+Source: the author's guide, "Merge: fill in, do not overwrite".
+
+Bad:
+    # template.yaml
+    description: Sends the app's traffic through a proxy.
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/proxy:1.2
+      - name: "*"
+        env:
+        - !default {name: HTTPS_PROXY, value: "http://127.0.0.1:3128"}
+
+Good:
+    # template.yaml
+    description: Sends the app's traffic through a proxy.
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: proxy
+        image: example.com/proxy:1.2
+      - name: "*"
+        env:
+        - {name: HTTPS_PROXY, value: "http://127.0.0.1:3128"}
+
+Proof: the API server takes both; what a `required` namespace makes of them is shown by the tests of `!default`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, RenderedSource, Subject
+from injector.diagnostics import Path
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS
+from injector.pods.overlay import EVERY_CONTAINER, name_of, plain_mapping
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each such tag."""
+    for rendering in subject.renderings:
+        made = rendering.overlay.rendered
+        for path in made.default_paths if made is not None else ():
+            if _guaranteed(rendering.overlay, path, subject.template.overridable):
+                yield Finding(
+                    f"with !default a pod's own {_shown(path)} counts in a required namespace as well",
+                    rendering.overlay.place(path),
+                    "take the tag away, or list the field as overridable",
+                )
+
+
+def _guaranteed(overlay: RenderedSource, path: Path, overridable: frozenset[str]) -> bool:
+    """Whether a `required` namespace insists on what an overlay has there."""
+    if path[:2] == ("spec", "volumes"):
+        return True
+    if path[0] != "spec" or path[1] not in CONTAINER_LISTS:
+        return False
+    field = path[3] if len(path) > 3 else ""
+    container = plain_mapping(overlay.value["spec"])[path[1]][path[2]]
+    if name_of(container) == EVERY_CONTAINER:
+        return not field or CONTAINER.fields[str(field)].aligned
+    return field not in overridable
+
+
+def _shown(path: Path) -> str:
+    return next((str(step) for step in reversed(path) if isinstance(step, str)), "value")
