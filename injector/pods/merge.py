@@ -65,15 +65,13 @@ def merge(
     caches = caches or OverlayCaches()
     placed, following = place(pod, overlay, placement, caches)
     fitted, told = fit(pod, placed)
-    tagged = caches.tagged.get(overlay)
-    if tagged is None:
+    if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_parts)
     merger.differences.leave(defaults, pod, app)
     for pointer, message in told:
         merger.differences.report(pointer, message)
-    wanted = {key: value for key, value in fitted.items() if key in ("metadata", "spec")}
-    result = merger.mapping(pod, wanted, POD, "")
+    result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
     return Merged(result, tuple(merger.differences.found), tuple(merger.replaced), following)
 
 
