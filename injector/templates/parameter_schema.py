@@ -41,9 +41,10 @@ _MOST = 2000
 _DEEPEST = 50
 
 
-def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
-    """A parameter from its declaration in template.yaml. Raises ValueError, (path within it, message) as its args,
-    and the kind of mistake where it is none of the parameter's own.
+def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
+    """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
+
+    Raises ValueError, (path within it, message) as its args, and the kind of mistake where it is none of its own.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -65,7 +66,8 @@ def make_parameter(name: str, declaration: Mapping[str, Any]) -> Parameter:
         if not isinstance(found, str) or found not in FORMATS:
             raise ValueError(path, f"unknown format {shortened(found)}{hint(str(found), FORMATS)}")
     try:
-        Draft202012Validator.check_schema(schema, format_checker=format_checker())
+        if not checked:
+            Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     for path, values in keyword_values(schema, "enum"):

@@ -172,7 +172,7 @@ _KINDS = {
 def _parameter(schema: Any) -> Parameter | None:
     """An inner schema as a parameter; None where it has no type, so that nothing is known of what it takes."""
     try:
-        return make_parameter("item", schema)
+        return make_parameter("item", schema, checked=True)
     except (ValueError, AttributeError):
         return None
 
