@@ -26,7 +26,7 @@ from injector.templates.choice import choose
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Context, RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.template import Template
+from injector.templates.template import OVERLAY, Template
 
 #: Parameters given on the command line: template, parameter, text.
 Overrides = Mapping[str, Mapping[str, Any]]
@@ -237,10 +237,24 @@ def _check_app(made: AppliedPod) -> None:
         raise InjectionError(
             Reason.CONFLICT,
             "this container has the name of the sidecar, and the pod has no other container",
-            help="rename it",
+            help="rename it" if not any(_loops(one, names[0]) for one in made.applied) else _NO_LOOP,
             path=("spec", "containers", Key(names[0])),
             fields={"taken_name": names[0]},
         )
+
+
+_NO_LOOP = 'in the overlay write one container named "*", with `only:` or `except:`, and no loop over those of the pod'
+
+
+def _loops(applied: Applied, name: str) -> bool:
+    """Whether a template has this container's name from the pod."""
+    program = applied.template.program
+    reads = (("containers",), ("app_containers",), ("object", "spec", "containers"))
+    return (
+        name in applied.containers
+        and name not in applied.template.sources[OVERLAY]
+        and any(program.may_read(*path) for path in reads)
+    )
 
 
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:

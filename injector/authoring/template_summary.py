@@ -14,7 +14,7 @@ from injector.pods.constraints.pod_view import PodView, mapping, mappings
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.kubernetes_fields import VERSION
-from injector.pods.overlay import EVERY_CONTAINER, plain
+from injector.pods.overlay import EVERY_CONTAINER, SELECTING, plain
 from injector.templates.environment import Environment
 from injector.templates.render import render_overlay
 from injector.templates.samples import sample_contexts
@@ -119,7 +119,7 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
                 "In each container of the app, mounts",
                 tuple(str(m.get("mountPath")) for m in mappings(item.get("volumeMounts"))),
             )
-            rest = ("name", "env", "volumeMounts")
+            rest = ("name", *SELECTING, "env", "volumeMounts")
             yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
 
 

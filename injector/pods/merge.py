@@ -21,7 +21,7 @@ from injector.pods.defaults import mismatches, without_fillings
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import element_name, element_step, escape, has_key, path_of, step_of, steps_of, tags
 from injector.pods.merge_differences import SHOWN, Differences
-from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, plain
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.platform_filter import fit
 from injector.pods.request_clamp import keep_requests_below_limits, with_implied_requests
@@ -164,12 +164,11 @@ class _Merger:
         named = [item for item in wanted if element_name(item) != EVERY_CONTAINER] if every else wanted
         result = have
         for item in every:
-            fields = plain(item) if type(item) is Replace else item
-            patch = {key: value for key, value in fields.items() if key != "name"}
+            patch, meant = patch_of(item)
             charge(len(result))
             for index, container in enumerate(result):
                 name = container.get("name") if type(container) is dict else None
-                if type(name) is str and name in self.app:
+                if type(name) is str and name in self.app and meant(name):
                     there = f"{here}/{escape(name)}"
                     if "resources" in patch:  # the app's size is its author's; the template's is for who gave none
                         self.differences.silent.add(f"{there}/resources")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ Overlay = Object
 
 #: The container name that stands for every container of the app.
 EVERY_CONTAINER = "*"
+#: Beside that name, lists of the containers that are meant and of those that are not.
+SELECTING = ("only", "except")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,14 @@ def plain(value: Any) -> Any:
         pairs = ((key, plain(part)) for key, part in value.items())
         return {key: part for key, part in pairs if part is not None}
     return [part for part in map(plain, value) if part is not None]
+
+
+def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
+    """What a container called `"*"` gives to others, and which of them it means, by their names."""
+    fields = plain(item) if type(item) is Replace else item
+    only, other = (fields.get(key) for key in SELECTING)
+    patch = {key: value for key, value in fields.items() if key != "name" and key not in SELECTING}
+    return patch, lambda name: (only is None or name in only) and not (other and name in other)
 
 
 def plain_mapping(value: Any) -> Object:

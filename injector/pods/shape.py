@@ -15,7 +15,7 @@ from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
+from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
@@ -132,12 +132,30 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
     for field in lists:
         for position, item in enumerate(spec.get(field) or []):
             name, here = name_of(item), ("spec", field, position)
+            if lists is CONTAINER_LISTS:
+                _check_selecting(bare_value(item), name, here)
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
                 message = f"it is named {name[:63]}, as {spoken_path(places[name])} is; use each name once"
                 raise OverlayError(message, here)
             places[name] = here
+
+
+def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
+    """Refuse `only` and `except` that are no lists of names, or that stand in another container than `"*"`."""
+    for field in SELECTING:
+        names = item.get(field)
+        if names is None:
+            continue
+        if name != EVERY_CONTAINER:
+            message = f'it is for the container "{EVERY_CONTAINER}", which patches those of the app; take it out'
+            raise OverlayError(message, (*here, field))
+        _need_one(names, (*here, field), list)
+        for position, one in enumerate(names):
+            if type(one) is not str:
+                message = f"it is {kind_of(one)}; it has to be the name of a container"
+                raise OverlayError(message, (*here, field, position))
 
 
 def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Collection[str]]]:
@@ -149,6 +167,8 @@ def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Ite
     if field.kind == "mapping" and isinstance(value, dict):
         for name, held in value.items():
             if name not in field.fields.notations and not path:
+                continue
+            if name in SELECTING and name_of(value) == EVERY_CONTAINER:
                 continue
             if name not in field.fields.notations:
                 yield (*path, name), field.fields.notations.keys()

@@ -1,8 +1,9 @@
 """The overlay reaches into the app's containers further than it seems.
 
-Three accidents. A container called `app` or `web`, or as a program that is an app elsewhere, such as `redis`: a pod
+Four accidents. A container called `app` or `web`, or as a program that is an app elsewhere, such as `redis`: a pod
 that has one of that name gets no sidecar, its own container is patched; where it is the only one, the pod is not
-injected at all. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own,
+injected at all. A loop over the pod's containers, which does so to each: `"*"` means all of them, and with `only:` or
+`except:` some. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own,
 and its image's command is no longer run. `"*"` with a variable such as PATH or HOME: what the image says itself is not
 in the pod, so it is overwritten.
 
@@ -36,6 +37,9 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._names import APPS, PROGRAMS
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.pods.constraints.pod_view import mappings
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
 
@@ -63,13 +67,26 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.containers():
             name = str(container.get("name"))
-            if name in APPS or name in PROGRAMS:
+            place = rendering.overlay.place((*path, "name"))
+            if "{{" in place.text and name in _brought(rendering):
+                yield Finding(
+                    "a container of the pod is named here: the template takes it for a sidecar of its own",
+                    place,
+                    'write one container named "*", with `only:` or `except:` for some of them, and no loop',
+                )
+            elif name in APPS or name in PROGRAMS:
                 yield Finding(
                     f"apps have containers called {name} too: a pod's own would be taken for this one",
-                    rendering.overlay.place((*path, "name")),
+                    place,
                     f"call it {_better(name, subject.template.name)}",
                 )
         yield from _everywhere(rendering)
+
+
+def _brought(rendering: Rendering) -> set[str]:
+    """The names of the pod's own containers."""
+    spec = plain_mapping(rendering.pod.get("spec"))
+    return {str(one.get("name")) for field in CONTAINER_LISTS for one in mappings(spec.get(field))}
 
 
 def _better(name: str, template: str) -> str:
