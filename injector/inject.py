@@ -22,7 +22,7 @@ from injector.apply import (
 from injector.budget import ReviewBudget
 from injector.enforcement import check_guarantee, guaranteed
 from injector.errors import InjectionError
-from injector.injection import Injection, failed_injection, patch_between, skipped_injection
+from injector.injection import Injection, failed_injection, patch_between, skipped_injection, with_origins_of_templates
 from injector.pods.constraints import check_constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
@@ -81,7 +81,8 @@ def inject(
                 final = made.pod if receipt is None else _completed(pod, made, receipt, task)
             return _done(pod, final, made, task, receipt, seals)
     except InjectionError as error:
-        return failed_injection(pod, decision, snapshot, error)
+        failed = failed_injection(pod, decision, snapshot, error)
+        return failed if failed.allowed else with_origins_of_templates(failed, pod, namespace, snapshot, names)
 
 
 def guard(
@@ -114,7 +115,8 @@ def guard(
     except InjectionError as error:
         if by_peer and error.reason is not Reason.DENIED:
             return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
-        return failed_injection(pod, decision, snapshot, error)
+        failed = failed_injection(pod, decision, snapshot, error)
+        return failed if failed.allowed else with_origins_of_templates(failed, pod, namespace, snapshot)
     nothing = receipt is None and made.pod is made.base and not made.own
     reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
     return Injection(

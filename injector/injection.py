@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from injector.diagnostics import Diagnostic, printable
 from injector.errors import DENIED_CODE, InjectionError, TemplateError
-from injector.pods.context import Object
+from injector.names import cut
+from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.fields import POD, Field
 from injector.pods.patch import changes, patch_applies, to_json_patch
 from injector.pods.receipt import read_receipt
-from injector.pods.shape import with_annotations
+from injector.pods.shape import string_map, with_annotations
 from injector.reasons import Effect, Reason
+from injector.templates.choice import Origin, origins_of
 from injector.templates.parameters import Resolved
 from injector.templates.render import RenderError
 from injector.templates.snapshot import Snapshot
@@ -23,6 +28,8 @@ from injector.templates.template import Template
 
 #: Characters of the reason annotation: a sentence, not a log.
 _REASON_LENGTH = 500
+#: Templates of which a refusal names where they came from.
+_NAMED_TEMPLATES = 10
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -122,6 +129,29 @@ def failed_injection(pod: Object, decision: Decision, snapshot: Snapshot, error:
         code=error.code,
         mistake=error.as_template_error() if isinstance(error, RenderError) else None,
     )
+
+
+def with_origins_of_templates(
+    failed: Injection, pod: Object, namespace: Namespace, snapshot: Snapshot, names: Sequence[str] | None = None
+) -> Injection:
+    """A refusal that also names where each template came from, and who can change that: often not the pod's author."""
+    required = failed.decision.required
+    origins = origins_of(pod, namespace, snapshot.settings, snapshot.catalog, required=required, names=names)
+    if not origins or names is not None:  # whoever typed the names knows
+        return failed
+    by_origin: dict[Origin, list[str]] = {}
+    for name, origin in islice(origins.items(), _NAMED_TEMPLATES):
+        by_origin.setdefault(origin, []).append(cut(name, 60))
+    said = []
+    for origin, found in by_origin.items():
+        which = f"template {found[0]} comes" if len(found) == 1 else f"templates {', '.join(found)} come"
+        said.append(f"{which} from {origin.text}, which {origin.changed_by} can change")
+    if required and string_map(pod, "annotations").get(snapshot.settings.templates_key) is not None:
+        said.append("in this namespace a pod's annotation adds templates and drops none")
+    first, *rest = failed.failures
+    help_ = "; ".join([first.help, *said] if first.help else said)
+    fields = {**first.fields, "origins": {name: origin.text for name, origin in origins.items()}}
+    return msgspec.structs.replace(failed, failures=(replace(first, help=help_, fields=fields), *rest))
 
 
 def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:

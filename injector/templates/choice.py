@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +18,13 @@ from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
+
+
+class Origin(NamedTuple):
+    """Where the name of a template came from, and who can change that."""
+
+    text: str
+    changed_by: str
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -49,16 +57,7 @@ def choose(
     """
     key = settings.templates_key
     annotations = string_map(pod, "annotations")
-    asked = annotations.get(key)
-    if names is not None:
-        wanted, source = list(names), "the command line"
-    elif asked is not None and not required:
-        wanted, source = names_in(asked), f"pod annotation {key}"
-    else:
-        wanted, source = _of_namespace(pod, namespace, settings, catalog)
-        if asked is not None:
-            wanted = list(dict.fromkeys([*wanted, *names_in(asked)]))
-            source = f"{source}, and pod annotation {key}"
+    wanted = origins_of(pod, namespace, settings, catalog, required=required, names=names)
     if not wanted:
         raise InjectionError(
             Reason.NO_TEMPLATE,
@@ -67,7 +66,8 @@ def choose(
             + (f" (there are: {', '.join(catalog.injected_names)})" if catalog.injected_names else ""),
             fields={"key": key, "allowed": catalog.injected_names},
         )
-    templates = [_find(name, catalog, source) for name in wanted]
+    templates = [_find(name, catalog, origin.text) for name, origin in wanted.items()]
+    source = ", and ".join(dict.fromkeys(origin.text for origin in wanted.values()))
     choice = _serving(pod, namespace, templates, source, required)
     lost = (
         *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
@@ -127,14 +127,32 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
         yield Diagnostic(Reason.UNKNOWN_TEMPLATE.label, "warning", message, fields={"more": more})
 
 
-def _of_namespace(pod: Object, namespace: Namespace, settings: Settings, catalog: Catalog) -> tuple[list[str], str]:
+def origins_of(
+    pod: Object,
+    namespace: Namespace,
+    settings: Settings,
+    catalog: Catalog,
+    *,
+    required: bool,
+    names: Sequence[str] | None = None,
+) -> dict[str, Origin]:
+    """The templates that are wanted for a pod, in the order they apply; whether they exist is not looked at."""
     key = settings.templates_key
+    asked = string_map(pod, "annotations").get(key)
+    if names is not None:
+        return dict.fromkeys(names, Origin("the command line", "you"))
+    by_pod = dict.fromkeys(names_in(asked or ""), Origin(f"pod annotation {key}", "the pod's author"))
+    if asked is not None and not required:
+        return by_pod
     if key in namespace.annotations:
-        return names_in(namespace.annotations[key]), f"namespace annotation {key}"
-    matching = catalog.matching(string_map(pod, "labels"), namespace)
-    if matching:
-        return [template.name for template in matching], "the templates' selectors"
-    return list(settings.templates), "the settings' default"
+        origin = Origin(f"namespace annotation {key}", f"whoever may annotate namespace {namespace.name}")
+        found = dict.fromkeys(names_in(namespace.annotations[key]), origin)
+    elif matching := catalog.matching(string_map(pod, "labels"), namespace):
+        origin = Origin("the templates' selectors", "a cluster admin")
+        found = {template.name: origin for template in matching}
+    else:
+        found = dict.fromkeys(settings.templates, Origin("the settings' default", "a cluster admin"))
+    return {**found, **{name: origin for name, origin in by_pod.items() if name not in found}}
 
 
 def _find(name: str, catalog: Catalog, source: str) -> Template:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,42 @@ def test_what_a_refused_pod_is_told(given: Object, place: str, words: str, never
     assert refused.reason is Reason.NOT_OVERRIDABLE
     assert place in refused.message and words in refused.message and never not in refused.message
     if words is APP:
-        assert refused.message.endswith("ask for the namespace to be labelled injection=enabled")
+        assert "to be labelled injection=enabled; template" in refused.message
         done = inject(given, ENABLED, SNAPSHOT)
         assert done.reason is Reason.INJECTED and any(place in warning for warning in done.warning_lines)
+
+
+ROOT_SETUP = """
+spec:
+  containers: [{name: guest, image: "guest:1"}]
+  initContainers:
+  - name: set-up
+    image: "ship:1"
+    securityContext: {capabilities: {add: [NET_ADMIN]}}
+"""
+PLAIN = "spec: {containers: [{name: plain, image: 'plain:1'}]}"
+CLUSTER = build_snapshot(
+    Settings(templates=("root",)),
+    {
+        "root": {"template.yaml": "{}", "overlay.yaml.j2": ROOT_SETUP},
+        "plain": {"template.yaml": "{}", "overlay.yaml.j2": PLAIN},
+    },
+    Cluster(),
+)
+
+
+def test_a_refusal_names_where_each_template_came_from_and_who_can_change_it() -> None:
+    """Under `required` the pod's annotation only adds: to take another template is not in its author's hands."""
+    given = pod()
+    given["metadata"]["annotations"] = {"sidecar.injector/templates": "plain"}
+    hardened = replace(REQUIRED, labels={**REQUIRED.labels, "pod-security.kubernetes.io/enforce": "baseline"})
+    refused = inject(given, hardened, CLUSTER)
+    assert refused.reason is Reason.POD_SECURITY
+    assert "template root comes from the settings' default, which a cluster admin can change" in refused.message
+    assert "template plain comes from pod annotation sidecar.injector/templates, which" in refused.message
+    assert refused.message.endswith("a pod's annotation adds templates and drops none")
+    of_namespace = replace(hardened, annotations={"sidecar.injector/templates": "root,plain"})
+    refused = inject(given, of_namespace, CLUSTER)
+    assert refused.diagnostic is not None
+    assert set(refused.diagnostic.fields["origins"].values()) == {"namespace annotation sidecar.injector/templates"}
+    assert f"whoever may annotate namespace {of_namespace.name} can change" in refused.message
