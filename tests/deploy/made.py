@@ -126,6 +126,13 @@ def update_policy_template() -> str:
     return _POLICY_HEAD + text + "{{- end }}\n"
 
 
+def alerts() -> str:
+    """The alerts in docs/operations.md: the chart's, without the head of the file."""
+    head, start, rules = (CHART / "alerts.yaml").read_text().partition("groups:\n")
+    assert all(line.startswith("#") for line in head.splitlines())
+    return start + rules
+
+
 def values_table() -> str:
     """The table of values in docs/installing.md."""
     rows = ["| value | default | what it does |", "| --- | --- | --- |"]

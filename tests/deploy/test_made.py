@@ -9,6 +9,7 @@ import pytest
 
 from tests.deploy.helm import CHART, ROOT, Helm
 from tests.deploy.made import (
+    alerts,
     install_manifest,
     permissions_table,
     shipped_for,
@@ -18,6 +19,7 @@ from tests.deploy.made import (
 )
 
 INSTALLING = ROOT / "docs" / "installing.md"
+OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def with_tables() -> str:
@@ -33,6 +35,13 @@ def with_tables() -> str:
     return text
 
 
+def with_alerts() -> str:
+    """docs/operations.md with the alerts as they should be."""
+    before, start, rest = OPERATIONS.read_text().partition("```yaml\ngroups:\n")
+    assert start, "docs/operations.md has no block that begins with groups:"
+    return f"{before}```yaml\n{alerts()}```{rest.partition('```')[2]}"
+
+
 # The schema first: Helm holds the values against it when it renders.
 MADE: dict[str, tuple[Path, Callable[[], str]]] = {
     "values.schema.json": (CHART / "values.schema.json", values_schema),
@@ -40,6 +49,7 @@ MADE: dict[str, tuple[Path, Callable[[], str]]] = {
     "update-policy.yaml": (CHART / "templates" / "update-policy.yaml", update_policy_template),
     "install.yaml": (ROOT / "deploy" / "install.yaml", lambda: install_manifest(Helm(3))),
     "installing.md": (INSTALLING, with_tables),
+    "operations.md": (OPERATIONS, with_alerts),
 }
 
 

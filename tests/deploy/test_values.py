@@ -18,6 +18,8 @@ PEM = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
 CERT_MANAGER = {"certificates": {"source": "cert-manager"}}
 FILES = {"certificates": {"source": "files", "caBundle": PEM}}
 MONITOR = {"metrics": {"serviceMonitor": {"enabled": True}}}
+RULE = {"metrics": {"prometheusRule": {"enabled": True}}}
+DASHBOARD = {"metrics": {"dashboard": {"enabled": True}}}
 
 #: Another value for each, and what else has to be set for it to count.
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -88,6 +90,12 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "metrics.serviceMonitor.enabled": (True, {}),
     "metrics.serviceMonitor.labels": ({"release": "monitoring"}, MONITOR),
     "metrics.serviceMonitor.interval": ("10s", MONITOR),
+    "metrics.prometheusRule.enabled": (True, {}),
+    "metrics.prometheusRule.labels": ({"release": "monitoring"}, RULE),
+    "metrics.prometheusRule.runbookUrl": ("https://wiki.example/injector", RULE),
+    "metrics.dashboard.enabled": (True, {}),
+    "metrics.dashboard.labels": ({"dashboards": "yes"}, DASHBOARD),
+    "metrics.dashboard.annotations": ({"grafana_folder": "Kubernetes"}, DASHBOARD),
 }
 
 

@@ -58,6 +58,7 @@ GETTERS = {
     "get-fluent-bit": ("fluent-bit",),
     "get-base": ("base",),
     **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),
+    "get-prometheus": ("prometheus", "promtool"),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
