@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,7 +35,7 @@ class Sources:
     """What an injection is made from: the snapshot, and the parameters of the command line by template."""
 
     snapshot: Snapshot
-    overrides: dict[str, dict[str, str]]
+    overrides: dict[str, dict[str, Any]]
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
 
     @property

@@ -25,13 +25,14 @@ from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.loading.limits import limited
-from injector.names import hint
+from injector.names import hint, shortened
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
+from injector.templates.samples import sample_value
 
 
 class PreviewRefusedError(InjectorError):
@@ -78,9 +79,10 @@ def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None =
     obj = _object_with_pod(documents, wanted.pod)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
+    sources, examples = _with_examples(obj, namespaces, sources)
     result, unknown = _injected(obj, namespaces, sources, template.name)
     [applied] = result.applied
-    warnings = (*result.warning_lines, *unknown, *_unmounted(result.applied))
+    warnings = (*examples, *result.warning_lines, *unknown, *_unmounted(result.applied))
     return Preview(_text(wanted, result, applied, sources, documents, objects, namespaces), warnings)
 
 
@@ -132,6 +134,26 @@ def _injected(
     places = (replace(traced.place(path, key=True), origin=template.origin).whole for path, _ in unknown)
     names = (f"there is no field {path[-1]} here{hint(str(path[-1]), known)}" for path, known in unknown)
     return result, tuple(f"{place}: {words}" for place, words in zip(places, names, strict=True))
+
+
+def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
+    """The same with an example of each required parameter that nobody gives, and what says so.
+
+    Nothing where one of these has no example.
+    """
+    [template] = sources.snapshot.catalog
+    if not any(parameter.required for parameter in template.parameters.values()):
+        return sources, ()
+    pod = pod_template(obj)
+    assert pod is not None  # noqa: S101
+    name, overrides = template.name, sources.overrides
+    result = inject(pod, namespaces.of(obj), sources.snapshot, names=[name], overrides=overrides)
+    missing = [template.parameters[one] for failure in result.failures for one in failure.fields.get("missing", ())]
+    if not all({"examples", "enum", "const"} & parameter.schema.keys() for parameter in missing):
+        return sources, ()
+    examples = {parameter.name: sample_value(parameter) for parameter in missing}
+    used = tuple(f"{one} is required and not given; this has the example {shortened(v)}" for one, v in examples.items())
+    return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
 
 
 def _text(

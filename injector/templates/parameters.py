@@ -100,17 +100,23 @@ def resolve(
                 raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
         elif parameter.default is not UNSET:
             origin, value = "default", parameter.default
-        elif parameter.required:
-            raise InjectionError(
-                Reason.BAD_PARAMETER,
-                f"template {template.name} needs {name} ({_wanted(parameter)})",
-                help=f"{_where_to_set(parameter, suffix, guarded=guarded)}{_meant(name, warnings)}",
-                fields={"template": template.name, "parameter": name, **_allowed(parameter)},
-            )
         else:
             origin, value = "", None
         resolved[parameter.variable] = value
         origins[name] = origin
+    missing = tuple(name for name, parameter in parameters.items() if parameter.required and not origins[name])
+    if missing:
+        parameter = parameters[missing[0]]
+        wanted = "; and ".join(f"{name} ({_wanted(parameters[name])})" for name in missing)
+        raise InjectionError(
+            Reason.BAD_PARAMETER,
+            f"template {template.name} needs {wanted}",
+            help="; ".join(
+                f"{_where_to_set(parameters[name], suffix, guarded=guarded)}{_meant(name, warnings)}"
+                for name in missing
+            ),
+            fields={"template": template.name, "parameter": missing[0], "missing": missing, **_allowed(parameter)},
+        )
     result = Resolved(resolved, tuple(warnings), origins)
     return known.put(template, result) if known is not None and plain else result
 

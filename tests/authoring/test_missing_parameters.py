@@ -1,0 +1,50 @@
+"""Required parameters that nobody gives: all are named at once, and `render` takes their examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.authoring.commands import injector
+
+MANIFEST = """
+description: x
+parameters:
+  target: {type: string, required: true, pattern: '^[a-z.:0-9]+$', examples: ["logs.example:24224"], description: x}
+  port: {type: integer, format: port, required: true, examples: [9000], description: x}
+  level: {type: string, required: true, enum: [info, debug], description: x}
+"""
+OVERLAY = """
+spec:
+  containers:
+  - {name: side, image: "side:1", args: [{{ params.target }}, "{{ params.port }}", {{ params.level }}]}
+"""
+
+
+def folder(tmp_path: Path, manifest: str = MANIFEST) -> Path:
+    made = tmp_path / "mine"
+    made.mkdir()
+    (made / "template.yaml").write_text(manifest)
+    (made / "overlay.yaml.j2").write_text(OVERLAY)
+    return made
+
+
+def test_render_takes_the_examples(tmp_path: Path) -> None:
+    done = injector("render", folder(tmp_path))
+    assert done.code == 0
+    assert all(word in done.out for word in ("logs.example:24224", "9000", "info"))
+    assert 'target is required and not given; this has the example "logs.example:24224"' in done.err
+    assert "port is required and not given; this has the example 9000" in done.err
+
+
+def test_what_is_given_stays(tmp_path: Path) -> None:
+    done = injector("render", folder(tmp_path), "--param", "target=mine:1", "--param", "level=debug", "--diff")
+    assert done.code == 0 and "mine:1" in done.out and "debug" in done.out and "9000" in done.out
+    assert "target is required" not in done.err and "port is required" in done.err
+
+
+def test_without_examples_all_are_named(tmp_path: Path) -> None:
+    bare = MANIFEST.replace('examples: ["logs.example:24224"], ', "").replace("examples: [9000], ", "")
+    done = injector("render", folder(tmp_path, bare))
+    assert (done.code, done.out) == (1, "")
+    assert all(f"{name} (" in done.err for name in ("target", "port", "level"))
+    assert all(f"set annotation mine.sidecar.injector/{name}" in done.err for name in ("target", "port", "level"))
