@@ -1,14 +1,10 @@
-"""Replicas of a release and of now beside each other, as during an upgrade: they know each other's receipts.
-
-The code of the release is the commit that CHANGELOG.md names, out of the repository's history.
-"""
+"""Replicas of a release and of now beside each other, as during an upgrade: they know each other's receipts."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests import parts
 from tests.cluster.certificates import Authority
+from tests.compat.released import PROJECT, released
 from tests.unit.support import names, stored, web
 
-PROJECT = Path(__file__).parents[2]
-_COMMIT = re.compile(r"^## (\S+) - .*\n\nCommit ([0-9a-f]{40})\.", re.MULTILINE)
 #: Each of these makes something else: redirection by init containers, files by annotation and ConfigMap, mounts in the
 #: app's containers, values put in the place of the pod's own.
 _TEMPLATES = (["envoy"], ["nginx"], ["fluent-bit"], ["fluentd"], ["fault"], ["envoy", "always-pull-images"])
@@ -53,23 +47,12 @@ class Replica:
         self.process.stdout.close()
 
 
-def released(folder: Path) -> Path:
-    """The code of 0.1.0, in this folder."""
-    commit = dict(_COMMIT.findall((PROJECT / "CHANGELOG.md").read_text()))["0.1.0"]
-    git = ["git", "-C", str(PROJECT)]
-    if subprocess.run([*git, "cat-file", "-e", commit], capture_output=True, check=False).returncode:
-        parts.go_without("history")
-    archive = subprocess.run([*git, "archive", commit, "injector", "templates"], stdout=subprocess.PIPE, check=True)
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, Replica]]:
     """One of 0.1.0 and one of now, which serve the same certificate and have other templates."""
     key = tmp_path_factory.mktemp("certificate") / "tls.key"
     key.write_bytes(Authority("test-webhook").for_server("localhost").key)
-    both = (Replica(released(tmp_path_factory.mktemp("released")), key, "/old"), Replica(PROJECT, key, "/new"))
+    both = (Replica(released("0.1.0", tmp_path_factory.mktemp("released")), key, "/old"), Replica(PROJECT, key, "/new"))
     yield both
     for replica in both:
         replica.end()
