@@ -22,7 +22,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,9 @@ fuzz: $(STAMP) ## Try odd inputs in every hole for SECONDS each, others in each 
 
 manifests: $(STAMP) ## Make deploy/install.yaml, the values' schema and their table in docs/ from the chart and the settings
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_made.py --update
+
+dashboard: $(STAMP) ## Draw docs/dashboard.svg from a Prometheus that scrapes real replicas while each alert fires
+	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/cluster/test_monitoring.py --update
 
 kubernetes-fields: $(STAMP) ## Make injector/pods/kubernetes_fields.py from the documents of the tests' kube-apiserver
 	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/cluster/test_openapi.py --update
