@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.cluster.api import Api, Object
-from tests.cluster.objects import IMAGE
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.objects import IMAGE, pod
 from tests.cluster.processes import eventually
 
+if TYPE_CHECKING:
+    from tests.node.installation import Installation
+
 PORT = 8080
+ENABLED = {"injection": "enabled"}
 
 
 def app(**fields: Any) -> Object:
@@ -74,12 +80,13 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
 
-def call(address: str, path: str = "/", port: int = PORT, timeout: float = 10, **headers: str) -> Answer:
-    """One GET; a redirect is an answer."""
+def call(
+    address: str, path: str = "/", port: int = PORT, timeout: float = 10, body: bytes | None = None, **headers: str
+) -> Answer:
+    """One GET, or a POST of a body; a redirect is an answer."""
     host = f"[{address}]" if ":" in address else address
-    request = urllib.request.Request(
-        f"http://{host}:{port}{path}", headers={k.replace("_", "-"): v for k, v in headers.items()}
-    )
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(f"http://{host}:{port}{path}", body, named)
     begin = time.monotonic()
     try:
         with _OPENER.open(request, timeout=timeout) as answer:
@@ -88,3 +95,68 @@ def call(address: str, path: str = "/", port: int = PORT, timeout: float = 10, *
         return Answer(error.code, error.read().decode(), dict(error.headers), time.monotonic() - begin)
     except OSError as error:
         return Answer(0, str(error), {}, time.monotonic() - begin)
+
+
+class Try:
+    """Makes pods with templates and parameters, and waits until they are Ready.
+
+    Parameters are of the one template, or of several by their names. `space` is the namespace of the last pod.
+    """
+
+    def __init__(self, injector: Installation, namespace: NamespaceFactory) -> None:
+        self.injector, self.node, self.api = injector, injector.node, injector.api
+        self._namespace = namespace
+        self._numbers = itertools.count(1)
+        self.space = ""
+
+    def __call__(
+        self,
+        templates: str,
+        parameters: dict[str, Any] | None = None,
+        name: str = "web",
+        space: str = "",
+        labels: dict[str, str] | None = None,
+        container: Object | None = None,
+        annotations: dict[str, str] | None = None,
+        **spec: Any,
+    ) -> Object:
+        self.space = space or self.make_space(labels or ENABLED)
+        self.make(templates, name, container, parameters, annotations, **spec)
+        return wait_until_ready(self.api, self.space, name)
+
+    def make(
+        self,
+        templates: str,
+        name: str,
+        container: Object | None = None,
+        parameters: dict[str, Any] | None = None,
+        annotations: dict[str, str] | None = None,
+        **spec: Any,
+    ) -> Object:
+        """Such a pod in the namespace of the last one, without waiting."""
+        one = {templates: parameters} if parameters and "," not in templates else parameters or {}
+        given = {f"{of}.sidecar.injector/{name}": value for of, values in one.items() for name, value in values.items()}
+        chosen = {} if templates == "none" else {"sidecar.injector/templates": templates}
+        fields = {key: value for key, value in app(**(container or {})).items() if value is not None}
+        made = pod(name, {"app": name}, {**chosen, **given, **(annotations or {})}, containers=[fields], **spec)
+        return self.api.create(made, self.space)
+
+    def make_space(self, labels: dict[str, str]) -> str:
+        """A namespace."""
+        return self._namespace(labels=labels)
+
+    def make_service(self, space: str, name: str, port: int = PORT, target: int = PORT) -> str:
+        """A Service for the pods whose label `app` is this name; its address."""
+        spec = {"selector": {"app": name}, "ports": [{"port": port, "targetPort": target}]}
+        made = self.api.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, space)
+        address: str = made["spec"]["clusterIP"]
+        return address
+
+    def log(self, of: Object, container: str) -> str:
+        """What the container has printed."""
+        where = of["metadata"]
+        return self.node.kubectl("logs", "-n", where["namespace"], where["name"], "-c", container).stdout
+
+    def addresses(self, of: Object) -> list[str]:
+        """The pod's, of each family."""
+        return [one["ip"] for one in of["status"]["podIPs"]]

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import time
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from tests import parts
 from tests.cluster.conftest import namespace as namespace
-from tests.node import images
+from tests.node import images, page
 from tests.node.installation import Installation
 from tests.node.running import Node, missing
 
+_HERE = Path(__file__).parent
+_ORDER = ("test_nothing_left.py", "test_install.py")
 
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """`make test` leaves them out."""
+    item.add_marker("node")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` leaves them out. Those that need the machine's own network come before the node of the others."""
-    for item in items:
-        if item.nodeid.startswith("tests/node/"):
-            item.add_marker("node")
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/node/test_nothing_left.py"))
+    """They come last, as this process is in the network of the node from its start on; first of them comes what needs
+    the machine's own.
+    """
+    places = {name: number for number, name in enumerate(_ORDER)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)) if item.path.parent == _HERE else -1)
+
+
+_BEGIN = time.monotonic()
+_rows: dict[str, page.Row] = {}
+_about: dict[str, str] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what the page says of the test."""
+    report = yield
+    if report.when == "call" or report.outcome != "passed":
+        what = page.sentence(getattr(item.obj, "__doc__", "") if isinstance(item, pytest.Function) else "")
+        row = _rows.setdefault(what, page.Row(what))
+        row.seconds += report.duration
+        row.measured += [pair for pair in report.user_properties if pair not in row.measured]
+        row.result = report.outcome if report.outcome != "passed" else row.result
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run writes its rows of the page where --update asks for it."""
+    if session.config.getoption("update") and _about:
+        everything = session.config.args == ["tests/node"] and not session.config.option.keyword
+        green = everything and not session.testsfailed
+        whole = [page.Row("the whole run", seconds=time.monotonic() - _BEGIN)] if green else []
+        page.update([*_rows.values(), *whole], _about["kubernetes"])
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +72,7 @@ def node() -> Iterator[Node]:
     with ThreadPoolExecutor() as pool:
         archives = [made.result() for made in [pool.submit(make, folder) for make in (images.gallery, images.injector)]]
     with Node(programs, folder, archives) as running:
+        _about["kubernetes"] = f"Kubernetes {json.loads(running.api.text('/version'))['gitVersion'].removeprefix('v')}"
         yield running
 
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests import command
 from tests.cluster.api import Object
 from tests.cluster.objects import wait_until_available, wait_until_in_force
+from tests.cluster.processes import eventually
+from tests.cluster.shipped import clear
 from tests.deploy.helm import NAME, ROOT
 from tests.node.running import Node
 
@@ -27,13 +35,67 @@ class Installation:
 
     def wait(self) -> list[Object]:
         """Until the Deployment is rolled out and its webhooks are in force. The pods."""
-        wait_until_available(self.api, NAME, NAME, 180)
+        self.rolled_out()
         wait_until_in_force(self.node)
         return self.pods()
+
+    def rolled_out(self) -> None:
+        """Wait until all replicas are Ready, and of the newest revision."""
+        wait_until_available(self.api, NAME, NAME, 240)
+
+    def replaced(self, pod: str, container: str) -> None:
+        """Wait until the pod has another container than this one, and is ready."""
+
+        def other() -> bool:
+            [one] = self.api.get("Pod", pod, NAME)["status"]["containerStatuses"]
+            return bool(one["ready"] and one.get("containerID") != container)
+
+        eventually("the replica is ready again", other, 90)
 
     def pods(self) -> list[Object]:
         """Those that are not being deleted."""
         return [pod for pod in self.api.list("Pod", NAME) if "deletionTimestamp" not in pod["metadata"]]
+
+    def scale(self, replicas: int) -> None:
+        """To so many replicas; waits until they are Ready, or gone."""
+        self.api.patch("Deployment", NAME, {"spec": {"replicas": replicas}}, NAME)
+        self.rolled_out()
+        if not replicas:
+            eventually("no replica is left", lambda: not self.api.list("Pod", NAME), 90)
+
+    @contextmanager
+    def settings(self, **changed: Any) -> Iterator[None]:
+        """Other settings for a while; all replicas go by them inside, and by the old ones afterwards."""
+        before = self.api.get("ConfigMap", NAME, NAME)["data"]["settings.yaml"]
+        self.configure(json.dumps({**yaml.safe_load(before), **changed}))
+        try:
+            yield
+        finally:
+            self.configure(before)
+
+    def configure(self, settings: str) -> None:
+        """Put this settings file in place, and wait until each replica has loaded it."""
+        loaded = {one["metadata"]["name"]: self._loads(one) for one in self.pods()}
+        self.api.patch("ConfigMap", NAME, {"data": {"settings.yaml": settings}}, NAME)
+
+        def all_have() -> bool:
+            return all(self._loads(one) > loaded.get(one["metadata"]["name"], 0) for one in self.pods())
+
+        eventually("each replica has loaded the settings", all_have, 90)
+
+    def _loads(self, pod: Object) -> int:
+        return self.node.kubectl("logs", "-n", NAME, pod["metadata"]["name"]).stdout.count('"snapshot-swapped"')
+
+    def remove(self) -> None:
+        """Take away whatever is left of it, and wait until its namespace is nobody's."""
+        clear(self.node)
+
+    def process(self, pod: Object) -> Path:
+        """The folder in /proc of a replica's process."""
+        [status] = pod["status"]["containerStatuses"]
+        container = status["containerID"].removeprefix("containerd://")
+        found = [cgroup.parent for cgroup in Path("/proc").glob("[0-9]*/cgroup") if container in _text(cgroup)]
+        return min(found, key=lambda process: int(process.name))
 
     def check(self) -> dict[str, str]:
         """What `injector check --wait` says and is not good: check and text."""
@@ -42,3 +104,10 @@ class Installation:
         lines = [line for section in json.loads(done.out)["sections"] for line in section["checks"]]
         assert len(lines) > 20
         return {line["check"]: line["text"] for line in lines if line["result"] != "good"}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # the process has ended
+        return ""

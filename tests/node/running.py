@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests import parts
 from tests.cluster.controlplane import NODE, ControlPlane
-from tests.cluster.processes import Process, eventually
+from tests.cluster.processes import Process, eventually, free_port
 from tests.node import flags
 from tests.node.images import SANDBOX
 from tests.node.namespaces import Namespaces
@@ -144,6 +144,17 @@ class Node(ControlPlane):
     def kill_container(self, container_id: str) -> None:
         """As the kernel does when its memory is used up: SIGKILL. The ID is the one that a pod's status has."""
         self.ctr("tasks", "kill", "--signal=SIGKILL", container_id.removeprefix("containerd://"))
+
+    @contextmanager
+    def forwarded(self, namespace: str, pod: str, port: int) -> Iterator[int]:
+        """`kubectl port-forward`: the port of 127.0.0.1 that leads to the pod's."""
+        local = free_port()
+        words = ["port-forward", f"--kubeconfig={self.kubeconfig}", "-n", namespace, pod, f"{local}:{port}"]
+        process = Process([self.programs / "kubectl", *words], self.folder / "port-forward.log")
+        try:
+            yield local
+        finally:
+            process.kill()
 
     @contextmanager
     def outside(self) -> Iterator[None]:

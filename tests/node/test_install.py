@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import pod
-from tests.node.calls import app, call, sidecar_names, wait_until_ready
+from tests.cluster.processes import eventually
+from tests.deploy.helm import CHART, NAME, Helm
+from tests.node.calls import ENABLED, app, call, sidecar_names, wait_until_ready
 from tests.node.installation import Installation
 
-ENABLED = {"injection": "enabled"}
+Record = Callable[[str, object], None]
 
 
-def test_two_replicas_are_ready_and_check_is_content(injector: Installation, namespace: NamespaceFactory) -> None:
+def test_the_manifest(injector: Installation, namespace: NamespaceFactory) -> None:
+    """deploy/install.yaml with kubectl: two replicas Ready, `injector check` has nothing but good to say"""
     namespace(labels=ENABLED)
     assert len(injector.wait()) == 2
     assert injector.check() == {}
 
 
 def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespace: NamespaceFactory) -> None:
+    """a bare pod: Envoy comes with it, and requests reach the app through it"""
     space = namespace(labels=ENABLED)
     injector.api.create(pod("web", containers=[app()]), space)
     made = wait_until_ready(injector.api, space, "web")
@@ -24,3 +32,59 @@ def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespa
     answer = call(made["status"]["podIP"], "/hello")
     assert answer.code == 200 and "app web /hello" in answer.text
     assert "X-Request-Id" in answer.text, "Envoy gave it one"
+
+
+def test_what_a_replica_may(injector: Installation, record_property: Record) -> None:
+    """a replica of the injector: user 65532, no capability, a root that nobody may write to, no shell in it"""
+    for replica in injector.pods():
+        process = injector.process(replica)
+        status = dict(row.split(":\t") for row in (process / "status").read_text().splitlines() if ":\t" in row)
+        assert status["Uid"].split() == ["65532"] * 4
+        assert {status[f"Cap{kind}"] for kind in ("Prm", "Eff", "Bnd", "Inh")} == {"0" * 16}
+        assert status["NoNewPrivs"] == "1"
+        mounts = [row.split() for row in (process / "mountinfo").read_text().splitlines()]
+        assert [row[5].split(",")[0] for row in mounts if row[4] == "/"] == ["ro"]
+        root = Path(f"{process}/root")
+        shells = [name for name in ("sh", "bash", "dash", "busybox") for place in ("bin", "usr/bin")
+                  if (root / place / name).exists()]  # fmt: skip
+        assert shells == []
+
+
+def test_what_a_replica_takes(injector: Installation, record_property: Record) -> None:
+    """memory and CPU of a replica as kubelet's own metrics give them: below its limit"""
+
+    def usage() -> dict[str, tuple[int, int]]:
+        summary = json.loads(injector.api.text("/api/v1/nodes/node-0/proxy/stats/summary"))
+        return {
+            one["podRef"]["name"]: (one["memory"]["workingSetBytes"], one["cpu"]["usageCoreNanoSeconds"])
+            for one in summary["pods"]
+            if one["podRef"]["namespace"] == NAME and "workingSetBytes" in one.get("memory", {})
+        }
+
+    names = {one["metadata"]["name"] for one in injector.pods()}
+
+    def measured() -> list[tuple[int, int]] | None:
+        found = [usage().get(name, (0, 0)) for name in sorted(names)]
+        return found if all(memory and cpu for memory, cpu in found) else None
+
+    found = eventually("kubelet has measured both", measured, 60)
+    assert all(memory < 512 * 2**20 for memory, _ in found)
+    record_property("MiB", " and ".join(f"{memory / 2**20:.0f}" for memory, _ in found))
+    record_property("CPU seconds since the start", " and ".join(f"{cpu / 1e9:.1f}" for _, cpu in found))
+
+
+def test_the_chart(injector: Installation, namespace: NamespaceFactory, tmp_path: Path) -> None:
+    """the chart with Helm 4: two replicas Ready, `injector check` is content, a pod gets its sidecar"""
+    injector.remove()
+    helm = Helm(4, injector.node.kubeconfig)
+    try:
+        helm.run("install", NAME, CHART, "--namespace", NAME, "--create-namespace", "--wait", timeout=180)
+        injector.wait()
+        space = namespace(labels=ENABLED)
+        assert injector.check() == {}
+        injector.api.create(pod("web", containers=[app()]), space)
+        assert "envoy-sidecar" in sidecar_names(wait_until_ready(injector.api, space, "web"))
+        helm.run("uninstall", NAME, "--namespace", NAME, "--wait", timeout=180)
+    finally:
+        injector.remove()
+        injector.apply()

@@ -71,6 +71,15 @@ def test_the_newest_complete_control_plane_is_found(empty_machine: Path, monkeyp
     assert parts.find(parts.CONTROL_PLANE) == given
 
 
+def test_a_node_is_found_with_the_program_that_its_pods_run_now(empty_machine: Path) -> None:
+    folder = empty_machine / "node" / "v1.36.3"
+    for name in ("coredns", "roots/python-nonroot", "app-of-another-source"):
+        program(folder / name)
+    assert parts.find(parts.NODE) is None
+    program(folder / f"app-{parts.app_key()}")
+    assert parts.find(parts.NODE) == folder
+
+
 def test_each_helm_is_found_by_its_major_version(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     program(empty_machine / "helm" / "v3.9.4" / "helm")

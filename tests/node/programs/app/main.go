@@ -7,7 +7,7 @@
 //	app sleep          the process of a pod's sandbox, and of what only has to be there
 //
 // Serving, /get?url=U asks U and hands on what it says, /sleep?for=D waits, /fail answers 500; all else names the pod,
-// the client and the request's headers. What it does at its start and end it prints with the time.
+// the client and the request's headers, or is $ANSWER where that is set. What it does at its start and end it prints with the time.
 package main
 
 import (
@@ -66,8 +66,12 @@ func serve() {
 		fmt.Fprintln(w, "slept", wait)
 	})
 	http.HandleFunc("/fail", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
-	http.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "app_up 1") })
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if answer := os.Getenv("ANSWER"); answer != "" {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, answer)
+			return
+		}
 		fmt.Fprintln(w, "app", name, r.URL.Path, "from", r.RemoteAddr)
 		r.Header.Write(w)
 	})

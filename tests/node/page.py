@@ -1,0 +1,54 @@
+"""docs/node.md, whose rows a run writes with --update: what was run, with what result, and how long it took."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "node.md"
+_HEAD = """\
+# What runs on a real node
+
+`make test-node` starts a Kubernetes of one node with a real kubelet, containerd and runc, installs the injector from
+the image that the Dockerfile makes, and runs real pods. `make soak` runs the rows with 1,000 pods and those that
+measure a pod's start. With `NODE_ARGS=--update` a run writes its rows anew. How long a row took on this machine says
+nothing of yours; compare rows with one another.
+
+Made on {machine}, with {kubernetes}:
+
+| what was run | result | seconds |
+| --- | --- | --- |
+"""
+
+
+@dataclass
+class Row:
+    """A test, with all its parameters: its sentence, how it ended, its seconds, and what it measured."""
+
+    what: str
+    result: str = "passed"
+    seconds: float = 0.0
+    measured: list[tuple[str, Any]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        result = "; ".join([self.result, *(f"{name}: {value}" for name, value in self.measured)])
+        return f"| {self.what} | {result} | {self.seconds:.0f} |\n"
+
+
+def sentence(doc: str | None) -> str:
+    """What a test shows, in one line."""
+    return " ".join((doc or "").split())
+
+
+def update(rows: Iterable[Row], kubernetes: str) -> None:
+    """Put these rows in the place of those about the same, or at the end."""
+    machine = f"{os.cpu_count()} CPUs, Linux {'.'.join(platform.release().split('.')[:2])}"
+    lines = PAGE.read_text().splitlines(keepends=True) if PAGE.exists() else []
+    kept = {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.endswith(" |\n")}
+    kept = {what: line for what, line in kept.items() if what not in ("what was run", "---")}
+    kept |= {row.what: str(row) for row in rows}
+    PAGE.write_text("".join([_HEAD.format(machine=machine, kubernetes=kubernetes), *kept.values()]))
