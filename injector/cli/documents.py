@@ -1,7 +1,7 @@
 """Manifests as documents: read one by one, and written back so that an untouched one keeps every byte.
 
-A document that changes keeps what stands before its value (`---`, directives, comments such as `# Source: ...`) and
-its line ends; its body is written anew, so comments in it are lost and aliases are written out.
+A document that changes keeps every line that stays true (`yaml_splice`). Where that cannot be done its body is written
+anew: comments in it are lost and aliases are written out; what stands before it (`---`, directives, comments) stays.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import Input, read_inputs
 from injector.cli.manifest_writer import dump_json, dump_yaml
+from injector.cli.yaml_splice import spliced
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import DEPTH
 
@@ -126,7 +127,9 @@ _BREAKS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 class Document:
     """One document of an input: `number` and `line` count from 1, `value` is what it says, `json` how it says it.
 
-    Its text is `before + body + after`. `head` is what stands before a body that is written anew.
+    Its text is `before + body + after`. `head` is what stands before a body that is written anew. Of one with another
+    value than it was read with, `changed` are the lines that did not stay as they were; `anew` says that none did, and
+    `lost` that there were comments among them.
     """
 
     source: str
@@ -138,6 +141,9 @@ class Document:
     after: str
     head: str
     json: bool = False
+    changed: tuple[int, ...] = ()
+    anew: bool = False
+    lost: bool = False
 
     @property
     def text(self) -> str:
@@ -186,6 +192,18 @@ def read_documents(source: Input) -> list[Document]:
 
 
 def rewritten(document: Document, value: Any) -> Document:
+    """The document with another value: what is the same stays as it is written, where that can be done.
+
+    Otherwise its head and line ends stay, and its body is written anew.
+    """
+    if not document.json and (found := spliced(document.body, document.value, value)):
+        body, lines = found
+        first = document.line + document.before.count("\n")
+        return replace(document, value=value, body=body, changed=tuple(first + line - 1 for line in lines))
+    return written_anew(document, value)
+
+
+def written_anew(document: Document, value: Any) -> Document:
     """The document with another value: its head and line ends stay, its body is written anew."""
     after = document.after
     if document.json:
@@ -195,7 +213,15 @@ def rewritten(document: Document, value: Any) -> Document:
         body = dump_yaml(value)
         after = _line_ends("...\n", document) if after.startswith("...") else ""
     head = _line_ends(document.head, document)
-    return replace(document, value=value, before=head, body=_line_ends(body, document), after=after)
+    return replace(
+        document,
+        value=value,
+        before=head,
+        body=_line_ends(body, document),
+        after=after,
+        anew=not document.json,
+        lost=document.has_comments,
+    )
 
 
 def added(value: Any, beside: Document) -> Document:
@@ -237,7 +263,7 @@ def _for_yaml(document: Document) -> Document:
     """The document as it may stand in a YAML stream: escaped surrogates of JSON become characters."""
     if not (document.json and _SURROGATE.search(document.body)):
         return document
-    again = rewritten(document, document.value)
+    again = written_anew(document, document.value)
     if _SURROGATE.search(again.body):
         raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot")
     return again

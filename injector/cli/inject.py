@@ -60,6 +60,7 @@ def inject(
     explicit = namespace_options.namespace is not None
     injector = Injector(sources, templates, namespaces, explicit=explicit, objects=objects, user=user)
     edited = edit(documents, injector.change)
+    injector.report.tell_written(edited)
     injector.report.show(form)
     if injector.report.failed:
         return 1

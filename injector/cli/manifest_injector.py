@@ -66,9 +66,6 @@ class Injector:
             new = new if after is pod else with_pod_template(new, after)
         elif len(lines) == said:
             self.report.others += 1
-        if new is not obj and document.has_comments:
-            first = next(n for n in range(said, len(lines)) if lines[n].outcome in ("injected", "amended"))
-            lines[first] = replace(lines[first], lost_comments=True)
         return None if new is obj and not config_maps else [new, *config_maps]
 
     def _pod(self, obj: Object, pod: Object, document: Document) -> tuple[Object, list[Object]]:

@@ -25,7 +25,7 @@ _NUMBER_LIKE = re.compile(r"[-+._]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*")
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Block style, keys in the order given, aliases written out, nothing folded, nothing escaped needlessly.
 
     The pure Python emitter: libyaml's escapes characters beyond the Basic Multilingual Plane.
@@ -58,7 +58,7 @@ def _written_length(character: str) -> int:
     return 1 if character.isalnum() else 2 if character.isprintable() else 10
 
 
-def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
     if _ODD_BREAK.search(text):
         style = '"'
     elif "\n" in text and text.strip():
@@ -70,14 +70,14 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style or None)
 
 
-def _represent_replace(dumper: _Dumper, tagged: Replace) -> yaml.Node:
+def _represent_replace(dumper: Dumper, tagged: Replace) -> yaml.Node:
     node = dumper.represent_data(tagged.value)
     node.tag = "!replace"
     return node
 
 
-_Dumper.add_representer(str, _represent_text)
-_Dumper.add_representer(Replace, _represent_replace)
+Dumper.add_representer(str, _represent_text)
+Dumper.add_representer(Replace, _represent_replace)
 
 
 def dump_yaml(value: Any) -> str:
@@ -86,7 +86,7 @@ def dump_yaml(value: Any) -> str:
     The tags of an overlay are written as its author wrote them: `!replace Always`.
     """
     text: str = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
+        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
     )
     # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
     # a value ends with is indented.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 import click
 
+from injector.cli.documents import Document
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.diagnostics import printable
 from injector.pods.context import Object
@@ -18,6 +20,8 @@ OutcomeName = Literal[
     "injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"
 ]
 
+#: Outcomes of objects that are written otherwise than they were read.
+_WRITTEN = ("injected", "amended", "uninjected")
 _COLOURS = {
     "injected": "green",
     "amended": "green",
@@ -44,7 +48,9 @@ class Line:
     message: str = ""
     templates: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    written_anew: bool = False
     lost_comments: bool = False
+    changed_lines: tuple[int, ...] = ()
     about: str = ""
     paths: tuple[str, ...] = ()
 
@@ -65,6 +71,18 @@ class Report:
     def failed(self) -> bool:
         """Whether anything was refused or failed."""
         return any(line.bad for line in self.lines)
+
+    def tell_written(self, documents: Iterable[Document]) -> None:
+        """Say of each document that is to be written which of its lines changed, at its first object that did."""
+        for document in documents:
+            at = [n for n, line in enumerate(self.lines) if line.place == document.place and line.outcome in _WRITTEN]
+            if at and (document.anew or document.changed):
+                self.lines[at[0]] = replace(
+                    self.lines[at[0]],
+                    written_anew=document.anew,
+                    lost_comments=document.lost,
+                    changed_lines=document.changed,
+                )
 
     def show(self, form: str) -> None:
         """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only."""
@@ -102,8 +120,12 @@ def _show(line: Line) -> None:
         click.echo(f"  in {place}{within}{at}", err=True)
     for warning in line.warnings:
         click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
-    if line.lost_comments:
-        click.echo("  its comments are not in the output", err=True)
+    if line.written_anew:
+        comments = ": its comments are not in the output" if line.lost_comments else ""
+        click.echo(f"  written anew{comments}", err=True)
+    if line.changed_lines:
+        numbers = ", ".join(map(str, line.changed_lines))
+        click.echo(f"  changed, not only added: {counted(len(line.changed_lines), 'line')} ({numbers})", err=True)
 
 
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:

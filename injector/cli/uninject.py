@@ -58,11 +58,11 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
         if same(before, pod):
             report.lines.append(replace(line_for(obj, "", "unchanged", document.place), message="not injected"))
             return None
-        line = line_for(obj, "", "uninjected", document.place)
-        report.lines.append(replace(line, lost_comments=document.has_comments))
+        report.lines.append(line_for(obj, "", "uninjected", document.place))
         return [with_pod_template(obj, before)]
 
     edited = edit(documents, change)
+    report.tell_written(edited)
     report.show(form)
     write_manifests(edited)
     return 0

@@ -88,13 +88,11 @@ def test_values_and_places():
 
 
 def test_a_touched_document_keeps_head_and_line_ends_and_its_neighbours_stay():
-    text = "# Source: web.yaml\r\na: 1 # lost\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 3}\r\n...\r\n"
+    text = "# Source: web.yaml\r\na: 1 # noted\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 3}\r\n...\r\n"
     one, two, three = documents(text)
     assert (one.has_comments, two.has_comments, three.has_comments) == (True, True, False)
     out = join_documents([rewritten(one, {"a": "x\ny\n"}), two, rewritten(three, {"c": 4})])
-    assert out == (
-        "# Source: web.yaml\r\na: |\r\n  x\r\n  y\r\n---\r\n# b\r\nb:   2   # kept\r\n---\r\nc: 4\r\n...\r\n"
-    )
+    assert out == ("# Source: web.yaml\r\na: |\r\n  x\r\n  y\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 4}\r\n...\r\n")
 
 
 def test_a_hash_within_a_value_is_no_comment():

@@ -1,0 +1,344 @@
+"""A changed value written into its own YAML text: what stays the same keeps every character.
+
+Comments, quoting, flow style, anchors and the order of keys stand as somebody typed them; lines that are added have the
+text's own indentation. Places come from libyaml's marks: https://yaml.org/spec/1.2.2/#3231-node-styles
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+from injector.cli.manifest_writer import Dumper, dump_yaml
+from injector.templates.kubernetes_yaml import load_manifest
+
+
+class _UnspliceableError(Exception):
+    """This part has to be written anew."""
+
+
+class _Change(NamedTuple):
+    """Characters of the text to take out, and what to put there; `whole` where these are lines of their own."""
+
+    start: int
+    end: int
+    text: str
+    whole: bool = False
+
+
+class _Style(NamedTuple):
+    """By how many columns a mapping and a list are indented within a mapping."""
+
+    mapping: int
+    list: int
+
+
+def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None:
+    """The text of `old` as the text of `new`, and the numbers of its lines that did not stay as they were, from 1.
+
+    None where only a text that is written anew has the new value.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        if root is None:
+            return None
+        made, lines = _Splice(text, root).made(old, new)
+        return (made, lines) if load_manifest(made) == new else None
+    except (_UnspliceableError, yaml.YAMLError, RecursionError):
+        return None
+
+
+class _Splice:
+    def __init__(self, text: str, root: yaml.Node) -> None:
+        self._text, self._root = text, root
+        self._style = _style_of(root)
+
+    def made(self, old: Any, new: Any) -> tuple[str, tuple[int, ...]]:
+        """The text of the new value, and the numbers of the lines that did not stay as they were."""
+        text, closed = self._text, self._text.endswith("\n")
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        out: list[str] = []
+        lines: list[int] = []
+        at = 0
+        # stable: of two at one place, that of the inner part comes first
+        for change in sorted(self._value(self._root, old, new), key=lambda change: change[:2]):
+            if change.start < at:
+                raise _UnspliceableError
+            inserted = change.text
+            at_end = change.whole and change.end == len(text) and not closed
+            if at_end and inserted:
+                inserted = "\n" + inserted.removesuffix("\n")
+            out += [text[at : change.start], inserted.replace("\n", line_end)]
+            at = change.end
+            if at_end and not inserted:  # what comes before is the last line now, and has no line end either
+                out.append("".join(out).removesuffix(line_end))
+                del out[:-1]
+            if at_end or not (change.whole and (change.start == change.end or not inserted)):
+                lines.append(text.count("\n", 0, change.start) + 1)
+        return "".join([*out, text[at:]]), tuple(dict.fromkeys(lines))
+
+    # ---------------------------------------------------------------------------------------- what changes where
+
+    def _value(self, node: yaml.Node, old: Any, new: Any) -> Iterator[_Change]:
+        if type(old) is type(new) and old == new:
+            return
+        if isinstance(node, yaml.MappingNode) and isinstance(old, dict) and isinstance(new, dict) and new:
+            yield from (self._flow_mapping if node.flow_style else self._mapping)(node, old, new)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
+            yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
+        elif getattr(node, "flow_style", False) or (_is_on_one_line(node) and not isinstance(new, dict | list)):
+            yield _Change(node.start_mark.index, node.end_mark.index, _one_line(new))
+        else:
+            raise _UnspliceableError
+
+    def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
+        entries = self._entries(node, old)
+        column = node.start_mark.column
+        kept = [key for key in entries if key in new]
+        if not kept:
+            raise _UnspliceableError
+        for key, (key_node, value_node) in entries.items():
+            if key not in new:
+                start = self._line_start(key_node)
+                if start is None:
+                    raise _UnspliceableError
+                yield _Change(start, self._after(key_node, value_node), "", whole=True)
+                continue
+            try:
+                if self._is_alias(key_node, value_node) and old[key] != new[key]:
+                    raise _UnspliceableError
+                yield from list(self._value(value_node, old[key], new[key]))
+            except _UnspliceableError:
+                yield self._anew(key_node, value_node, key, new[key], column)
+        added = {key: value for key, value in new.items() if key not in old}
+        if added:
+            at = self._after(*list(entries.values())[-1])
+            yield _Change(at, at, self._block(added, column), whole=True)
+
+    def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
+        """One entry of a mapping, written anew behind its key."""
+        lines = [_key(key)] if value is None else _lines({key: value}, self._style)
+        name = _key(key)
+        body = "\n".join([lines[0].removeprefix(name), *(_indented(line, column) for line in lines[1:])])
+        start = self._text.index(":", key_node.end_mark.index) + 1
+        return _Change(start, self._after(key_node, value_node), body + "\n")
+
+    def _list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
+        items = node.value
+        if len(items) != len(old):
+            raise _UnspliceableError
+        matched = _matched(old, new)
+        if not matched:
+            raise _UnspliceableError
+        column = node.start_mark.column
+        starts = [self._dash_line(item, column) for item in items]
+        ends = [self._after(item, item) for item in items]
+        of_new = {there: here for here, there in matched}
+        for here, there in matched:
+            yield from self._value(items[here], old[here], new[there])
+        gone = set(range(len(old))) - {here for here, _ in matched}
+        yield from (_Change(starts[here], ends[here], "", whole=True) for here in sorted(gone))
+        run: list[Any] = []
+        at = starts[0]
+        for there, value in enumerate(new):
+            if there not in of_new:
+                run.append(value)
+                continue
+            if run:
+                yield _Change(at, at, self._block(run, column), whole=True)
+            run, at = [], ends[of_new[there]]
+        if run:
+            yield _Change(at, at, self._block(run, column), whole=True)
+
+    def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
+        entries = self._entries(node, old)
+        parts = [(key.start_mark.index, self._inline_end(key, value)) for key, value in entries.values()]
+        for key, (key_node, value_node) in entries.items():
+            if key in new and old[key] != new[key]:
+                if self._is_alias(key_node, value_node):
+                    raise _UnspliceableError
+                if _is_on_one_line(value_node):
+                    yield _Change(value_node.start_mark.index, value_node.end_mark.index, _one_line(new[key]))
+                else:
+                    yield from self._value(value_node, old[key], new[key])
+        gone = [index for index, key in enumerate(entries) if key not in new]
+        yield from self._taken_out(parts, gone)
+        added = {key: value for key, value in new.items() if key not in old}
+        if added:
+            text = ", ".join(_one_line({key: value})[1:-1] for key, value in added.items())
+            yield from self._put_in(node, parts, gone, text)
+
+    def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
+        if len(node.value) != len(old):
+            raise _UnspliceableError
+        matched = _matched(old, new)
+        kept = [there for _, there in matched]
+        if kept != list(range(len(kept))):  # items are put in at the end alone
+            raise _UnspliceableError
+        parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
+        for here, there in matched:
+            yield from self._value(node.value[here], old[here], new[there])
+        gone = sorted(set(range(len(old))) - {here for here, _ in matched})
+        yield from self._taken_out(parts, gone)
+        if len(new) > len(kept):
+            yield from self._put_in(node, parts, gone, ", ".join(map(_one_line, new[len(kept) :])))
+
+    @staticmethod
+    def _taken_out(parts: list[tuple[int, int]], gone: list[int]) -> Iterator[_Change]:
+        left = [index for index in range(len(parts)) if index not in gone]
+        for index in gone:
+            before = [other for other in left if other < index]
+            if before:
+                yield _Change(parts[index - 1][1], parts[index][1], "")
+            elif left:
+                yield _Change(parts[index][0], parts[index + 1][0], "")
+            else:
+                yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
+
+    def _put_in(self, node: yaml.Node, parts: list[tuple[int, int]], gone: list[int], text: str) -> Iterator[_Change]:
+        if len(gone) == len(parts):  # nothing stays, or nothing is there
+            if gone:
+                raise _UnspliceableError
+            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
+        elif len(parts) - 1 in gone:
+            raise _UnspliceableError
+        else:
+            yield _Change(parts[-1][1], parts[-1][1], f", {text}")
+
+    # ------------------------------------------------------------------------------------------------ where things are
+
+    def _entries(self, node: yaml.MappingNode, old: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """The entries by key. Raises where the mapping has some that do not stand in it: `<<: *base`."""
+        if len(node.value) != len(old) or any(key.value == "<<" for key, _ in node.value):
+            raise _UnspliceableError
+        entries = dict(zip(old, node.value, strict=True))  # by order: a key `n` is read as "false"
+        return entries
+
+    def _is_alias(self, key: yaml.Node, value: yaml.Node) -> bool:
+        return bool(value.start_mark.index < key.end_mark.index)
+
+    def _inline_end(self, key: yaml.Node, value: yaml.Node) -> int:
+        if self._is_alias(key, value):
+            raise _UnspliceableError
+        return int(value.end_mark.index)
+
+    def _after(self, key: yaml.Node, node: yaml.Node) -> int:
+        """Where the line begins that follows a value, which stands behind its key."""
+        if key is not node and self._is_alias(key, node):
+            return self._next_line(key.end_mark.index)
+        if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+            last = node.value[-1]
+            return self._after(*last) if isinstance(last, tuple) else self._after(last, last)
+        end = int(node.end_mark.index)
+        if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+            return end if self._text[end - 1 : end] == "\n" else self._next_line(end)
+        return self._next_line(max(end, key.end_mark.index))
+
+    def _next_line(self, at: int) -> int:
+        found = self._text.find("\n", at)
+        return len(self._text) if found < 0 else found + 1
+
+    def _line_start(self, node: yaml.Node) -> int | None:
+        """Where the line of a node begins; None where something else stands in front of it there."""
+        start = self._text.rfind("\n", 0, node.start_mark.index) + 1
+        return start if not self._text[start : node.start_mark.index].strip(" \ufeff") else None
+
+    def _dash_line(self, item: yaml.Node, column: int) -> int:
+        start = self._text.rfind("\n", 0, item.start_mark.index) + 1
+        before = self._text[start : item.start_mark.index]
+        if before[:column].strip(" ") or before[column : column + 1] != "-" or before[column + 1 :].strip(" "):
+            raise _UnspliceableError
+        return start
+
+    def _block(self, value: Any, column: int) -> str:
+        return "".join(f"{_indented(line, column)}\n" for line in _lines(value, self._style))
+
+
+def _is_on_one_line(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">")
+
+
+def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+    """Which items are the same ones, by name or by value, as indices in both; in the order of both."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for here, item in enumerate(old):
+        for there in range(at, len(new)):
+            if _same_item(item, new[there]):
+                found.append((here, there))
+                at = there + 1
+                break
+    return found
+
+
+def _same_item(one: Any, other: Any) -> bool:
+    name = _name(one)
+    return name == _name(other) if any(name) else type(one) is type(other) and bool(one == other)
+
+
+def _name(item: Any) -> tuple[Any, ...]:
+    """What tells an item from the others: a container by its name, an object of a List by kind and name."""
+    if not isinstance(item, dict):
+        return ()
+    metadata = item.get("metadata")
+    own = metadata if isinstance(metadata, dict) else {}
+    return (item.get("name"), item.get("kind"), own.get("name"), own.get("generateName"))
+
+
+def _style_of(root: yaml.Node) -> _Style:
+    """The indentation of a text, by its first mapping and its first list that stand within a mapping."""
+    mapping = list_ = None
+    left = [root]
+    while left and (mapping is None or list_ is None):
+        node = left.pop(0)
+        if isinstance(node, yaml.MappingNode) and not node.flow_style:
+            for _, value in node.value:
+                step = value.start_mark.column - node.start_mark.column
+                if isinstance(value, yaml.MappingNode) and not value.flow_style and step > 0 and mapping is None:
+                    mapping = step
+                if isinstance(value, yaml.SequenceNode) and not value.flow_style and step >= 0 and list_ is None:
+                    list_ = step
+                left.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            left += node.value
+    return _Style(mapping or 2, 0 if list_ is None else list_)
+
+
+def _lines(value: Any, style: _Style) -> list[str]:
+    """A mapping or list that is not empty in block style, as lines."""
+    out: list[str] = []
+    if isinstance(value, dict):
+        for key, held in value.items():
+            if isinstance(held, dict | list) and held:
+                step = style.mapping if isinstance(held, dict) else style.list
+                out += [_key(key), *(_indented(line, step) for line in _lines(held, style))]
+            else:
+                out += dump_yaml({key: held}).splitlines()
+        return out
+    for held in value:
+        inner = _lines(held, style) if isinstance(held, dict | list) and held else dump_yaml(held).splitlines()
+        out += [f"- {inner[0]}", *(_indented(line, 2) for line in inner[1:])]
+    return out
+
+
+def _indented(line: str, columns: int) -> str:
+    return " " * columns + line if line else line
+
+
+def _key(key: str) -> str:
+    """A key with its colon."""
+    text = dump_yaml({key: 0})
+    if "\n" in text[:-1]:
+        raise _UnspliceableError
+    return text.removesuffix(" 0\n")
+
+
+def _one_line(value: Any) -> str:
+    text = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf)
+    text = text.removesuffix("...\n").removesuffix("\n")
+    if "\n" in text:
+        raise _UnspliceableError
+    return str(text)
