@@ -77,7 +77,8 @@ class _Splice:
                 out.append("".join(out).removesuffix(line_end))
                 del out[:-1]
             if at_end or not (change.whole and (change.start == change.end or not inserted)):
-                lines.append(text.count("\n", 0, change.start) + 1)
+                first = text.count("\n", 0, change.start) + 1
+                lines += range(first, first + text.count("\n", change.start, max(change.start, change.end - 1)) + 1)
         return "".join([*out, text[at:]]), tuple(dict.fromkeys(lines))
 
     # ---------------------------------------------------------------------------------------- what changes where
@@ -96,7 +97,7 @@ class _Splice:
 
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old)
-        column = node.start_mark.column
+        column = _column(node)
         kept = [key for key in entries if key in new]
         if not kept:
             raise _UnspliceableError
@@ -133,7 +134,7 @@ class _Splice:
         matched = _matched(old, new)
         if not matched:
             raise _UnspliceableError
-        column = node.start_mark.column
+        column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
         ends = [self._after(item, item) for item in items]
         of_new = {there: here for here, there in matched}
@@ -261,6 +262,19 @@ def _is_on_one_line(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">")
 
 
+def _is_block(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.CollectionNode) and not node.flow_style and bool(node.value)
+
+
+def _column(node: yaml.CollectionNode) -> int:
+    """Where the keys of a block mapping begin, or the dashes of a block list: a tag or an anchor may stand before."""
+    first = node.value[0]
+    if isinstance(first, tuple):
+        return int(first[0].start_mark.column)
+    tagged = node.start_mark.line < first.start_mark.line
+    return int(first.start_mark.column - 2 if tagged else node.start_mark.column)
+
+
 def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
     """Which items are the same ones, by name or by value, as indices in both; in the order of both."""
     found: list[tuple[int, int]] = []
@@ -296,10 +310,10 @@ def _style_of(root: yaml.Node) -> _Style:
         node = left.pop(0)
         if isinstance(node, yaml.MappingNode) and not node.flow_style:
             for _, value in node.value:
-                step = value.start_mark.column - node.start_mark.column
-                if isinstance(value, yaml.MappingNode) and not value.flow_style and step > 0 and mapping is None:
+                step = _column(value) - _column(node) if _is_block(value) else -1
+                if isinstance(value, yaml.MappingNode) and step > 0 and mapping is None:
                     mapping = step
-                if isinstance(value, yaml.SequenceNode) and not value.flow_style and step >= 0 and list_ is None:
+                if isinstance(value, yaml.SequenceNode) and step >= 0 and list_ is None:
                     list_ = step
                 left.append(value)
         elif isinstance(node, yaml.SequenceNode):

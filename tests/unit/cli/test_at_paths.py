@@ -95,7 +95,8 @@ def test_what_is_completed_is_written_and_all_else_keeps_its_bytes(at):
     assert done.out.startswith(f"{SERVICE}---\n")
     assert done.documents[1]["spec"] == {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
     assert "namespace" not in done.documents[1]["metadata"]
-    assert done.err == "persistentvolumeclaim/data: amended with claim\n1 amended, 2 without a pod.\n"
+    changed = "  changed, not only added: 1 line (10)\n"  # of a flow mapping
+    assert done.err == f"persistentvolumeclaim/data: amended with claim\n{changed}1 amended, 2 without a pod.\n"
     again = at("inject", CLAIMS, "-", stdin=done.out)
     assert again.out == done.out
     assert again.err.startswith("persistentvolumeclaim/data: unchanged: nothing-to-add: ")
@@ -328,7 +329,10 @@ def test_the_overlay_for_a_bare_object_and_for_one_of_a_file(at, tmp_path):
     file = tmp_path / "all.yaml"
     file.write_text(f"{SERVICE}---\n{CLAIM}")
     diff = at("render", "", "claim", str(file), "--diff").out
-    assert [line for line in diff.splitlines() if line[:1] in "+-"][2:] == ["+  storageClassName: fast"]
+    assert [line for line in diff.splitlines() if line[:1] in "+-"][2:] == [
+        "-spec: {accessModes: [ReadWriteOnce]}",
+        "+spec: {accessModes: [ReadWriteOnce], storageClassName: fast}",
+    ]
     found = json.loads(at("render", "", "claim", "--pod", str(file), "--output", "json").out)
     assert (found["reason"], found["operation"]) == ("amended", "CREATE")
     assert found["object"]["spec"]["storageClassName"] == "fast"
