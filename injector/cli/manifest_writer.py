@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -91,6 +91,56 @@ def dump_yaml(value: Any) -> str:
     # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
     # a value ends with is indented.
     return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+
+
+class UnwritableError(Exception):
+    """A value cannot be written here without what stands around it."""
+
+
+class Style(NamedTuple):
+    """By how many columns a mapping and a list are indented within a mapping."""
+
+    mapping: int
+    list: int
+
+
+def block_lines(value: Any, style: Style) -> list[str]:
+    """A mapping or list that is not empty in block style, as lines."""
+    out: list[str] = []
+    if isinstance(value, dict):
+        for key, held in value.items():
+            if isinstance(held, dict | list) and held:
+                step = style.mapping if isinstance(held, dict) else style.list
+                out += [key_line(key), *(indented(line, step) for line in block_lines(held, style))]
+            else:
+                out += dump_yaml({key: held}).splitlines()
+        return out
+    for held in value:
+        inner = block_lines(held, style) if isinstance(held, dict | list) and held else dump_yaml(held).splitlines()
+        out += [f"- {inner[0]}", *(indented(line, 2) for line in inner[1:])]
+    return out
+
+
+def indented(line: str, columns: int) -> str:
+    """A line further to the right; an empty one stays so."""
+    return " " * columns + line if line else line
+
+
+def key_line(key: str) -> str:
+    """A key with its colon. Raises UnwritableError for one that is too long for that."""
+    text = dump_yaml({key: 0})
+    if "\n" in text[:-1]:
+        raise UnwritableError
+    return text.removesuffix(" 0\n")
+
+
+def flow_text(value: Any) -> str:
+    """A value in flow style. Raises UnwritableError for one that takes several lines."""
+    text = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf)
+    text = text.removesuffix("...\n").removesuffix("\n")
+    if "\n" in text:
+        raise UnwritableError
+    return str(text)
 
 
 def dump_json(value: Any, indent: int | str | None) -> str:

@@ -6,18 +6,13 @@ text's own indentation. Places come from libyaml's marks: https://yaml.org/spec/
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
 
-from injector.cli.manifest_writer import Dumper, dump_yaml
+from injector.cli.manifest_writer import Style, UnwritableError, block_lines, flow_text, indented, key_line
 from injector.templates.kubernetes_yaml import load_manifest
-
-
-class _UnspliceableError(Exception):
-    """This part has to be written anew."""
 
 
 class _Change(NamedTuple):
@@ -27,13 +22,6 @@ class _Change(NamedTuple):
     end: int
     text: str
     whole: bool = False
-
-
-class _Style(NamedTuple):
-    """By how many columns a mapping and a list are indented within a mapping."""
-
-    mapping: int
-    list: int
 
 
 def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None:
@@ -47,7 +35,7 @@ def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None
             return None
         made, lines = _Splice(text, root).made(old, new)
         return (made, lines) if load_manifest(made) == new else None
-    except (_UnspliceableError, yaml.YAMLError, RecursionError):
+    except (UnwritableError, yaml.YAMLError, RecursionError):
         return None
 
 
@@ -66,7 +54,7 @@ class _Splice:
         # stable: of two at one place, that of the inner part comes first
         for change in sorted(self._value(self._root, old, new), key=lambda change: change[:2]):
             if change.start < at:
-                raise _UnspliceableError
+                raise UnwritableError
             inserted = change.text
             at_end = change.whole and change.end == len(text) and not closed
             if at_end and inserted:
@@ -91,28 +79,28 @@ class _Splice:
         elif isinstance(node, yaml.SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
             yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
         elif getattr(node, "flow_style", False) or (_is_on_one_line(node) and not isinstance(new, dict | list)):
-            yield _Change(node.start_mark.index, node.end_mark.index, _one_line(new))
+            yield _Change(node.start_mark.index, node.end_mark.index, flow_text(new))
         else:
-            raise _UnspliceableError
+            raise UnwritableError
 
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old)
         column = _column(node)
         kept = [key for key in entries if key in new]
         if not kept:
-            raise _UnspliceableError
+            raise UnwritableError
         for key, (key_node, value_node) in entries.items():
             if key not in new:
                 start = self._line_start(key_node)
                 if start is None:
-                    raise _UnspliceableError
+                    raise UnwritableError
                 yield _Change(start, self._after(key_node, value_node), "", whole=True)
                 continue
             try:
                 if self._is_alias(key_node, value_node) and old[key] != new[key]:
-                    raise _UnspliceableError
+                    raise UnwritableError
                 yield from list(self._value(value_node, old[key], new[key]))
-            except _UnspliceableError:
+            except UnwritableError:
                 yield self._anew(key_node, value_node, key, new[key], column)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
@@ -121,19 +109,19 @@ class _Splice:
 
     def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
         """One entry of a mapping, written anew behind its key."""
-        lines = [_key(key)] if value is None else _lines({key: value}, self._style)
-        name = _key(key)
-        body = "\n".join([lines[0].removeprefix(name), *(_indented(line, column) for line in lines[1:])])
+        lines = [key_line(key)] if value is None else block_lines({key: value}, self._style)
+        name = key_line(key)
+        body = "\n".join([lines[0].removeprefix(name), *(indented(line, column) for line in lines[1:])])
         start = self._text.index(":", key_node.end_mark.index) + 1
         return _Change(start, self._after(key_node, value_node), body + "\n")
 
     def _list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         items = node.value
         if len(items) != len(old):
-            raise _UnspliceableError
+            raise UnwritableError
         matched = _matched(old, new)
         if not matched:
-            raise _UnspliceableError
+            raise UnwritableError
         column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
         ends = [self._after(item, item) for item in items]
@@ -160,32 +148,32 @@ class _Splice:
         for key, (key_node, value_node) in entries.items():
             if key in new and old[key] != new[key]:
                 if self._is_alias(key_node, value_node):
-                    raise _UnspliceableError
+                    raise UnwritableError
                 if _is_on_one_line(value_node):
-                    yield _Change(value_node.start_mark.index, value_node.end_mark.index, _one_line(new[key]))
+                    yield _Change(value_node.start_mark.index, value_node.end_mark.index, flow_text(new[key]))
                 else:
                     yield from self._value(value_node, old[key], new[key])
         gone = [index for index, key in enumerate(entries) if key not in new]
         yield from self._taken_out(parts, gone)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            text = ", ".join(_one_line({key: value})[1:-1] for key, value in added.items())
+            text = ", ".join(flow_text({key: value})[1:-1] for key, value in added.items())
             yield from self._put_in(node, parts, gone, text)
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         if len(node.value) != len(old):
-            raise _UnspliceableError
+            raise UnwritableError
         matched = _matched(old, new)
         kept = [there for _, there in matched]
         if kept != list(range(len(kept))):  # items are put in at the end alone
-            raise _UnspliceableError
+            raise UnwritableError
         parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
         for here, there in matched:
             yield from self._value(node.value[here], old[here], new[there])
         gone = sorted(set(range(len(old))) - {here for here, _ in matched})
         yield from self._taken_out(parts, gone)
         if len(new) > len(kept):
-            yield from self._put_in(node, parts, gone, ", ".join(map(_one_line, new[len(kept) :])))
+            yield from self._put_in(node, parts, gone, ", ".join(map(flow_text, new[len(kept) :])))
 
     @staticmethod
     def _taken_out(parts: list[tuple[int, int]], gone: list[int]) -> Iterator[_Change]:
@@ -202,10 +190,10 @@ class _Splice:
     def _put_in(self, node: yaml.Node, parts: list[tuple[int, int]], gone: list[int], text: str) -> Iterator[_Change]:
         if len(gone) == len(parts):  # nothing stays, or nothing is there
             if gone:
-                raise _UnspliceableError
+                raise UnwritableError
             yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
         elif len(parts) - 1 in gone:
-            raise _UnspliceableError
+            raise UnwritableError
         else:
             yield _Change(parts[-1][1], parts[-1][1], f", {text}")
 
@@ -214,7 +202,7 @@ class _Splice:
     def _entries(self, node: yaml.MappingNode, old: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         """The entries by key. Raises where the mapping has some that do not stand in it: `<<: *base`."""
         if len(node.value) != len(old) or any(key.value == "<<" for key, _ in node.value):
-            raise _UnspliceableError
+            raise UnwritableError
         entries = dict(zip(old, node.value, strict=True))  # by order: a key `n` is read as "false"
         return entries
 
@@ -223,7 +211,7 @@ class _Splice:
 
     def _inline_end(self, key: yaml.Node, value: yaml.Node) -> int:
         if self._is_alias(key, value):
-            raise _UnspliceableError
+            raise UnwritableError
         return int(value.end_mark.index)
 
     def _after(self, key: yaml.Node, node: yaml.Node) -> int:
@@ -251,11 +239,11 @@ class _Splice:
         start = self._text.rfind("\n", 0, item.start_mark.index) + 1
         before = self._text[start : item.start_mark.index]
         if before[:column].strip(" ") or before[column : column + 1] != "-" or before[column + 1 :].strip(" "):
-            raise _UnspliceableError
+            raise UnwritableError
         return start
 
     def _block(self, value: Any, column: int) -> str:
-        return "".join(f"{_indented(line, column)}\n" for line in _lines(value, self._style))
+        return "".join(f"{indented(line, column)}\n" for line in block_lines(value, self._style))
 
 
 def _is_on_one_line(node: yaml.Node) -> bool:
@@ -302,7 +290,7 @@ def _name(item: Any) -> tuple[Any, ...]:
     return (item.get("name"), item.get("kind"), own.get("name"), own.get("generateName"))
 
 
-def _style_of(root: yaml.Node) -> _Style:
+def _style_of(root: yaml.Node) -> Style:
     """The indentation of a text, by its first mapping and its first list that stand within a mapping."""
     mapping = list_ = None
     left = [root]
@@ -318,41 +306,4 @@ def _style_of(root: yaml.Node) -> _Style:
                 left.append(value)
         elif isinstance(node, yaml.SequenceNode):
             left += node.value
-    return _Style(mapping or 2, 0 if list_ is None else list_)
-
-
-def _lines(value: Any, style: _Style) -> list[str]:
-    """A mapping or list that is not empty in block style, as lines."""
-    out: list[str] = []
-    if isinstance(value, dict):
-        for key, held in value.items():
-            if isinstance(held, dict | list) and held:
-                step = style.mapping if isinstance(held, dict) else style.list
-                out += [_key(key), *(_indented(line, step) for line in _lines(held, style))]
-            else:
-                out += dump_yaml({key: held}).splitlines()
-        return out
-    for held in value:
-        inner = _lines(held, style) if isinstance(held, dict | list) and held else dump_yaml(held).splitlines()
-        out += [f"- {inner[0]}", *(_indented(line, 2) for line in inner[1:])]
-    return out
-
-
-def _indented(line: str, columns: int) -> str:
-    return " " * columns + line if line else line
-
-
-def _key(key: str) -> str:
-    """A key with its colon."""
-    text = dump_yaml({key: 0})
-    if "\n" in text[:-1]:
-        raise _UnspliceableError
-    return text.removesuffix(" 0\n")
-
-
-def _one_line(value: Any) -> str:
-    text = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf)
-    text = text.removesuffix("...\n").removesuffix("\n")
-    if "\n" in text:
-        raise _UnspliceableError
-    return str(text)
+    return Style(mapping or 2, 0 if list_ is None else list_)

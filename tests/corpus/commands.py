@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import difflib
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -92,3 +93,12 @@ def _read(data: bytes) -> list[Any]:
     """The same, read once: several modules go through the corpus while tests are collected."""
     values = [d.value for d in read_documents(Input("corpus", data))]
     return [value for value in values if value is not None]
+
+
+def gone(before: bytes, after: bytes) -> list[int]:
+    """The numbers of the lines of `before`, from 1, that `after` does not have in their order."""
+    matcher = difflib.SequenceMatcher(None, before.split(b"\n"), after.split(b"\n"), autojunk=False)
+    return [
+        number + 1 for what, low, high, _, _ in matcher.get_opcodes() if what != "insert" and what != "equal"
+        for number in range(low, high)
+    ]  # fmt: skip

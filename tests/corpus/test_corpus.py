@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
 from injector.settings import Settings
-from tests.corpus.commands import objects, place, run, templates_loaded_once
+from tests.corpus.commands import gone, objects, place, run, templates_loaded_once
 from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS
 
 _MARKS = {Settings().status_key, Settings().receipt_key}
@@ -97,15 +96,6 @@ def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, tem
         if text.strip():
             assert text.strip("\ufeff\r\n") in first.out.decode()
             assert text.strip("\ufeff\r\n") in back.out.decode()
-
-
-def gone(before: bytes, after: bytes) -> list[int]:
-    """The numbers of the lines of `before`, from 1, that `after` does not have in their order."""
-    matcher = difflib.SequenceMatcher(None, before.split(b"\n"), after.split(b"\n"), autojunk=False)
-    return [
-        number + 1 for what, low, high, _, _ in matcher.get_opcodes() if what != "insert" and what != "equal"
-        for number in range(low, high)
-    ]  # fmt: skip
 
 
 def same(left: Any, right: Any) -> bool:

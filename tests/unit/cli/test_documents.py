@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from injector.cli.documents import added, join_documents, read_documents, rewritten
 from injector.cli.inputs import Input
 from injector.errors import DocumentError
+from tests.corpus.commands import gone
+from tests.corpus.commands import run as corpus_run
 
 STREAMS = [
     "",
@@ -181,3 +183,71 @@ def test_what_cannot_be_read_is_shown():
 def test_a_json_file_that_is_no_json_is_not_taken_for_yaml():
     with pytest.raises(DocumentError, match=r"f\.json, document 1, line 1: not JSON"):
         documents("{a: 1}", "f.json")
+
+
+#: Manifests of many habits, each a pod or a workload that gets a sidecar.
+_DEPLOYMENT = """\
+# head
+apiVersion: apps/v1   # version
+kind: Deployment
+metadata:
+  name: web
+  annotations:   # notes
+    a: "1"
+  # after the notes
+spec:
+  selector:
+    matchLabels: &labels
+      app: 'web'
+  template:
+    metadata:
+      labels: *labels
+    # before the spec
+    spec:
+      containers:
+      # the app
+      - name: app   # its name
+        image: "x:1"
+        env: [{name: A, value: 'b'}, ]
+        command:
+          - sh
+          - |
+            echo hi
+
+            # not a comment
+            true
+        ports:
+        - containerPort: 8080   # a port
+
+      #\ta comment with tabs\t
+# tail
+"""
+_HABITS = {
+    "plain": _DEPLOYMENT,
+    "carriage returns": _DEPLOYMENT.replace("\n", "\r\n"),
+    "no line end": _DEPLOYMENT.partition("\n\n      #\t")[0],
+    "two documents": f"{_DEPLOYMENT}---  # between\n{_DEPLOYMENT}",
+    "an end": f"{_DEPLOYMENT}...\n",
+    "a byte order mark": f"\ufeff{_DEPLOYMENT}",
+    "kept line ends": _DEPLOYMENT.replace("- |\n", "- |+\n"),
+    "empty annotations": _DEPLOYMENT.replace(
+        "    metadata:\n      labels", "    metadata:\n      annotations: {}\n      labels"
+    ),
+    "null annotations": _DEPLOYMENT.replace(
+        "    metadata:\n      labels", "    metadata:\n      annotations:\n      labels"
+    ),
+    "a flow pod": "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x, ports: [{containerPort: 80}]}]}\n",
+}
+
+
+@pytest.mark.parametrize("habit", _HABITS)
+@pytest.mark.parametrize("template", ["envoy", "nginx", "fluent-bit"])
+def test_an_injection_adds_lines_and_uninject_gives_the_bytes_back(habit, template):
+    data = _HABITS[habit].encode()
+    injected = corpus_run("inject", "-", "--templates", template, data=data)
+    assert [line["outcome"] for line in injected.lines] == ["injected"] * (2 if habit == "two documents" else 1)
+    assert not any(line.get("written_anew") for line in injected.lines)
+    named = {number for line in injected.lines for number in line.get("changed_lines", ())}
+    assert set(gone(data, injected.out)) <= named
+    assert bool(named) == (habit in ("no line end", "empty annotations", "null annotations", "a flow pod"))
+    assert corpus_run("uninject", "-", data=injected.out).out == data
