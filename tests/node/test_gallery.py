@@ -106,7 +106,7 @@ def test_oauth2_proxy(start: Try) -> None:
 
 
 def test_fluent_bit(start: Try) -> None:
-    """fluent-bit: what the app writes into a file arrives, up to the last line after the app has ended"""
+    """fluent-bit: what the app writes into a file arrives"""
     parts.require("fluent-bit")
     writer = {"args": ["log", "/var/log/app/app.log"], "ports": [], "readinessProbe": None}
     web = start("fluent-bit", {"output": "stdout"}, container=writer)

@@ -186,7 +186,7 @@ PROBES: dict[str, Object] = {
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes as httpGet, tcpSocket and exec through the redirect: Ready, and started anew where they fail"""
+    """probes as httpGet, tcpSocket and exec through the redirect: Ready, and not where the app does not listen"""
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
     web = start("envoy", container={"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe})
     assert statuses(web)["app"]["restartCount"] == 0

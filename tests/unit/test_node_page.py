@@ -1,0 +1,23 @@
+"""docs/node.md has a row for each test of `make test-node`, which writes it (`make test-node NODE_ARGS=--update`)."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.deploy.helm import ROOT
+from tests.node.page import PAGE, sentence
+
+
+def test_each_test_of_the_node_is_on_the_page() -> None:
+    rows = PAGE.read_text()
+    missing = []
+    for file in sorted((ROOT / "tests" / "node").glob("test_*.py")):
+        for found in ast.parse(file.read_text()).body:
+            if isinstance(found, ast.FunctionDef) and found.name.startswith("test_"):
+                said = sentence(ast.get_docstring(found))
+                assert said, f"{file.name}: {found.name} says in its docstring what it shows"
+                soak = any("soak" in ast.unparse(decorator) for decorator in found.decorator_list)
+                if not soak and f"| {said} |" not in rows:
+                    missing.append(said)
+    assert not missing
+    assert "| failed" not in rows
