@@ -296,6 +296,14 @@ def read_manifests(names: Iterable[str]) -> list[Document]:
     return [d for source in read_inputs(names, stdin) for d in read_documents(source)]
 
 
+def texts_by_source(documents: list[Document]) -> dict[str, str]:
+    """The text of each input, by its name, in order. Raises DocumentError as `join_documents` does."""
+    groups: dict[str, list[Document]] = {}
+    for document in documents:
+        groups.setdefault(document.source, []).append(document)
+    return {source: join_documents(own) for source, own in groups.items()}
+
+
 def write_manifests(documents: list[Document]) -> None:
     """Write documents to standard output as UTF-8, whatever the locale, with their own line ends.
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 @with_source_options
 @with_namespace_options
 @with_user
+@click.option("--in-place", is_flag=True, help="Write each FILE anew, and nothing to standard output.")
+@click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
 @REPORT_OPTION
 def inject(
     files: tuple[str, ...],
@@ -34,6 +37,9 @@ def inject(
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
     user: Object,
+    in_place: bool,
+    diff: bool,
+    check: bool,
     form: str,
 ) -> int:
     """Put sidecars into the pods of manifests.
@@ -46,15 +52,28 @@ def inject(
 
     Where --settings has paths, objects of every kind are asked about at these as if they were created now: completed,
     or refused. So are the pods that a workload will make.
+
+    For manifests in Git: --in-place writes the files, and --check tells a pipeline that one is not as it should be.
+
+    \b
+    injector inject --in-place deploy/
+    injector inject --check --diff deploy/
     """
-    from injector.cli.documents import read_manifests, write_manifests
+    from pathlib import Path
+
+    from injector.cli.documents import read_manifests, texts_by_source, write_manifests
     from injector.cli.injection_sources import gather, warn_of
     from injector.cli.manifest_injector import Injector
     from injector.cli.manifest_objects import edit, namespaces_in, objects_in
 
+    if in_place and (diff or check):
+        raise click.UsageError("--in-place writes files; --diff and --check write nothing. Take one of the two.")
+    documents = read_manifests(files)
+    streams = [document.source for document in documents if not Path(document.source).is_file()]
+    if in_place and streams:
+        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
     sources = gather(source_options, only=templates)
     warn_of(sources, [one.located for one in sources.snapshot.warnings] if sources.settings.paths else ())
-    documents = read_manifests(files)
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)
     explicit = namespace_options.namespace is not None
@@ -64,5 +83,32 @@ def inject(
     injector.report.show(form)
     if injector.report.failed:
         return 1
+    if in_place or diff or check:
+        return _write(texts_by_source(documents), texts_by_source(edited), in_place=in_place, diff=diff, check=check)
     write_manifests(edited)
     return 0
+
+
+def _write(before: dict[str, str], after: dict[str, str], *, in_place: bool, diff: bool, check: bool) -> int:
+    """Show, tell of or write the inputs that differ; the exit code."""
+    from difflib import unified_diff
+    from pathlib import Path
+
+    from injector.cli.output_files import write_file
+    from injector.errors import DocumentError
+
+    changed = [name for name in before if after[name] != before[name]]
+    for name in changed:
+        if diff:
+            old, new = (text.splitlines(keepends=True) for text in (before[name], after[name]))
+            for line in unified_diff(old, new, name, name):
+                click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
+        if check:
+            click.echo(f"{name} would change: run injector inject --in-place", err=True)
+        if in_place:
+            file = Path(name).resolve()
+            try:
+                write_file(file, after[name].encode(), file.stat().st_mode & 0o777)
+            except OSError as error:
+                raise DocumentError(f"{name}: {error.strerror or error}") from None
+    return 1 if check and changed else 0

@@ -13,7 +13,7 @@ from injector.authoring.cases.harness import config_files
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.refusal_location import blamed_place, traced_overlay
-from injector.cli.documents import Document, join_documents, read_documents, read_manifests, rewritten
+from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import parameters_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
@@ -187,8 +187,11 @@ def difference(before: list[Document], after: list[Document], template: str) -> 
     """The manifests before and after as a unified diff. What is written anew stands on both sides in the same form, so
     that only what the template changed is a difference, and no comment or line break.
     """
-    kept = {id(document) for document in after}
-    same_form = [document if id(document) in kept else rewritten(document, document.value) for document in before]
+    anew = {document.number for document in after if document.anew or document.json}
+    same_form = [
+        written_anew(document, document.value) if document.number in anew and document not in after else document
+        for document in before
+    ]
     name = before[0].source
     lines = unified_diff(
         join_documents(same_form).splitlines(),

@@ -2,6 +2,7 @@
 
 import json
 
+import click
 import pytest
 import yaml
 
@@ -209,3 +210,38 @@ def test_a_receipt_of_another_generation_does_not_change_a_manifest_that_has_it_
     again = run("inject", "--templates-dir", str(tmp_path), *LOGGER, stdin=once.out)
     assert again.out == once.out
     assert "unchanged" in again.err
+
+
+def test_files_in_git(run, tmp_path):
+    file, other = tmp_path / "web.yaml", tmp_path / "service.yaml"
+    file.write_text(f"# kept\n{DEPLOYMENT}")
+    file.chmod(0o640)
+    other.write_text(SERVICE)
+    check = run("inject", *LOGGER[:-1], "--check", "--diff", str(tmp_path))
+    assert check.code == 1
+    assert f"{file} would change: run injector inject --in-place" in check.err
+    assert str(other) not in check.err
+    assert check.out.startswith(f"--- {file}\n+++ {file}\n@@ ")
+    assert "\n-" not in check.out
+    assert file.read_text() == f"# kept\n{DEPLOYMENT}"
+    written = run("inject", *LOGGER[:-1], "--in-place", str(tmp_path))
+    assert (written.code, written.out) == (0, "")
+    assert file.read_text().startswith("# kept\n")
+    assert "logger" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert other.read_text() == SERVICE
+    again = run("inject", *LOGGER[:-1], "--check", str(tmp_path))
+    assert again.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--in-place", "--check"), "--diff and --check write nothing"),
+        (("--in-place", "--diff"), "--diff and --check write nothing"),
+        (("--in-place",), "--in-place writes files, and standard input is not a file."),
+    ],
+)
+def test_in_place_goes_alone_and_with_files(run, words, message):
+    with pytest.raises(click.UsageError, match=message):
+        run("inject", *LOGGER, *words, stdin=POD)
