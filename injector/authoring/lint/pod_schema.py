@@ -137,9 +137,8 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
     wanted = " or ".join(WANTED[kind] for kind in types)
-    quotes = quotes_help(instance, types)
-    wanted_ = f"{wanted}; {quotes}" if quotes else wanted
-    message = f"{where} is {value}; it has to be {wanted_}" if wanted else f"{where}: {error.message}"
+    quotes = "; write it without quotes" if isinstance(instance, str) and quotes_help(instance, types) else ""
+    message = f"{where} is {value}; it has to be {wanted}{quotes}" if wanted else f"{where}: {error.message}"
     return [_error(path, message, str(error.validator), types)]
 
 

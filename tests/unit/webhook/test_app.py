@@ -97,7 +97,10 @@ def test_a_denial_is_answered_with_the_code_of_its_template(loop: Loop, tmp_path
         response = ask_once(app.port, to_bytes(review(pod()))).json["response"]
         assert not response["allowed"]
         assert (response["status"]["code"], response["status"]["reason"]) == (402, "Forbidden")
-        assert response["status"]["message"] == "denied: pay first (proxy/overlay.yaml.j2:1)"
+        assert response["status"]["message"] == (
+            "denied: pay first (proxy/overlay.yaml.j2:1); "
+            "template proxy comes from the settings' default, which a cluster admin can change"
+        )
     app.stop()
 
 
