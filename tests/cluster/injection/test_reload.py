@@ -77,7 +77,8 @@ def _metric(server: InjectorServer, line: str) -> float:
 def test_a_template_broken_while_a_hundred_requests_are_in_flight(control_plane: ControlPlane, own: Own) -> None:
     server, _, ns = own
     log = Log(server)
-    (good,) = (line["generation"] for line in log.lines(event="snapshot-swapped"))
+    (swapped,) = eventually("its first snapshot is in the log", lambda: log.lines(event="snapshot-swapped"))
+    good = swapped["generation"]
     refused: list[Object] = []
 
     def create(number: int) -> list[Object]:
