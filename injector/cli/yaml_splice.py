@@ -6,6 +6,7 @@ text's own indentation. Places come from libyaml's marks: https://yaml.org/spec/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ import yaml
 
 from injector.cli.manifest_writer import Style, UnwritableError, block_lines, flow_text, indented, key_line
 from injector.templates.kubernetes_yaml import load_manifest
+
+#: Lines of comments, and blank ones between them.
+_COMMENTS = re.compile(r"(?:[ \t\r]*\n)*(?:[ ]*#[^\n]*(?:\n|\Z)(?:[ \t\r]*\n(?=[ ]*#))*)+")
 
 
 class _Change(NamedTuple):
@@ -104,7 +108,7 @@ class _Splice:
                 yield self._anew(key_node, value_node, key, new[key], column)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            at = self._after(*list(entries.values())[-1])
+            at = self._past_comments(self._after(*list(entries.values())[-1]), column)
             yield _Change(at, at, self._block(added, column), whole=True)
 
     def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
@@ -138,7 +142,7 @@ class _Splice:
                 continue
             if run:
                 yield _Change(at, at, self._block(run, column), whole=True)
-            run, at = [], ends[of_new[there]]
+            run, at = [], self._past_comments(ends[of_new[there]], column)
         if run:
             yield _Change(at, at, self._block(run, column), whole=True)
 
@@ -225,6 +229,18 @@ class _Splice:
         if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
             return end if self._text[end - 1 : end] == "\n" else self._next_line(end)
         return self._next_line(max(end, key.end_mark.index))
+
+    def _past_comments(self, at: int, column: int) -> int:
+        """Behind the comments that are indented further than a column, from a line's beginning on.
+
+        They belong to what stands before them, and would be lines of a text that came to stand there.
+        """
+        found = _COMMENTS.match(self._text, at)
+        for line in found[0].splitlines(keepends=True) if found else ():
+            if line.strip() and len(line) - len(line.lstrip(" ")) <= column:
+                break
+            at += len(line)
+        return at
 
     def _next_line(self, at: int) -> int:
         found = self._text.find("\n", at)

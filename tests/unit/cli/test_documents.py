@@ -230,6 +230,9 @@ _HABITS = {
     "an end": f"{_DEPLOYMENT}...\n",
     "a byte order mark": f"\ufeff{_DEPLOYMENT}",
     "kept line ends": _DEPLOYMENT.replace("- |\n", "- |+\n"),
+    "a List": "apiVersion: v1\nkind: List\nitems:\n- "
+    + _DEPLOYMENT.removeprefix("# head\n").rstrip().replace("\n", "\n  ")
+    + "\n",
     "empty annotations": _DEPLOYMENT.replace(
         "    metadata:\n      labels", "    metadata:\n      annotations: {}\n      labels"
     ),
