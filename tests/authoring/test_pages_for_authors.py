@@ -84,8 +84,8 @@ def test_the_five_minutes_of_the_readme_are_true(tmp_path: Path) -> None:
     """Its commands one after the other, up to the one that needs a cluster; then those for authors."""
     minutes = page("../README.md").partition("A manifest to try:")[2].partition("A file does not say")[0]
     lines = re.sub(r"(?m)^    ", "", "".join(re.findall(r"(?m)(?:^    .*\n)+", minutes)))
-    assert lines.count("injector ") == 7
-    Typist(tmp_path).run(f"set -e; {lines}", "...\nthe same\n...", Block("console", "", "", 0))
+    assert lines.count("injector ") == 8
+    Typist(tmp_path).run(f"set -e; {lines}", "...\nthe same\n...\nas it was\n...", Block("console", "", "", 0))
     authors = page("../README.md").partition("## Write a template")[2].partition("What you write")[0]
     commands = re.findall(r"(?m)^    (injector .*?)(?: {2,}|$)", authors)
     assert [line.split()[1] for line in commands] == ["new", "render", "lint", "test", "docs"]

@@ -158,7 +158,7 @@ def test_every_word_with_a_hyphen_is_one_of_the_code_or_of_the_chart() -> None:
     """Reasons, log lines, checks, names of objects: whatever stands in code on the page and nowhere else is wrong."""
     files = [*(ROOT / "injector").rglob("*.py"), *(ROOT / "deploy").rglob("*.*"), ROOT / "docs" / "checking.md"]
     files.append(ROOT / "docs" / "installing.md")  # names that the chart puts together
-    source = "\n".join(file.read_text() for file in files)
+    source = "\n".join(file.read_text() for file in files if file.suffix != ".pyc")
     for word in {found for found in code(PAGE) if re.fullmatch(r"[a-z]+(-[a-z]+)+", found)}:
         assert re.search(rf"(?<![\w-]){word}(?![\w-])", source), f"nobody knows {word}"
 
