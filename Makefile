@@ -50,7 +50,7 @@ test: $(STAMP) ## Run all tests against the real programs (the first time these 
 
 test-node: $(STAMP) ## Run real pods on a real node: kubelet, containerd, the image that the Dockerfile makes. Needs root
 	$(BIN)/python -m injector.loading.shipped
-	$(WITH_PARTS) $(BIN)/python -m pytest -m node $(NODE_ARGS) tests/node
+	$(WITH_PARTS) $(BIN)/python -m pytest -m "node and not soak" $(NODE_ARGS) tests/node
 
 soak: $(STAMP) ## Run the long tests that `make test` leaves out, and say what they do: thousands of pods, leaders killed
 	$(BIN)/python -m injector.loading.shipped

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 import yaml
@@ -21,6 +21,7 @@ from tests.node.calls import app, is_ready, sidecar_names
 from tests.node.installation import Installation
 
 DEPLOYMENTS = 20
+SECRET = f"{NAME}-certificates"
 SIDECAR = "helper"
 #: The sidecar is the app's own program, as what is tried is how many get it, and not what it does.
 CHOSEN = {
@@ -81,9 +82,12 @@ class Changes:
             self.error = error
 
     def short_lives(self) -> None:
-        """Another version of the Deployment, whose certificates are short-lived."""
+        """A rolling upgrade to settings with short-lived certificates, which are made anew as docs/certificates.md says."""
         self._settings(lambda settings: settings["certificates"].update(LIVES))
         self.upgraded()
+        before = self._held("ca.crt")
+        self.api.delete("Secret", SECRET, NAME)
+        eventually("another authority", partial(self._other, "ca.crt", before), 150)
 
     def upgraded(self) -> None:
         """A rolling upgrade."""
@@ -105,10 +109,15 @@ class Changes:
         """Two serving certificates later, and one authority."""
         for key in ("tls.crt", "tls.crt", "ca.crt"):
             before = self._held(key)
-            eventually(f"another {key}", lambda: self._held(key) != before, 150)  # noqa: B023
+            eventually(f"another {key}", partial(self._other, key, before), 150)
+
+    def _other(self, key: str, before: str) -> bool:
+        return self._held(key) not in ("", before)
 
     def _held(self, key: str) -> str:
-        return base64.b64decode(self.api.get("Secret", f"{NAME}-certificates", NAME)["data"][key]).decode()
+        """What the Secret has under this key; nothing while there is none."""
+        held = [one for one in self.api.list("Secret", NAME) if one["metadata"]["name"] == SECRET]
+        return str(held[0].get("data", {}).get(key, "")) if held else ""
 
     def _settings(self, change: Callable[[Object], object]) -> None:
         settings = yaml.safe_load(self.api.get("ConfigMap", NAME, NAME)["data"]["settings.yaml"])
