@@ -82,7 +82,7 @@ class Changes:
             self.error = error
 
     def short_lives(self) -> None:
-        """A rolling upgrade to settings with short-lived certificates, which are made anew as docs/certificates.md says."""
+        """An upgrade to settings with short-lived certificates; new ones come as docs/certificates.md says."""
         self._settings(lambda settings: settings["certificates"].update(LIVES))
         self.upgraded()
         before = self._held("ca.crt")
