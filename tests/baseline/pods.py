@@ -27,6 +27,7 @@ NEEDED: dict[str, dict[str, Any]] = {
         "secret-name": "oauth2-proxy",
         "app-port": 8080,
     },
+    "otel-collector": {"endpoint": "https://otel-gateway.observability:4317"},
     "prometheus-exporter": {"image": "registry.example/exporter:1.5.1", "port": 9113},
 }
 
@@ -129,6 +130,17 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
         "app-port": ("8080", "9090"),
         "ca-configmap": ("ca", "CA"),
         "trusted-ips": ("10.0.0.0/8", "10.0.0.300"),
+    },
+    "otel-collector": {
+        "endpoint": ("http://10.0.0.1:4317", "https://[fd00::1]:4318/otlp", "gateway:4317"),
+        "protocol": ("http", "grpc", "udp"),
+        "signals": ("traces", "traces,logs", "spans", "traces,traces"),
+        "attributes": ('{"team": "shop"}', '{"team": "${env:HOME}"}', '{"Team": "x"}'),
+        "secret-name": ("vendor", "Vendor"),
+        "app-protocol": ("grpc", "http/json", "udp"),
+        "service-name": ("shop", "-"),
+        "metrics-port": ("8080", "8888", "80"),
+        "debug": ("basic", "true"),
     },
     "prometheus-exporter": {
         "port": ("9100", "8080", "80"),

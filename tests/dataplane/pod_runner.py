@@ -36,9 +36,9 @@ from tests.parts import find, require
 Object = dict[str, Any]
 
 _CONTAINER = Path(__file__).with_name("container.py")
-_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "prometheus-nginx-exporter", "sdk-server")
+_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "otelcol", "prometheus-nginx-exporter", "sdk-server")
 #: What an image starts by itself, by the image's name, where a container's spec has no command.
-_ENTRYPOINTS = {"agones-sdk": "sdk-server"}
+_ENTRYPOINTS = {"agones-sdk": "sdk-server", "opentelemetry-collector": "otelcol"}
 _LIMIT = 90.0
 #: Seconds that a probe waits at least: how fast this machine is, is not the pod's matter.
 _PATIENCE = 10
@@ -153,6 +153,10 @@ class RunningPod:
         )
         return found
 
+    def volume(self, name: str) -> Path:
+        """The folder of a volume, before the pod starts."""
+        return self._volumes[name]
+
     def process(self, name: str) -> int:
         """The process id of a container's first process."""
         return self._processes[name].pid
@@ -221,6 +225,8 @@ class RunningPod:
         fields = {
             "metadata.name": self.metadata.get("name", "pod"),
             "metadata.namespace": self.metadata.get("namespace", "default"),
+            "metadata.uid": "5e2f6b1c-0000-4000-8000-000000000001",
+            "spec.nodeName": "node-1",
             "status.podIP": self.network.pod.ipv4,
         }
 

@@ -70,11 +70,12 @@ def gallery(folder: Path) -> Path:
     for template, program, path in (
         ("envoy", "envoy", "usr/local/bin/envoy"),
         ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy"),
+        ("otel-collector", "otelcol", "otelcol"),
         ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit"),
         ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server"),
     ):
         if file := parts.find(program):
-            config = {"Entrypoint": [f"/{path}"]} if program == "sdk-server" else {}
+            config = {"Entrypoint": [f"/{path}"]} if program in ("otelcol", "sdk-server") else {}
             images.append(Image(default(template), [base, {path: file}], config))
     made_of = [(image.name, _identity(image)) for image in images]
     return _kept(folder / "images", "gallery", [Path(__file__).read_text(), made_of], lambda to: write(images, to))

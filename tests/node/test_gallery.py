@@ -113,6 +113,16 @@ def test_fluent_bit(start: Try) -> None:
     eventually("ten lines came", lambda: len(re.findall(r"line \d+", start.log(web, "fluent-bit-sidecar"))) > 10, 30)
 
 
+def test_otel_collector(start: Try) -> None:
+    """otel-collector, Pod Security restricted: the app finds it on localhost, and Prometheus its metrics"""
+    parts.require("otelcol")
+    given = {"endpoint": "https://otel-gateway.observability:4317"}
+    web = start("otel-collector", given, labels=RESTRICTED, container=DROPPED, securityContext=UNPRIVILEGED)
+    address = web["status"]["podIP"]
+    assert call(address, "/get?url=http://localhost:4318/v1/traces").text.startswith("status 405")  # it wants a POST
+    assert "otelcol_process_uptime" in call(address, "/metrics", 13134).text
+
+
 def test_prometheus_exporter(start: Try) -> None:
     """prometheus-exporter: nginx' exporter beside nginx, scraped where the pod's annotations say"""
     exporter = {

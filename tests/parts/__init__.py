@@ -54,7 +54,10 @@ GETTERS = {
         *(f"{ip}tables{what}" for ip in ("ip", "ip6") for what in ("", "-restore", "-save")),
     ),
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
-    **{f"build-program {name}": (name,) for name in ("helm-3", "helm-4", "oauth2-proxy", "sdk-server", "actionlint")},
+    **{
+        f"build-program {name}": (name,)
+        for name in ("helm-3", "helm-4", "oauth2-proxy", "otelcol", "sdk-server", "actionlint")
+    },
     "get-fluent-bit": ("fluent-bit",),
     "get-base": ("base",),
     **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),

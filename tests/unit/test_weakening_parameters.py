@@ -111,6 +111,7 @@ SIDECARS = {
     "fluentd": {},
     "nginx": {},
     "oauth2-proxy": {"issuer-url": "https://login.example", "client-id": "web", "secret-name": "web"},
+    "otel-collector": {"endpoint": "https://otel-gateway.observability:4317"},
     "prometheus-exporter": {"image": "a:1", "port": "9113"},
 }
 

@@ -14,7 +14,7 @@ from tests.command import Done
 from tests.parts import find, get, require
 
 #: What checks the gallery's config files. fluentd is to be had nowhere; that is told by a test that is skipped.
-PROGRAMS = ("envoy", "nginx", "fluent-bit", "oauth2-proxy")
+PROGRAMS = ("envoy", "nginx", "fluent-bit", "oauth2-proxy", "otelcol")
 
 
 @pytest.fixture(scope="module")
