@@ -29,6 +29,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     },
     "otel-collector": {"endpoint": "https://otel-gateway.observability:4317"},
     "prometheus-exporter": {"image": "registry.example/exporter:1.5.1", "port": 9113},
+    "vault-agent": {"address": "https://vault.vault:8200", "role": "web", "secrets": {"db": "secret/data/shop/db"}},
 }
 
 #: Parameters in annotations: those that change most, and values that their schemas refuse.
@@ -151,6 +152,18 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
         "health-path": ("/-/healthy", "healthy"),
         "wait": ("true",),
         "env-secret": ("exporter", "Exporter"),
+    },
+    "vault-agent": {
+        "address": ("http://vault:8200", "https://[fd00::1]:8200", "vault"),
+        "role": ("web", "a b"),
+        "secrets": ('{"db": "secret/db"}', '{"../db": "secret/db"}', "{}", "db"),
+        "templates": ('{"db": "{{ x }}"}', '{"other": "x"}'),
+        "secrets-path": ("/var/run/secrets/app", "/data", "relative"),
+        "leave-out": ("web", "app,worker", "Web"),
+        "file-mode": ("0400", "400", "0999"),
+        "format": ("env", "yaml", "toml"),
+        "once": ("true", "yes"),
+        "audience": ("vault", "a b"),
     },
     "reserved-namespaces": {"names": ("shop",)},
     "resource-defaults": {

@@ -8,9 +8,9 @@
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
 startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,
-volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, emptyDir, and
-downwardAPI for annotations. Probes go from outside to the pod's address, as kubelet's do. Whatever was started is
-ended, by its own process id.
+volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, emptyDir,
+downwardAPI for annotations, and the projected token of a service account. Probes but those by
+exec go from outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.parts import find, require
 Object = dict[str, Any]
 
 _CONTAINER = Path(__file__).with_name("container.py")
-_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "otelcol", "prometheus-nginx-exporter", "sdk-server")
+_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "otelcol", "prometheus-nginx-exporter", "sdk-server", "vault")
 #: What an image starts by itself, by the image's name, where a container's spec has no command.
 _ENTRYPOINTS = {"agones-sdk": "sdk-server", "opentelemetry-collector": "otelcol"}
 _LIMIT = 90.0
@@ -170,9 +170,11 @@ class RunningPod:
         return (self._folder / name / "err").read_text()
 
     def probe(self, name: str, which: str) -> bool:
-        """Whether a probe of a container succeeds (httpGet or tcpSocket), asked from outside as kubelet does."""
+        """Whether a probe of a container succeeds; httpGet and tcpSocket ask from outside, as kubelet does."""
         probe = self.container(name)[which]
         seconds = max(probe.get("timeoutSeconds", 1), _PATIENCE)
+        if "exec" in probe:
+            return self.run_within(name, *probe["exec"]["command"], seconds=seconds).returncode == 0
         with self.network.outside.entered():
             try:
                 if "tcpSocket" in probe:
@@ -189,6 +191,14 @@ class RunningPod:
                     connection.close()
             except (OSError, http.client.HTTPException):
                 return False
+
+    def run_within(self, name: str, *command: str, seconds: float = _PATIENCE) -> subprocess.CompletedProcess[str]:
+        """A command in the file system of a container that runs, as its user."""
+        user = self._security(self.container(name), "runAsUser", 0)
+        group = self._security(self.container(name), "runAsGroup", user)
+        line = ["nsenter", f"--target={self.process(name)}", "--mount", "--root", "--wd", f"--setuid={user}"]
+        line += [f"--setgid={group}", "--", *command]
+        return subprocess.run(line, capture_output=True, text=True, timeout=seconds, check=False)
 
     # ------------------------------------------------------------------------------------------------ within
 
@@ -209,6 +219,11 @@ class RunningPod:
             for item in volume["downwardAPI"]["items"]:
                 key = item["fieldRef"]["fieldPath"].removeprefix("metadata.annotations['").removesuffix("']")
                 (folder / item["path"]).write_text(self.metadata["annotations"][key])
+            folder.chmod(0o755)
+        elif "projected" in volume:
+            ((kind, source),) = volume["projected"]["sources"][0].items()
+            assert kind == "serviceAccountToken"
+            (folder / source["path"]).write_text(self._secrets[kind][source.get("audience", "")])
             folder.chmod(0o755)
         elif "emptyDir" in volume:
             folder.chmod(0o777)

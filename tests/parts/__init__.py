@@ -56,7 +56,7 @@ GETTERS = {
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
     **{
         f"build-program {name}": (name,)
-        for name in ("helm-3", "helm-4", "oauth2-proxy", "otelcol", "sdk-server", "actionlint")
+        for name in ("helm-3", "helm-4", "oauth2-proxy", "otelcol", "sdk-server", "vault", "actionlint")
     },
     "get-fluent-bit": ("fluent-bit",),
     "get-base": ("base",),

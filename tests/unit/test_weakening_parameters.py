@@ -113,6 +113,7 @@ SIDECARS = {
     "oauth2-proxy": {"issuer-url": "https://login.example", "client-id": "web", "secret-name": "web"},
     "otel-collector": {"endpoint": "https://otel-gateway.observability:4317"},
     "prometheus-exporter": {"image": "a:1", "port": "9113"},
+    "vault-agent": {"address": "https://vault.vault:8200", "role": "web", "secrets": {"db": "secret/data/shop/db"}},
 }
 
 

@@ -266,6 +266,7 @@ CASES = [
     Case("atomic-list", "of the pod", "  dnsConfig:\n    searches: [a.example]\n", [6]),
     Case("atomic-list", "one that merges", "  tolerations: [{key: a, operator: Exists}]\n", []),
     Case("atomic-list", "of its own container", "    args: [a]\n", []),
+    Case("atomic-list", "which of the app's", "  - name: '*'\n    only: [web]\n    env: [{name: A, value: b}]\n", []),
     Case("replace", "an image", "  - name: '*'\n    image: !replace a:1\n", [6]),
     Case("replace", "one value", "  - name: '*'\n    imagePullPolicy: !replace Always\n", []),
     Case("replace", "in its own container", "    args: !replace [a]\n", []),

@@ -36,7 +36,7 @@ from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
-from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, name_of, plain_mapping
+from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_value, name_of, plain_mapping
 
 SEVERITY = "warning"
 
@@ -78,7 +78,8 @@ def _shared(rendering: Rendering) -> Iterator[tuple[Path, bool]]:
             yield from _lists(value, ("spec", field), SPEC.fields[field])
     for index, item in enumerate(sequence(bare_value(spec.get("containers")))):
         if name_of(item) == EVERY_CONTAINER:
-            yield from _lists(item, ("spec", "containers", index), CONTAINER)
+            fields = {key: value for key, value in plain_mapping(item).items() if key not in SELECTING}
+            yield from _lists(fields, ("spec", "containers", index), CONTAINER)
 
 
 def _lists(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, bool]]:
