@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import Input, read_inputs
-from injector.cli.manifest_writer import dump_json, dump_yaml
+from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import DEPTH
@@ -247,7 +247,7 @@ def join_documents(documents: list[Document]) -> str:
         if not (_follows(document, previous) and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
             if out and not out[-1].endswith(_BREAKS):
-                out.append(line_end)
+                out[-1:] = [out[-1] if as_json else closable(out[-1]), line_end]
             if not as_json and not _separate(text, previous):
                 # A stream that starts with "{" would be taken for JSON as a whole: there is some YAML in it.
                 if text.lstrip().startswith("%"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
@@ -23,6 +24,8 @@ _NUMBER_LIKE = re.compile(r"[-+._]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*")
 
 #: Line ends of YAML 1.1 that are none in YAML 1.2: escaped, or one of the two readers changes them.
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
+#: The head of a text of several lines, behind its tag and its anchor.
+_TEXT_HEAD = re.compile(r"[|>][-+0-9]*(?=[ \t]*(?:#[^\n]*)?\r?\n)")
 
 
 class Dumper(yaml.SafeDumper):
@@ -141,6 +144,29 @@ def flow_text(value: Any) -> str:
     if "\n" in text:
         raise UnwritableError
     return str(text)
+
+
+def closable(text: str) -> str:
+    """A document of YAML such that a line end may follow it, and its value stays the same."""
+    root = None if text.endswith("\n") else yaml.compose(text, Loader=yaml.CSafeLoader)
+    for start, end, head in [] if root is None else open_heads(text, root):
+        text = text[:start] + head + text[end:]
+    return text
+
+
+def open_heads(text: str, node: yaml.Node) -> Iterator[tuple[int, int, str]]:
+    """Where a text of several lines begins that ends with the document, in a line without an end, and its head then.
+
+    With `|` and `|+` it would get the line end that is put behind it, with `|-` it does not.
+    https://yaml.org/spec/1.2.2/#8112-block-chomping-indicator
+    """
+    while isinstance(node, yaml.CollectionNode) and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">") and node.end_mark.index == len(text):
+        head = _TEXT_HEAD.search(text, node.start_mark.index)
+        if head is not None and "-" not in head[0]:
+            yield head.start(), head.end(), head[0].replace("+", "") + "-"
 
 
 def dump_json(value: Any, indent: int | str | None) -> str:

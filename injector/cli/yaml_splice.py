@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from injector.cli.manifest_writer import Style, UnwritableError, block_lines, flow_text, indented, key_line
+from injector.cli.manifest_writer import Style, UnwritableError, block_lines, flow_text, indented, key_line, open_heads
 from injector.templates.kubernetes_yaml import load_manifest
 
 #: Lines of comments, and blank ones between them.
 _COMMENTS = re.compile(r"(?:[ \t\r]*\n)*(?:[ ]*#[^\n]*(?:\n|\Z)(?:[ \t\r]*\n(?=[ ]*#))*)+")
+
+
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Change(NamedTuple):
@@ -55,8 +58,11 @@ class _Splice:
         out: list[str] = []
         lines: list[int] = []
         at = 0
+        changes = list(self._value(self._root, old, new))
+        if not closed and any(change.whole and change.text and change.end == len(text) for change in changes):
+            changes += (_Change(*head) for head in open_heads(text, self._root))
         # stable: of two at one place, that of the inner part comes first
-        for change in sorted(self._value(self._root, old, new), key=lambda change: change[:2]):
+        for change in sorted(changes, key=lambda change: change[:2]):
             if change.start < at:
                 raise UnwritableError
             inserted = change.text
@@ -88,7 +94,7 @@ class _Splice:
             raise UnwritableError
 
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
-        entries = self._entries(node, old)
+        entries = self._entries(node, old, new)
         column = _column(node)
         kept = [key for key in entries if key in new]
         if not kept:
@@ -108,7 +114,7 @@ class _Splice:
                 yield self._anew(key_node, value_node, key, new[key], column)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            at = self._past_comments(self._after(*list(entries.values())[-1]), column)
+            at = self._past_comments(self._after(*node.value[-1]), column)
             yield _Change(at, at, self._block(added, column), whole=True)
 
     def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
@@ -147,7 +153,9 @@ class _Splice:
             yield _Change(at, at, self._block(run, column), whole=True)
 
     def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
-        entries = self._entries(node, old)
+        entries = self._entries(node, old, new)
+        if len(entries) < len(node.value):
+            raise UnwritableError
         parts = [(key.start_mark.index, self._inline_end(key, value)) for key, value in entries.values()]
         for key, (key_node, value_node) in entries.items():
             if key in new and old[key] != new[key]:
@@ -203,11 +211,15 @@ class _Splice:
 
     # ------------------------------------------------------------------------------------------------ where things are
 
-    def _entries(self, node: yaml.MappingNode, old: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """The entries by key. Raises where the mapping has some that do not stand in it: `<<: *base`."""
-        if len(node.value) != len(old) or any(key.value == "<<" for key, _ in node.value):
+    def _entries(self, node: yaml.MappingNode, old: Any, new: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """The entries by key, those alone that stand in the mapping. Raises where others change: `<<: *base`."""
+        own = [(key, value) for key, value in node.value if key.tag != _MERGE]
+        if len(own) == len(node.value) == len(old):
+            return dict(zip(old, own, strict=True))  # by order: a key `n` is read as "false"
+        entries = {key.value: (key, value) for key, value in own}
+        merged = [key for key in old if key not in entries]
+        if not entries.keys() <= old.keys() or any(key not in new or new[key] != old[key] for key in merged):
             raise UnwritableError
-        entries = dict(zip(old, node.value, strict=True))  # by order: a key `n` is read as "false"
         return entries
 
     def _is_alias(self, key: yaml.Node, value: yaml.Node) -> bool:

@@ -1,6 +1,7 @@
 """Documents: cut where the parser says, untouched ones byte for byte, touched ones with their head and line ends."""
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,6 +240,14 @@ _HABITS = {
     "null annotations": _DEPLOYMENT.replace(
         "    metadata:\n      labels", "    metadata:\n      annotations:\n      labels"
     ),
+    "a text without a line end": _DEPLOYMENT.replace("        ports:\n        - containerPort: 8080   # a port\n", "")
+    .partition("\n\n      #\t")[0]
+    .replace("        command:\n", "        ports:\n        - containerPort: 8080   # a port\n        command:\n"),
+    "a merge at the root": "x-base: &base {kind: Deployment, x-team: shop}\n<<: *base   # which kind\n"
+    + _DEPLOYMENT.replace("kind: Deployment\n", ""),
+    "a merge at the end": _DEPLOYMENT.replace(
+        "metadata:\n  name", "x-base: &base {x-team: shop}\nmetadata:\n  name"
+    ).replace("\n      #\ta", "      <<: *base\n\n      #\ta"),
     "a flow pod": "kind: Pod\nmetadata: {name: p}\n"
     "spec: {containers: [{name: a, image: x, ports: [{containerPort: 80}]}]}\n",
 }
@@ -253,6 +262,18 @@ def test_an_injection_adds_lines_and_uninject_gives_the_bytes_back(habit, templa
     assert not any(line.get("written_anew") for line in injected.lines)
     named = {number for line in injected.lines for number in line.get("changed_lines", ())}
     assert set(gone(data, injected.out)) <= named
-    assert bool(named) == (habit in ("no line end", "empty annotations", "null annotations", "a flow pod"))
-    end = b"\n" if habit == "no line end" else b""  # that the ConfigMap's document behind it needs
+    changed = ("no line end", "a text without a line end", "empty annotations", "null annotations", "a flow pod")
+    assert bool(named) == (habit in changed)
+    # What comes behind the last line needs an end of it, and a text that ends there has to say that it has none.
+    end = b"\n" if habit in ("no line end", "a text without a line end") else b""
+    if habit == "a text without a line end":
+        data = data.replace(b"- |\n", b"- |-\n")
     assert corpus_run("uninject", "-", data=injected.out).out == data + end
+
+
+@pytest.mark.parametrize("header", ["|", "|+", "|2", ">", "|-", "&a |  # why"])
+def test_a_text_without_a_line_end_keeps_its_value_before_another_document(header):
+    first = documents(f"kind: ConfigMap\ndata:\n  a: {header}\n    text", "a.yaml")
+    joined = join_documents([*first, *documents("kind: Service\n", "b.yaml")])
+    assert list(yaml.safe_load_all(joined)) == [{"kind": "ConfigMap", "data": {"a": "text"}}, {"kind": "Service"}]
+    assert len(gone(first[0].text.encode(), joined.encode())) == (header != "|-")

@@ -1,6 +1,7 @@
 """`inject` and `uninject` over whole manifests: what comes out, byte for byte, and what the report says."""
 
 import json
+import textwrap
 
 import click
 import pytest
@@ -56,7 +57,8 @@ def test_neighbours_and_comments_stay_byte_for_byte(run):
 
 
 def test_what_cannot_stay_as_it_is_written_is_told(run):
-    text = DEPLOYMENT.replace("kind: Deployment\n", "base: &base {kind: Deployment}\n<<: *base  # which kind\n")
+    head, spec = DEPLOYMENT.split("spec:\n", 1)
+    text = f"{head}base: &base\n  spec:\n{textwrap.indent(spec, '  ')}<<: *base  # what changes stands elsewhere\n"
     once = run("inject", *LOGGER, stdin=text)
     assert once.code == 0
     assert "deployment/web: injected with logger\n  written anew: its comments are not in the output\n" in once.err
