@@ -71,6 +71,7 @@ def gallery(folder: Path) -> Path:
         ("envoy", "envoy", "usr/local/bin/envoy"),
         ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy"),
         ("otel-collector", "otelcol", "otelcol"),
+        ("vault-agent", "vault", "bin/vault"),
         ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit"),
         ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server"),
     ):

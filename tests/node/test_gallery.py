@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicNumbers
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests import parts
 from tests.cluster.api import Object
@@ -121,6 +124,51 @@ def test_otel_collector(start: Try) -> None:
     address = web["status"]["podIP"]
     assert call(address, "/get?url=http://localhost:4318/v1/traces").text.startswith("status 405")  # it wants a POST
     assert "otelcol_process_uptime" in call(address, "/metrics", 13134).text
+
+
+def test_vault_agent(start: Try) -> None:
+    """vault-agent, Pod Security restricted: a login with the token that kubelet gives it, and the secret in a file"""
+    parts.require("vault")
+    space = start.make_space(RESTRICTED)
+    server = {
+        "image": default("vault-agent"),
+        "command": ["vault", "server", "-dev", "-dev-no-store-token", "-dev-root-token-id=root"],
+        "args": ["-dev-listen-address=0.0.0.0:8200"],
+        "ports": [],
+        "readinessProbe": {"httpGet": {"path": "/v1/sys/health", "port": 8200}, "periodSeconds": 1},
+        **DROPPED,
+    }
+    no = {"sidecar.injector/inject": "false"}
+    vault = start("none", name="vault", space=space, annotations=no, container=server, securityContext=UNPRIVILEGED)
+    address = vault["status"]["podIP"]
+
+    def tell(path: str, **body: object) -> None:
+        answer = call(address, f"/v1/{path}", 8200, body=json.dumps(body).encode(), X_Vault_Token="root")
+        assert answer.code in (200, 204), answer
+
+    keys = json.loads(start.api.text("/openid/v1/jwks"))["keys"]
+    tell("sys/auth/kubernetes", type="jwt")
+    tell("auth/kubernetes/config", jwt_validation_pubkeys=[_as_pem(key) for key in keys])
+    tell("sys/policies/acl/shop", policy='path "secret/data/shop/*" { capabilities = ["read"] }')
+    role = {"bound_audiences": ["vault"], "bound_subject": f"system:serviceaccount:{space}:default"}
+    tell("auth/kubernetes/role/web", role_type="jwt", user_claim="sub", token_policies=["shop"], **role)
+    tell("secret/data/shop/db", data={"password": "s3cret"})
+    given = {
+        "address": f"http://{address}:8200",
+        "role": "web",
+        "audience": "vault",
+        "secrets": '{"db": "secret/data/shop/db"}',
+    }
+    start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
+    found = start.node.kubectl("exec", "-n", space, "web", "-c", "vault-agent", "--", "cat", "/secrets/db")
+    assert json.loads(found.stdout) == {"password": "s3cret"}
+
+
+def _as_pem(key: Object) -> str:
+    """A public key of the cluster's, which signs the tokens of service accounts."""
+    x, y = (int.from_bytes(base64.urlsafe_b64decode(f"{key[part]}==")) for part in "xy")
+    public = EllipticCurvePublicNumbers(x, y, SECP256R1()).public_key()
+    return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def test_prometheus_exporter(start: Try) -> None:
