@@ -10,6 +10,7 @@ from injector.authoring.template_summary import as_a_path, brought_by, covered_w
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED
 from injector.settings import Settings
+from injector.templates.families import shown_name
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import only
 from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
@@ -143,19 +144,31 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
     what = "object" if template.why_not_injected else "pod"
     yield f"Each is an annotation of the {what} or of its namespace, or a value in the settings{others}.\n"
     rows = (
-        (code(p.name), _annotation(p, suffix), takes(p.schema), _default(p), _described(p))
+        (code(p.name), _annotation(p, suffix), _takes(p), _default(p), _described(p))
         for p in template.parameters.values()
     )
     yield from _table(("parameter", "annotation", "takes", "default", "what it is"), rows)
 
 
 def _annotation(parameter: Parameter, suffix: str) -> str:
-    return "none" if parameter.setters == ("settings",) else code(f"{suffix}{parameter.name}")
+    return "none" if parameter.setters == ("settings",) else code(f"{suffix}{shown_name(parameter)}")
+
+
+def _takes(parameter: Parameter) -> str:
+    """What it takes; of a family how many members there may be, and what each takes."""
+    if parameter.member is None:
+        return takes(parameter.schema)
+    sizes = next(_sizes(parameter.schema), "any number of keys")
+    names = parameter.schema.get("propertyNames")
+    named = f"; `<name>` is {takes({'type': 'string', **names})}" if isinstance(names, Mapping) else ""
+    return f"{sizes.replace('key', 'annotation')}, each {takes(parameter.member.schema)}{named}"
 
 
 def _default(parameter: Parameter) -> str:
     if parameter.default is UNSET:
         return "required" if parameter.required else "none"
+    if parameter.member is not None and not parameter.default:
+        return "none"
     text = parameter.default if isinstance(parameter.default, str) else _json(parameter.default)
     return code(text) if text else "empty"
 

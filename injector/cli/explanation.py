@@ -112,11 +112,14 @@ class Explanation:
 def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     """Name, value and origin of each parameter of a template that has a value, those set on purpose first."""
     resolved = applied.parameters
-    rows = [
-        (name, resolved.values[parameter.variable], resolved.origins.get(name, ""))
-        for name, parameter in applied.template.parameters.items()
-        if resolved.values[parameter.variable] is not None
-    ]
+    rows: list[tuple[str, Any, str]] = []
+    for name, parameter in applied.template.parameters.items():
+        value, origin = resolved.values[parameter.variable], resolved.origins.get(name, "")
+        if parameter.member is not None and value:  # each member has an origin of its own
+            names = {f"{name[:-1]}{member}": one for member, one in value.items()}
+            rows += [(member, one, resolved.origins.get(member, "default")) for member, one in names.items()]
+        elif value is not None:
+            rows.append((name, value, origin))
     return sorted(rows, key=lambda row: row[2] == "default")
 
 

@@ -26,6 +26,7 @@ from injector.loading.template_folders import (
 from injector.names import hint
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
+from injector.templates.families import declared_parameter, similar_names
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import Template
 
@@ -162,8 +163,8 @@ def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str = "") 
         if known is None:
             near = hint(name, snapshot.catalog.names, "there are")
             raise click.UsageError(f"--param {key}: no template {name}{near}")
-        if parameter not in known.parameters:
-            near = hint(parameter, known.parameters, "there are")
+        if declared_parameter(known.parameters, parameter) is None:
+            near = hint(parameter, similar_names(known.parameters, parameter), "there are")
             raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
         found.setdefault(name, {})[parameter] = value
     return found

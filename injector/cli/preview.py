@@ -32,7 +32,7 @@ from injector.pods.overlay import plain
 from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
-from injector.templates.samples import sample_value
+from injector.templates.samples import has_example, sample_value
 
 
 class PreviewRefusedError(InjectorError):
@@ -149,7 +149,7 @@ def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources
     name, overrides = template.name, sources.overrides
     result = inject(pod, namespaces.of(obj), sources.snapshot, names=[name], overrides=overrides)
     missing = [template.parameters[one] for failure in result.failures for one in failure.fields.get("missing", ())]
-    if not all({"examples", "enum", "const"} & parameter.schema.keys() for parameter in missing):
+    if not all(map(has_example, missing)):
         return sources, ()
     examples = {parameter.name: sample_value(parameter) for parameter in missing}
     used = tuple(f"{one} is required and not given; this has the example {shortened(v)}" for one, v in examples.items())

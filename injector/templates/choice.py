@@ -16,6 +16,7 @@ from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
+from injector.templates.families import declared_parameter
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 
@@ -94,7 +95,7 @@ def misspelt_annotations(
     unknown = [key for key in ours if key not in known]
     for key in unknown[:SEARCHES]:
         name = key[len(start) :]
-        owner = next((t.name for t in templates if name in t.parameters), None)
+        owner = next((t.name for t in templates if declared_parameter(t.parameters, name)), None)
         near = f"{owner}.{start}{name}" if owner else None
         if near is None:
             from difflib import get_close_matches  # rarely needed, and takes its time to import

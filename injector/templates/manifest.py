@@ -13,15 +13,16 @@ from injector.diagnostics import Place
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, shortened
 from injector.pods.selectors import SelectorError, check_selector
+from injector.templates.families import is_family, make_family
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at
-from injector.templates.template import FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
+from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
-_PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z|[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?-\*\Z")
 _FILE_KEYS = ("template", "validate", "syntax")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
@@ -132,13 +133,21 @@ class Manifest:
         for name, declaration in self.mapping("parameters", "{type: string}").items():
             with self.collecting():
                 made[name] = self._parameter(name, declaration)
+        for name in made:
+            if is_family(name) and name.removesuffix(FAMILY) in made:
+                with self.collecting():
+                    variable = made[name].variable
+                    self.refuse(("parameters", name), f"templates call two parameters params.{variable}; rename one")
         return made
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
         if not _PARAMETER.match(name):
-            self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like app-port")
+            like = "secret-* for a family, which has a member for each annotation secret-<name>"
+            what = like if "*" in name else "app-port"
+            self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like {what}")
         try:
-            return make_parameter(name, declaration)
+            parameter = make_parameter(name, declaration)
+            return make_family(parameter) if is_family(name) else parameter
         except ValueError as error:
             path, message, *rule = error.args
             self.refuse(("parameters", name, *path), f"parameter {name}: {message}", rule="".join(rule))

@@ -9,7 +9,7 @@ silent default. What somebody sets who may not, by the parameter's `from`, has n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.templates.families import declared_parameter, member_name, members_of, shown_name, similar_names
 from injector.templates.parameter_schema import allowed, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
@@ -66,6 +67,7 @@ def resolve(
     warnings: list[Diagnostic] = []
     more = 0
     given: dict[str, tuple[str, Any]] = {}
+    members: dict[str, dict[str, tuple[str, Any]]] = {}
     sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
         ("namespace", "namespace annotation", suffix, namespace_annotations, suffix),
@@ -77,9 +79,13 @@ def resolve(
             if not key.startswith(prefix):
                 continue
             name = key[len(prefix) :]
-            parameter = parameters.get(name)
+            parameter = declared_parameter(parameters, name)
             if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
-                given[name] = (f"{kind} {shown}{name}", raw)
+                origin = f"{kind} {shown}{name}"
+                if parameter.member is not None:
+                    members.setdefault(parameter.name, {}).update(_members(template, parameter, name, origin, raw))
+                else:
+                    given[name] = (origin, raw)
             elif len(warnings) < SEARCHES:
                 warnings.append(_unused(name, f"{kind} {shown}", parameters, guarded=guarded))
             else:
@@ -92,12 +98,9 @@ def resolve(
     for name, parameter in parameters.items():
         if name in given:
             origin, raw = given[name]
-            try:
-                value = value_of(parameter, raw)
-            except ValueError as error:
-                fields = {"template": template.name, "parameter": name, "value": raw, **_allowed(parameter)}
-                message = f"{origin} = {shortened(raw)}: {error}"
-                raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
+            value = _read(template, parameter, name, origin, raw)
+        elif name in members:
+            origin, value = _family(template, parameter, members[name], origins)
         elif parameter.default is not UNSET:
             origin, value = "default", parameter.default
         else:
@@ -107,18 +110,59 @@ def resolve(
     missing = tuple(name for name, parameter in parameters.items() if parameter.required and not origins[name])
     if missing:
         parameter = parameters[missing[0]]
-        wanted = "; and ".join(f"{name} ({_wanted(parameters[name])})" for name in missing)
+        wanted = "; and ".join(f"{shown_name(parameters[name])} ({_wanted(parameters[name])})" for name in missing)
         raise InjectionError(
             Reason.BAD_PARAMETER,
             f"template {template.name} needs {wanted}",
             help="; ".join(
-                f"{_where_to_set(parameters[name], suffix, guarded=guarded)}{_meant(name, warnings)}"
+                f"{_where_to_set(parameters[name], suffix, guarded=guarded)}{_meant(parameters[name], warnings)}"
                 for name in missing
             ),
             fields={"template": template.name, "parameter": missing[0], "missing": missing, **_allowed(parameter)},
         )
     result = Resolved(resolved, tuple(warnings), origins)
     return known.put(template, result) if known is not None and plain else result
+
+
+def _read(template: Template, parameter: Parameter, name: str, origin: str, raw: Any) -> Any:
+    """The typed value that a source gives. Raises InjectionError with BAD_PARAMETER."""
+    try:
+        return value_of(parameter, raw)
+    except ValueError as error:
+        fields = {"template": template.name, "parameter": name, "value": raw, **_allowed(parameter)}
+        message = f"{origin} = {shortened(raw)}: {error}"
+        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
+
+
+def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
+    """What a source gives of a family by the members' names: one of them, or where it names the family several."""
+    if name != family.name:
+        return {name: (origin, raw)}
+    try:
+        found = members_of(family, raw)
+    except ValueError as error:
+        fields = {"template": template.name, "parameter": name, "value": raw}
+        raise InjectionError(Reason.BAD_PARAMETER, f"{origin} = {shortened(raw)}: {error}", fields=fields) from None
+    return {one: (origin, value) for one, value in found.items()}
+
+
+def _family(
+    template: Template, family: Parameter, given: Mapping[str, tuple[str, Any]], origins: dict[str, str]
+) -> tuple[str, dict[str, Any]]:
+    """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
+
+    `origins` is added to. Its members are in the order of their names, so that equal ones give equal files.
+    """
+    assert family.member is not None  # noqa: S101
+    value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
+    for name, (origin, raw) in given.items():
+        value[member_name(family, name)] = _read(template, replace(family.member, name=name), name, origin, raw)
+        origins[name] = origin
+    value = {name: value[name] for name in sorted(value)}
+    _read(template, family, family.name, f"parameter {family.name}", value)
+    named = sorted({origin for origin, _raw in given.values()})
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{named[0]}{more}" if named else "default", value
 
 
 def only(parameter: Parameter) -> str:
@@ -137,6 +181,7 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
 
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
+    parameter = parameter.member or parameter
     examples = parameter.schema.get("examples")
     if not examples or "pattern" not in parameter.schema:
         return allowed(parameter)
@@ -146,26 +191,31 @@ def _wanted(parameter: Parameter) -> str:
 
 def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
-    fields = {"parameter": name, "nearest": nearest(name, parameters)}
-    if name not in parameters:
-        message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, parameters)
+    parameter = declared_parameter(parameters, name)
+    known = similar_names(parameters, name)
+    fields = {"parameter": name, "nearest": nearest(name, known)}
+    if parameter is None:
+        message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, known)
         return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
-    parameter = parameters[name]
     allowed_ = parameter.settable(guarded=guarded)
     why = "it would weaken a required sidecar" if allowed_ != parameter.setters else f"{only(parameter)} may set it"
     message = f"{where}{name} is ignored: {why}"
     return Diagnostic("parameter-not-settable", "warning", message, fields={**fields, "allowed": allowed_})
 
 
-def _meant(wanted: str, unused: Iterable[Diagnostic]) -> str:
+def _meant(wanted: Parameter, unused: Iterable[Diagnostic]) -> str:
     """The first warning of a name that may be meant for the wanted one, as the rest of a sentence."""
-    return next((f"; {one.sentence}" for one in unused if nearest(one.fields.get("parameter", ""), [wanted])), "")
+    for one in unused:
+        name = one.fields.get("parameter", "")
+        if nearest(name, similar_names({wanted.name: wanted}, name)):
+            return f"; {one.sentence}"
+    return ""
 
 
 def _where_to_set(parameter: Parameter, suffix: str, *, guarded: bool) -> str:
     setters = parameter.settable(guarded=guarded)
     if "pod" in setters:
-        return f"set annotation {suffix}{parameter.name}"
+        return f"set annotation {suffix}{shown_name(parameter)}"
     if "namespace" in setters:
-        return f"set the namespace's annotation {suffix}{parameter.name}"
+        return f"set the namespace's annotation {suffix}{shown_name(parameter)}"
     return "an admin sets it in the injector's settings"

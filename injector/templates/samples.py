@@ -5,7 +5,7 @@ is not the creation of a pod a request of each operation that it is for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from typing import Any
 
@@ -139,10 +139,25 @@ def _request(resource: Resource, obj: Object, operation: str) -> Object:
     return request_fields(resource, obj, "sample", operation) | {"userInfo": {"username": "sample", "groups": []}}
 
 
+def has_example(parameter: Parameter) -> bool:
+    """Whether its author gives a value to try it with."""
+    schemas = [parameter.schema, *([parameter.member.schema] if parameter.member else [])]
+    return any({"examples", "enum", "const"} & schema.keys() for schema in schemas)
+
+
+def _names(schema: Mapping[str, Any]) -> Iterator[str]:
+    """What the author says that a key may be."""
+    names = schema.get("propertyNames")
+    if isinstance(names, Mapping):
+        yield from (one for key in ("examples", "enum") for one in names.get(key, ()) if isinstance(one, str))
+
+
 def sample_value(parameter: Parameter) -> Any:
     """A value that a parameter takes: an example, one of its choices, or a plain one; UNSET where none of these is."""
     schema = parameter.schema
     candidates = [*schema.get("examples", ()), *schema.get("enum", ())]
+    if parameter.member is not None and (value := sample_value(parameter.member)) is not UNSET:
+        candidates += [{name: value} for name in (*_names(schema), "sample")]
     candidates += [schema[key] for key in ("const", "minimum", "maximum") if key in schema]
     if schema.get("format") in _FORMATS:
         candidates.append(_FORMATS[schema["format"]])

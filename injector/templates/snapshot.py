@@ -18,6 +18,7 @@ from injector.names import nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
+from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
 from injector.templates.parameters import Resolved, only
@@ -197,15 +198,17 @@ def _check_settings(
                 warnings.append(_unknown("unknown-template", name, ("parameters", name), catalog.names, "warning"))
             continue
         for key, value in values.items():
-            path, parameter = ("parameters", name, key), template.parameters.get(key)
+            path, parameter = ("parameters", name, key), declared_parameter(template.parameters, key)
             if parameter is None:
-                problems.append(_unknown("unknown-parameter", key, path, template.parameters, "error"))
+                problems.append(
+                    _unknown("unknown-parameter", key, path, similar_names(template.parameters, key), "error")
+                )
                 continue
             if "settings" not in parameter.setters:
                 message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}
                 warnings.append(Diagnostic("parameter-not-settable", "warning", message, "", path, _SETTINGS, fields))
             try:
-                value_of(parameter, value)
+                value_of(parameter.member if parameter.member and key != parameter.name else parameter, value)
             except ValueError as error:
                 message, fields = f"{shortened(value)}: {error}", {"value": value}
                 problems.append(Diagnostic("bad-parameter", "error", message, path=path, fields=fields))

@@ -106,6 +106,8 @@ class _Unset:
 
 #: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
 SETTERS: Final = ("pod", "namespace", "settings")
+#: The end of a family's name in template.yaml: of parameters with a common prefix.
+FAMILY: Final = "-*"
 #: The default of a parameter that has none.
 UNSET: Final = _Unset()
 
@@ -114,7 +116,8 @@ UNSET: Final = _Unset()
 class Parameter:
     """One parameter: its JSON Schema, and its default, `UNSET` where it has none.
 
-    `name` is what annotations and settings say (kebab-case), `variable` what templates say (snake_case).
+    `name` is what annotations and settings say (kebab-case), `variable` what templates say (snake_case). A family's
+    ends in `-*`, and `member` is the parameter that each of its members is.
     """
 
     name: str
@@ -125,11 +128,12 @@ class Parameter:
     setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
     weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
     check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
+    member: Parameter | None = None
 
     @property
     def variable(self) -> str:
         """The name in templates: `params.<variable>`."""
-        return self.name.replace("-", "_")
+        return self.name.removesuffix(FAMILY).replace("-", "_")
 
     def settable(self, *, guarded: bool) -> tuple[str, ...]:
         """Who may set it; with `guarded`, as for the pods of a `required` namespace, no pod one that weakens."""

@@ -36,6 +36,31 @@ def test_render_takes_the_examples(tmp_path: Path) -> None:
     assert "port is required and not given; this has the example 9000" in done.err
 
 
+CASES = """
+cases:
+- name: with nothing given
+  pod: {metadata: {name: web}, spec: {containers: [{name: web, image: "web:1"}]}}
+  expect: {decision: injected}
+- name: one is given
+  pod: {metadata: {name: web}, spec: {containers: [{name: web, image: "web:1"}]}}
+  params: {target: "mine:1"}
+  expect: {decision: injected}
+- name: without them a pod is not injected
+  pod: {metadata: {name: web}, spec: {containers: [{name: web, image: "web:1"}]}}
+  expect: {decision: failed, reason: bad-parameter}
+"""
+
+
+def test_cases_take_the_examples_but_for_one_that_shows_what_happens_without(tmp_path: Path) -> None:
+    mine = folder(tmp_path)
+    (mine / "tests").mkdir()
+    (mine / "tests" / "cases.yaml").write_text(CASES)
+    done = injector("test", mine)
+    assert done.code == 0, done.out + done.err
+    (mine / "template.yaml").write_text(MANIFEST.replace("examples: [9000], ", ""))
+    assert injector("test", mine).code == 1
+
+
 def test_what_is_given_stays(tmp_path: Path) -> None:
     done = injector("render", folder(tmp_path), "--param", "target=mine:1", "--param", "level=debug", "--diff")
     assert done.code == 0 and "mine:1" in done.out and "debug" in done.out and "9000" in done.out

@@ -28,7 +28,9 @@ from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
+from injector.templates.families import declared_parameter, similar_names
 from injector.templates.parameters import resolve
+from injector.templates.samples import has_example, sample_value
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import MANIFEST, UNSET, Template
 
@@ -86,6 +88,7 @@ class Harness:
             raise CaseError(self._not_injected(checked))
         given = checked.given
         namespace = given.namespace(case.namespace, checked.named, settings)
+        overrides = _with_examples(checked, known, overrides, given.pod, namespace, settings)
         injection = inject(
             given.pod,
             namespace,
@@ -115,12 +118,13 @@ class Harness:
         self,
         checked: Checked,
         known: Mapping[str, Template],
-        overrides: Mapping[str, Mapping[str, Any]],
+        overrides: dict[str, dict[str, Any]],
         snapshot: Snapshot,
     ) -> Outcome:
         """What admit() makes of the case's object."""
         case, given = checked.case, checked.given
         asked, namespace = question(case, given.obj, given.others, checked.named, known.values())
+        overrides = _with_examples(checked, known, overrides, asked.subject, namespace, snapshot.settings)
         injection = admit(asked, namespace, case_path(case, known), snapshot, overrides)
         from_elsewhere = self._given(asked.subject, namespace, snapshot.settings, overrides)
         return Outcome(injection, snapshot, namespace, given=from_elsewhere, asked=asked)
@@ -214,11 +218,37 @@ class Harness:
             if template is None:
                 message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
-            if name not in template.parameters:
-                message = f"{owner} has no parameter {name}{hint(name, template.parameters)}"
+            if declared_parameter(template.parameters, name) is None:
+                message = f"{owner} has no parameter {name}{hint(name, similar_names(template.parameters, name))}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             found.setdefault(owner, {})[name] = value
         return found
+
+
+def _with_examples(
+    checked: Checked,
+    known: Mapping[str, Template],
+    overrides: dict[str, dict[str, Any]],
+    pod: Object,
+    namespace: Namespace,
+    settings: Settings,
+) -> dict[str, dict[str, Any]]:
+    """The same with an example of each required parameter that nobody gives, as `render` and `lint` take it.
+
+    A case that expects no result gets none: that may be what it shows.
+    """
+    if checked.case.expect.decision not in ("injected", "amended", "unchanged"):
+        return overrides
+    made = dict(overrides)
+    for template in known.values():
+        given = overrides.get(template.name, {})
+        try:
+            resolve(template, string_map(pod, "annotations"), namespace.annotations, settings, given)
+        except InjectionError as error:
+            missing = [template.parameters[name] for name in error.diagnostic.fields.get("missing", ())]
+            if all(map(has_example, missing)):
+                made[template.name] = {**{p.name: sample_value(p) for p in missing}, **given}
+    return made
 
 
 def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:

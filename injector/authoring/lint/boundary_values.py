@@ -57,7 +57,7 @@ def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
     seen = set()
     if parameter.default is not UNSET:
         seen.add(_key(parameter.default))
-    for candidate in _candidates(parameter.schema):
+    for candidate in (*_candidates(parameter.schema), *_families(parameter)):
         key = _key(candidate.value)
         if key not in seen and _allowed(parameter, candidate.value):
             seen.add(key)
@@ -167,6 +167,13 @@ _KINDS = {
     "array": _lists,
     "object": _objects,
 }
+
+
+def _families(parameter: Parameter) -> Iterator[BoundaryValue]:
+    """Two members, for what a template makes of each and may make twice."""
+    made = _distinct(parameter.member, 2) if parameter.member is not None else None
+    if made:
+        yield BoundaryValue({"a": made[0], "b": made[1]})
 
 
 def _parameter(schema: Any) -> Parameter | None:

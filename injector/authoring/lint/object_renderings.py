@@ -21,6 +21,7 @@ from injector.policies.admit import admit, object_context
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
+from injector.templates.families import declared_parameter
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import OVERLAY, UNSET, Template
@@ -104,7 +105,7 @@ class ObjectRenders:
         for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
             given = checked.given
             asked, namespace = question(checked.case, given.obj, given.others, checked.named, [self._template])
-            params = {k: v for k, v in checked.case.params.items() if k in self._template.parameters}
+            params = {k: v for k, v in checked.case.params.items() if declared_parameter(self._template.parameters, k)}
             yield _Question(f"the case “{checked.case.name}”", asked, namespace, params)
 
     def _one(

@@ -85,8 +85,11 @@ def template_schema() -> Schema:
         "parameters": or_null(
             {
                 "type": "object",
-                "description": "Parameters by name: app-port is params.app_port in the template's files.",
-                "propertyNames": {"pattern": r"^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$"},
+                "description": "Parameters by name: app-port is params.app_port in the template's files. secret-* is "
+                "a family: params.secret is a map with a member for each annotation secret-<name>.",
+                "propertyNames": {
+                    "pattern": r"^[a-z](?:(?:[-a-z0-9]{0,61}[a-z0-9])?|(?:[-a-z0-9]{0,48}[a-z0-9])?-\*)$"
+                },
                 "additionalProperties": {"$ref": "#/$defs/parameter"},
             }
         ),

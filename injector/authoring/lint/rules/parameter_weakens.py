@@ -72,4 +72,5 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _may_weaken(parameter: Parameter) -> bool:
     is_user = parameter.type == "integer" and parameter.name in _NAMES_OF_USERS
-    return parameter.schema.get("format") == "image" or is_user or _NAMES.search(parameter.name) is not None
+    is_image = (parameter.member or parameter).schema.get("format") == "image"
+    return is_image or is_user or _NAMES.search(parameter.name) is not None

@@ -45,11 +45,12 @@ from injector.authoring.lint.subject import Finding, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.names import hint, shortened
 from injector.settings import Settings
+from injector.templates.families import declared_parameter, similar_names
 
 SEVERITY = "warning"
 
 _FILE = "README.md"
-_OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*)=")
+_OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*(?:<[a-z]+>)?)=")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -59,16 +60,17 @@ def check(subject: Subject) -> Iterator[Finding]:
         return  # what it adds to a pod is not known while it does not render
     template = subject.template
     prefix = re.escape(Settings().prefix)
-    annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*)")
+    annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*(?:<[a-z]+>)?)")
     lines = text.split("\n")
     kept = _kept(lines)
     for number, line in enumerate(lines, 1):
         if number in kept:
             continue  # nobody corrects that by hand
         for found in [*annotation.finditer(line), *_OPTION.finditer(line)]:
-            if (found[1] or template.name).rstrip(".") == template.name and found[2] not in template.parameters:
+            name, known = found[2], template.parameters
+            if (found[1] or template.name).rstrip(".") == template.name and declared_parameter(known, name) is None:
                 yield Finding(
-                    f"there is no parameter {found[2]}{hint(found[2], template.parameters)}",
+                    f"there is no parameter {name}{hint(name, similar_names(known, name))}",
                     subject.line_place(_FILE, number, found.start(2) + 1),
                 )
     if BEGIN in text or END in text:

@@ -1,0 +1,111 @@
+"""Families of parameters: `secret-*` is a map, and each of its members is an annotation of its own.
+
+A family is declared as an object: the schema of each value under `additionalProperties`, how many there may be as
+`maxProperties`, what they may be called as `propertyNames`. Templates see `params.secret`, with the members by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.template import FAMILY, UNSET, Parameter
+
+#: Keywords that would give a member another schema than its neighbours.
+_APART: Final = ("properties", "patternProperties")
+#: What stands for a member's name where people read of all of them.
+_ANY: Final = "<name>"
+
+
+def make_family(parameter: Parameter) -> Parameter:
+    """The family that a parameter with such a name declares; it is empty where nobody gives a member.
+
+    Raises ValueError as `make_parameter` does.
+    """
+    schema = parameter.schema
+    if parameter.type != "object":
+        raise ValueError(
+            ("type",),
+            f"it is a family, which is a map: write `type: object`, and `additionalProperties: {{type: "
+            f"{parameter.type}}}` for each value",
+        )
+    for keyword in _APART:
+        if keyword in schema:
+            raise ValueError((keyword,), f"a family has one schema for all its members; write no {keyword}")
+    values = schema.get("additionalProperties")
+    if not isinstance(values, Mapping):
+        raise ValueError((), "a family needs the schema of its values: additionalProperties: {type: string}")
+    try:
+        member = make_parameter(parameter.name, values, checked=True)
+    except ValueError as error:
+        path, *rest = error.args
+        raise ValueError(("additionalProperties", *path), *rest) from None
+    made = replace(parameter, member=replace(member, setters=parameter.setters, weakens=parameter.weakens))
+    if made.default is not UNSET or made.required:
+        return made
+    try:
+        return replace(made, default=value_of(made, {}))
+    except ValueError:  # such as `minProperties: 1`
+        return replace(made, required=True)
+
+
+def declared_parameter(parameters: Mapping[str, Parameter], name: str) -> Parameter | None:
+    """The parameter that a name sets: the one of that name, or the family with the longest prefix; None for neither."""
+    found = parameters.get(name)
+    if found is not None:
+        return found
+    families = (p for p in parameters.values() if p.member is not None)
+    return max((p for p in families if is_member(p, name)), key=lambda p: len(p.name), default=None)
+
+
+def is_member(family: Parameter, name: str) -> bool:
+    """Whether a name is that of a family's member."""
+    return len(name) >= len(family.name) and name.startswith(family.name[:-1])
+
+
+def member_name(family: Parameter, name: str) -> str:
+    """What a template calls a member: `db` for `secret-db`."""
+    return name[len(family.name) - 1 :]
+
+
+def shown_name(parameter: Parameter) -> str:
+    """A parameter's name as people set it: `secret-<name>` for one of a family."""
+    return parameter.name if parameter.member is None else f"{parameter.name[:-1]}{_ANY}"
+
+
+def similar_names(parameters: Mapping[str, Parameter], name: str) -> list[str]:
+    """The names that an unknown one is compared with: of a family the member that it may stand for."""
+    found = []
+    for known, parameter in parameters.items():
+        prefix = known[:-1]
+        parts = name.split("-", prefix.count("-"))
+        if parameter.member is None:
+            found.append(known)
+        elif len(parts) > prefix.count("-") and parts[-1] and _is_like(prefix, name[: -len(parts[-1])]):
+            found.append(f"{prefix}{parts[-1]}")
+        else:
+            found.append(f"{prefix}{_ANY}")
+    return found
+
+
+def _is_like(prefix: str, written: str) -> bool:
+    """Whether the beginning of a name is nearly a prefix; the member's own name tells nothing of that."""
+    from difflib import SequenceMatcher  # rarely needed, and takes its time to import
+
+    return SequenceMatcher(None, prefix, written[:80]).ratio() >= 0.7
+
+
+def members_of(family: Parameter, raw: Any) -> dict[str, Any]:
+    """The members of a whole family, by the names that set them, as the settings and `--param` may give it.
+
+    Raises ValueError with what is allowed.
+    """
+    values = raw if isinstance(raw, Mapping) else value_of(family, raw)
+    return {f"{family.name[:-1]}{name}": value for name, value in values.items()}
+
+
+def is_family(name: str) -> bool:
+    """Whether a name in template.yaml is that of a family."""
+    return name.endswith(FAMILY)
