@@ -274,6 +274,25 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
     return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
 
 
+def with_parameter_to_move(error: InjectionError, made: AppliedPod, task: InjectionContext) -> InjectionError:
+    """The error; of two containers on one port with the parameters that move the sidecar's."""
+    said = error.diagnostic
+    if error.reason is not Reason.CONFLICT or said.fields.get("field") not in ("port", "hostPort"):
+        return error
+    names = [
+        f"{task.settings.parameter_suffix(applied.template.name)}{parameter.name}"
+        for applied in made.applied
+        for parameter in applied.template.parameters.values()
+        if parameter.schema.get("format") == "port"
+        and applied.parameters.values[parameter.variable] == said.fields["value"]
+        and "pod" in parameter.settable(guarded=task.guarded)
+    ]
+    if not names:
+        return error
+    help_ = f"{said.help}, with the annotation {' or '.join(names)}"
+    return InjectionError(error.reason, said.message, help=help_, path=said.path, fields=said.fields, code=error.code)
+
+
 def _render(
     template: Template, parameters: Resolved, state: Object, base: Object, app: frozenset[str], task: InjectionContext
 ) -> tuple[Applied, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from injector.apply import (
     apply_templates,
     reapply,
     receipt_of,
+    with_parameter_to_move,
     without_injection,
 )
 from injector.budget import ReviewBudget
@@ -195,7 +196,10 @@ def _done(
             },
         )
         snapshot = task.snapshot
-        check_constraints(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
+        try:
+            check_constraints(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
+        except InjectionError as error:
+            raise with_parameter_to_move(error, made, task) from None
     return Injection(
         decision=decision,
         reason=reason,

@@ -42,8 +42,8 @@ _DASH_LINES = 3
 
 
 def dash_before(text: str, offset: int) -> str:
-    """What to add to a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks and
-    line ends away from what YAML reads. Empty where there is none.
+    """What to say before a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks
+    and line ends away from what YAML reads. Empty where there is none.
     """
     end = text.find("\n", offset)
     found = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
@@ -53,7 +53,7 @@ def dash_before(text: str, offset: int) -> str:
     dash = found[-1][0]
     side = "before" if dash.startswith("{") else "behind"
     plain = dash.replace("-", "")
-    return f"; the dash of {dash} in line {at} takes away the blanks and the line end {side} it: write {plain}"
+    return f"write {plain} in line {at}: the dash of {dash} takes away the line end {side} it, and so "
 
 
 def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:

@@ -177,7 +177,7 @@ class Program:
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
     def dash_before(self, file: str, offset: int | None) -> str:
-        """What to add to a mistake of YAML there, see `expression_errors.dash_before`."""
+        """What to say before a mistake of YAML there, see `expression_errors.dash_before`."""
         return "" if offset is None else expression_errors.dash_before(self._sources.get(file, ""), offset)
 
     def expression(self, file: str, offset: int | None) -> str:

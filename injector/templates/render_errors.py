@@ -143,7 +143,7 @@ def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | N
 
     message, offset = explain_yaml(error, tagged.text, line_of)
     at = None if offset is None else tagged.source(offset)
-    return message + (program.dash_before(*at) if at else ""), at
+    return (program.dash_before(*at) if at else "") + message, at
 
 
 def _words(error: Exception) -> str:

@@ -626,3 +626,19 @@ def test_a_pod_that_has_every_replaced_value_already_stays_as_it_is() -> None:
         container["imagePullPolicy"] = "Always"
     result = inject(pod, ENABLED, of_one(ALWAYS))
     assert (result.reason, result.object) == (Reason.NOTHING_TO_ADD, pod)
+
+
+def test_a_clash_of_ports_names_the_annotation_that_moves_the_sidecars() -> None:
+    sources = {
+        "template.yaml": "description: x\nparameters:\n  health-port: {type: integer, format: port, default: 9000}\n",
+        "overlay.yaml.j2": (
+            "spec:\n  containers:\n  - name: side\n    image: side:1\n"
+            "    ports: [{containerPort: {{ params.health_port }}}]\n"
+        ),
+    }
+    snapshot = build_snapshot(Settings(), {"side": sources}, Cluster())
+    app = {"name": "web", "image": "web:1", "ports": [{"containerPort": 9000}]}
+    pod = {"metadata": {"name": "web"}, "spec": {"containers": [app]}}
+    made = inject(pod, Namespace("shop", {"injection": "enabled"}, {}), snapshot, names=["side"])
+    assert made.reason is Reason.CONFLICT
+    assert "side.sidecar.injector/health-port" in made.failures[0].help
