@@ -250,12 +250,12 @@ class _Merger:
         return self.made_once(wanted, field.element, lambda: self.container({}, wanted, field.element, here))
 
     def made_once(self, wanted: Any, field: Field, make: Callable[[], Any]) -> Any:
-        """What is made of an overlay's part where the pod has nothing: the same for each pod, if nothing is told."""
-        told = len(self.differences.found)
+        """What an overlay's part becomes where the pod has nothing; it is remembered unless it reports a difference."""
+        before = len(self.differences.found)
         known = None if self.tagged else self.new_parts.get(wanted)
         if known is None or known[0] is not field:
             known = field, make()
-            if not self.tagged and len(self.differences.found) == told:
+            if not self.tagged and len(self.differences.found) == before:
                 self.new_parts.put(wanted, known)
         return known[1]
 

@@ -214,7 +214,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     return Rendered(value, warnings, _containers(value), defaults, paths)
 
 
-#: Where nothing is told apart that could have a default.
+#: Where `!default` cannot stand: here the pod always has something.
 _WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_LISTS))
 
 

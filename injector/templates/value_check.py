@@ -150,7 +150,7 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
     patterns = schema.get("patternProperties", ())
     for name, value in instance.items() if isinstance(instance, dict) else ():
         if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
-            continue  # too long a name is told already
+            continue  # `_pattern_properties` has reported the name that is too long
         if any(found(pattern, name) for pattern in patterns):
             continue
         if others is False:

@@ -129,7 +129,7 @@ def string_field(value: object) -> str:
 
 
 def item_path(owner: Path, field: str, item: Object) -> Path:
-    """The path of an item of a container's list; of the list, where the item has not what it is told apart by."""
+    """The path of an item of a container's list; of the list, where the item lacks its key, such as `name`."""
     found = CONTAINER.fields[field]
     return (*owner, field, Key(step_of(item, found))) if has_key(item, found) else (*owner, field)
 

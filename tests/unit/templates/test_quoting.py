@@ -273,7 +273,7 @@ def test_iptables_reads_the_same_value() -> None:
     save = parts.require("iptables-save")
     command = ["unshare", "-n", "sh", "-c", f"{restore} && {save} -t filter"]
     done = subprocess.run(command, input=text.encode(), capture_output=True)
-    if b"Operation not permitted" in done.stderr or b"Permission denied" in done.stderr:
+    if not parts.in_ci() and (b"Operation not permitted" in done.stderr or b"Permission denied" in done.stderr):
         pytest.skip("needs root: network namespaces")
     assert done.returncode == 0, done.stderr
     rules = [line for line in done.stdout.decode().splitlines() if line.startswith("-A")]
