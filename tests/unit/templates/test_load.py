@@ -103,6 +103,7 @@ MANIFESTS = [
     ),
     ("parameters:\n  a:\n    type: string\n    format: cidr\n    default: x\n", 5, 5, "must be an address range"),
     ("parameters:\n  a:\n    type: string\n    required: true\n    default: x\n", 4, 5, "needs no default"),
+    (f"parameters:\n  a:\n    type: string\n    default: {'x' * 300_000}\n", 4, 5, "into a file of the template"),
     ("files:\n  x.yaml:\n", 2, 3, "files.x.yaml has to be a mapping, such as {} or {template: app.conf.j2}"),
     ("files:\n  x.yaml: {template: y.j2}\n", 2, 12, 'there is no file "y.j2"'),
     ("files:\n  overlay.yml: {}\n", 2, 3, "did you mean overlay.yaml.j2?"),
