@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.cluster.api import Api
 from tests.cluster.conftest import NamespaceFactory
-from tests.cluster.objects import pod
+from tests.cluster.objects import deployment, pod, wait_until_available
 from tests.cluster.processes import eventually
 from tests.deploy.helm import CHART, NAME, Helm
 from tests.node.calls import ENABLED, app, call, sidecar_names, wait_until_ready
 from tests.node.installation import Installation
 
 Record = Callable[[str, object], None]
+#: Refusals after which a ReplicaSet waits for over 20 s until it tries again: 5 ms, doubled with each.
+LONG_REFUSED = 13
 
 
 def test_the_manifest(injector: Installation, namespace: NamespaceFactory) -> None:
@@ -88,3 +92,37 @@ def test_the_chart(injector: Installation, namespace: NamespaceFactory, tmp_path
     finally:
         injector.remove()
         injector.apply()
+
+
+def test_refused_pods_come_when_the_injector_is_back(
+    injector: Installation, namespace: NamespaceFactory, record_property: Record
+) -> None:
+    """the chart with `retryRefused`: pods refused for so long that a ReplicaSet waits over 20 s come when it is back"""
+    injector.remove()
+    helm, api = Helm(4, injector.node.kubeconfig), injector.api
+    words = ["--namespace", NAME, "--create-namespace", "--wait", "--set", "settings.retryRefused=true"]
+    try:
+        helm.run("install", NAME, CHART, *words, timeout=180)
+        injector.wait()
+        space = namespace(labels={"injection": "required"})
+        injector.scale(0)
+        api.create(deployment("web", 3, containers=[app()], nodeName=None), space)
+        eventually("so many refusals", lambda: _refusals(api, space) >= LONG_REFUSED, 120, every=1)
+        injector.scale(2)
+        back = time.monotonic()
+        found = wait_until_available(api, "web", space, 120)
+        record_property(
+            "seconds from the injector's pods being Ready to those of the app", f"{time.monotonic() - back:.1f}"
+        )
+        assert all("envoy-sidecar" in sidecar_names(one) for one in found)
+        logs = [injector.node.kubectl("logs", "-n", NAME, one["metadata"]["name"]).stdout for one in injector.pods()]
+        assert "controller-retries" in "".join(logs), "it was not the ReplicaSet's own next try"
+        helm.run("uninstall", NAME, "--namespace", NAME, "--wait", timeout=180)
+    finally:
+        injector.remove()
+        injector.apply()
+
+
+def _refusals(api: Api, space: str) -> int:
+    found = api.list("Event", space, fieldSelector="reason=FailedCreate,involvedObject.kind=ReplicaSet")
+    return sum(event["count"] for event in found)
