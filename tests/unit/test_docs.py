@@ -44,6 +44,7 @@ PAGES = sorted(
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "CHANGELOG.md",
+        ROOT / "SECURITY.md",
         *ROOT.glob("templates/*/*.md"),
     ]
 )
