@@ -95,12 +95,18 @@ class Report:
         click.echo(self._sum(), err=True)
 
     def _sum(self) -> str:
-        counts = Counter(line.outcome for line in self.lines)
-        parts = [f"{count} {outcome}" for outcome, count in counts.items()]
+        bad = _counted(line for line in self.lines if line.bad)
+        rest = _counted(line for line in self.lines if not line.bad)
         if self.others:
-            parts.append(f"{self.others} without a pod")
-        text = ", ".join(parts) or "no objects"
-        return f"{text}. Nothing was written." if self.failed else f"{text}."
+            rest.append(f"{self.others} without a pod")
+        if not self.failed:
+            return f"{', '.join(rest) or 'no objects'}."
+        would = f"; the rest would be: {', '.join(rest)}" if rest else ""
+        return f"{', '.join(bad)}. Nothing was written{would}."
+
+
+def _counted(lines: Iterable[Line]) -> list[str]:
+    return [f"{count} {outcome}" for outcome, count in Counter(line.outcome for line in lines).items()]
 
 
 def _show(line: Line) -> None:

@@ -108,7 +108,7 @@ def test_a_refusal_writes_nothing(at):
     assert (done.code, done.out) == (1, "")
     assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
     assert "  in standard input, document 2, line 5, namespace default, path /ports\n" in done.err
-    assert done.err.endswith("1 amended, 1 refused. Nothing was written.\n")
+    assert done.err.endswith("1 refused. Nothing was written; the rest would be: 1 amended.\n")
 
 
 def test_the_report_as_json(at):
