@@ -5,7 +5,7 @@ as data and as text for people.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import object_name_of
+from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
 from injector.diagnostics import printable
 from injector.errors import DENIED_CODE
@@ -37,6 +37,21 @@ _SHOWN = 40
 _WIDE = 32
 
 
+#: What a result means for the pod, where it gets no sidecar against what somebody asked for.
+_FOR_THE_POD = {
+    Effect.MARK: "the pod starts without its sidecar",
+    Effect.REFUSE: "the pod is refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Why a pod has no sidecar, as its own annotations say since it was created, and when that was, if known."""
+
+    reason: str
+    created: str
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """One object: what it is called, where it is from, its namespace, notes for people; the injection where it has a
@@ -50,6 +65,7 @@ class Explanation:
     settings: Settings
     notes: tuple[str, ...] = ()
     paths: tuple[PathTrail, ...] = ()
+    recorded: Recorded | None = None
 
     @property
     def bad(self) -> bool:
@@ -63,6 +79,8 @@ class Explanation:
         found |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
         if self.paths:
             found["paths"] = [trail.as_data() for trail in self.paths]
+        if self.recorded is not None:
+            found["recorded"] = asdict(self.recorded)
         return {**found, "notes": list(self.notes)}
 
     def _of_paths(self) -> dict[str, Any]:
@@ -137,8 +155,11 @@ def show_explanation(explanations: list[Explanation], form: str) -> None:
 def _show(explanation: Explanation) -> None:
     within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
     click.echo(f"{click.style(printable(explanation.name), bold=True)} ({printable(f'{within}{explanation.origin}')})")
+    if explanation.recorded is not None:
+        when = f" ({explanation.recorded.created})" if explanation.recorded.created else ""
+        click.echo(f"\nRecorded when it was created{printable(when)}: failed: {printable(explanation.recorded.reason)}")
     if explanation.injection is not None:
-        _show_injection(explanation.injection)
+        _show_injection(explanation.injection, explanation.recorded)
     # before the long lists: here is what most people came for
     _show_paths(explanation)
     _list("Notes", list(explanation.notes))
@@ -151,7 +172,7 @@ def _show(explanation: Explanation) -> None:
         _list("ConfigMaps that it needs", [file.name for file in explanation.injection.files])
 
 
-def _show_injection(result: Injection) -> None:
+def _show_injection(result: Injection, recorded: Recorded | None) -> None:
     click.echo("\nDecision, step by step:")
     width = max(len(str(step.reason)) for step in result.decision.trail)
     for step in result.decision.trail:
@@ -162,7 +183,13 @@ def _show_injection(result: Injection) -> None:
     click.echo(f"  so: {decided}: {decided.sentence}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
-    _show_result("Result", result)
+    _show_result("Result now" if recorded else "Result", result)
+    if result.effect in _FOR_THE_POD:
+        click.echo(f"  {_FOR_THE_POD[result.effect]}")
+    if recorded is not None:
+        same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
+        changed = "not what is recorded: the pod, its namespace, the templates or the settings have changed since"
+        click.echo(f"  {'the same as recorded' if same else changed}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
 
 
@@ -286,4 +313,13 @@ def explanation_of(
         found = misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
         notes += [one.sentence for one in found]
     kept = tuple(note for note in notes if note not in result.warning_lines)
-    return Explanation(object_name_of(obj), origin, namespace, result, settings, kept, trails)
+    recorded = _recorded(obj, settings)
+    return Explanation(object_name_of(obj), origin, namespace, result, settings, kept, trails, recorded)
+
+
+def _recorded(obj: Object, settings: Settings) -> Recorded | None:
+    annotations = string_map(obj, "annotations")
+    if obj.get("kind") != "Pod" or annotations.get(settings.status_key) != "failed":
+        return None
+    created = metadata_of(obj).get("creationTimestamp")
+    return Recorded(annotations.get(settings.reason_key, ""), created if isinstance(created, str) else "")

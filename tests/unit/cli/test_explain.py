@@ -1,5 +1,6 @@
 """What `explain` answers to those who have mistyped something, or forgotten the namespace's label."""
 
+import json
 import os
 import pty
 import subprocess
@@ -99,3 +100,32 @@ def test_no_color_is_heeded_at_a_terminal(no_colour, tmp_path):
     text = os.read(ours, 10_000)
     os.close(ours)
     assert (b"\x1b" in text) is not bool(no_colour)
+
+
+@pytest.mark.parametrize(("port", "code", "now"), [
+    ("x", 1, """Result now: {reason}
+  the pod starts without its sidecar
+  the same as recorded
+"""),
+    ("80", 0, """Result now: injected: a pod made now gets its sidecar (envoy)
+  not what is recorded: the pod, its namespace, the templates or the settings have changed since
+"""),
+])  # fmt: skip
+def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, port, code, now):
+    wrong = "envoy.sidecar.injector/app-port"
+    reason = f'bad-parameter: pod annotation {wrong} = "x": must be a port from 1 to 65535'
+    record = f"sidecar.injector/status: failed, sidecar.injector/reason: '{reason}', {wrong}: '{port}'"
+    pod = says(record).replace("metadata:\n", "metadata:\n  creationTimestamp: '2026-11-20T10:00:00Z'\n", 1)
+    result = run("explain", "-", stdin=pod)
+    first = f"Recorded when it was created (2026-11-20T10:00:00Z): failed: {reason}\n\nDecision, step by step:"
+    assert result.code == code and first in result.out
+    assert now.format(reason=reason) in result.out
+    [data] = json.loads(run("explain", "--output", "json", "-", stdin=pod).out)
+    assert data["recorded"] == {"reason": reason, "created": "2026-11-20T10:00:00Z"}
+    assert "recorded" not in json.loads(run("explain", "--output", "json", "-", stdin=POD).out)[0]
+
+
+def test_a_refused_pod_is_said_to_be_refused(run):
+    pod = says("envoy.sidecar.injector/app-port: x")
+    out = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
+    assert "\n  the pod is refused\n" in out
