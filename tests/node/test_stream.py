@@ -189,7 +189,7 @@ def test_a_stream_in_a_required_namespace(
 def test_a_thousand_pods_in_a_required_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """the same with 1,000 pods, for `make soak`"""
+    """1,000 pods in a `required` namespace through an upgrade, a reload, kills and renewed certificates: each Ready"""
     space = namespace(labels={"injection": "required"}, annotations=CHOSEN)
     assert not run(restored, space, 1000, 6, record_property).without
 
