@@ -95,7 +95,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
             raise ValueError(("required",), "a parameter that is required needs no default")
         if isinstance(default, str) and len(default) > _LONGEST:
             said = f"the default has {len(default)} characters, and a value has at most {_LONGEST}"
-            raise ValueError(("default",), f"{said}: write this text into a file of the template, under files")
+            raise ValueError(("default",), f"{said}: write this text into a file of the template, under files", "limit")
         wrong = _wrong(made, default)
         if wrong is not None:
             quotes = quotes_help(default, (made.type,))
