@@ -44,7 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Keep what the page says of the test."""
     report = yield
     if report.when == "call" or report.outcome != "passed":
-        what = page.sentence(getattr(item.obj, "__doc__", "") if isinstance(item, pytest.Function) else "")
+        what = page.sentence(item) if isinstance(item, pytest.Function) else ""
         row = _rows.setdefault(what, page.Row(what))
         row.seconds += report.duration
         row.measured += [pair for pair in report.user_properties if pair not in row.measured]

@@ -76,6 +76,8 @@ sandbox_image = "{sandbox_image}"
 disable_apparmor = true
 # Where root may not lower it (no CAP_SYS_RESOURCE), runc would fail.
 restrict_oom_score_adj = true
+[{cri}.registry]
+config_path = "{folder}/registries"
 [{cri}.cni]
 bin_dir = "{root}/usr/lib/cni"
 conf_dir = "{folder}/cni"

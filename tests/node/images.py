@@ -1,4 +1,4 @@
-"""The images of a node, made without a registry, as OCI archives (OCI Image Layout) that containerd imports.
+"""The images of a node, made without a registry, as OCI archives (OCI Image Layout), for the node's own registry.
 
 Those of the gallery have the names that the templates give by default, with a layer of Debian packages and one with the
 program. The injector's own is what buildah makes of the Dockerfile; the two images that this begins with are made of
@@ -29,6 +29,16 @@ from tests.deploy.helm import ROOT
 
 APP = "registry.example/app:1"
 SANDBOX = "registry.example/sandbox:1"
+#: Where programs look for the user nobody, whose name and number are the same on every Linux.
+_NOBODY = {file: Path("/", file) for file in ("etc/passwd", "etc/group")}
+_NGINX = "daemon off; pid /dev/shm/nginx.pid;"  # the base has no /run
+#: Other names of the app on the pages of docs/coming-from.
+_APPS = (
+    "registry.example/web:1",
+    "registry.example/game:1",
+    "hashicorp/http-echo",
+    "nginxinc/nginx-unprivileged:1.27",
+)
 INJECTOR = yaml.safe_load((ROOT / "deploy/chart/values.yaml").read_text())["image"]["repository"]
 _TYPE = "application/vnd.oci.image."
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,8 +62,11 @@ def default(template: str, parameter: str = "image") -> str:
 
 
 def full_name(name: str) -> str:
-    """The reference as containerd has it: Docker Hub's images have its name in front of theirs."""
-    host = name.partition("/")[0]
+    """The reference as containerd has it: with Docker Hub's name where it names no registry, and a tag."""
+    name = name if ":" in name else f"{name}:latest"
+    host, slash, _ = name.partition("/")
+    if not slash:
+        return f"docker.io/library/{name}"
     return name if "." in host or ":" in host else f"docker.io/{name}"
 
 
@@ -66,6 +79,11 @@ def gallery(folder: Path) -> Path:
         Image(SANDBOX, [{"app": app}], {"Entrypoint": ["/app", "sleep"], "User": "65535:65535"}),
         Image(default("envoy", "redirect-image"), [base]),
         Image(default("nginx"), [base]),
+        # Those that the pages of docs/coming-from name, or what does the same.
+        *(Image(name, [base]) for name in ("busybox", "alpine")),
+        Image("nginx:1.12.2", [base, _NOBODY], {"Entrypoint": ["nginx", "-g", _NGINX]}),
+        Image("nginx/nginx-prometheus-exporter:1.5.1", [base], {"Entrypoint": ["prometheus-nginx-exporter"]}),
+        *(Image(name, [{"app": app}], {"Entrypoint": ["/app"]}) for name in _APPS),
     ]
     for template, program, path in (
         ("envoy", "envoy", "usr/local/bin/envoy"),
@@ -190,7 +208,7 @@ def injector(folder: Path, project: Path = ROOT, version: str | None = None) -> 
     content = [(str(file.relative_to(project)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in sources]
     chart = yaml.safe_load((project / "deploy/chart/Chart.yaml").read_text())
     name = f"{INJECTOR}:{version or chart['appVersion']}"
-    return _kept(folder / "images", "injector", [name, content], lambda to: _build(folder, project, name, to))
+    return _kept(folder / "images", "injector", ["OCI", name, content], lambda to: _build(folder, project, name, to))
 
 
 def _build(folder: Path, project: Path, name: str, target: Path) -> None:
@@ -205,7 +223,7 @@ def _build(folder: Path, project: Path, name: str, target: Path) -> None:
         # The machine's own way to its package index, for the build alone.
         mounts = [f"--volume={path}:{path}:ro" for path in ("/etc/ssl/certs", "/etc/pip.conf") if Path(path).exists()]
         run("build", "--layers", "--pull-never", "--network=host", *mounts, f"--tag={name}", str(project))
-        run("push", "--quiet", name, f"docker-archive:{target}:{name}")
+        run("push", "--quiet", "--disable-compression", name, f"oci-archive:{target}:{name}")
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "node.md"
 _HEAD = """\
 # What runs on a real node
@@ -39,9 +41,14 @@ class Row:
         return f"| {self.what} | {result} | {self.seconds:.0f} |\n"
 
 
-def sentence(doc: str | None) -> str:
-    """What a test shows, in one line."""
-    return " ".join((doc or "").split())
+def sentence(test: pytest.Function) -> str:
+    """What a test shows, in one line, with the values of its parameters where its docstring names them in braces."""
+    return one_line(test.obj.__doc__).format(**(test.callspec.params if hasattr(test, "callspec") else {}))
+
+
+def one_line(docstring: str | None) -> str:
+    """This docstring as the page has it, with names of parameters in braces."""
+    return " ".join((docstring or "").split())
 
 
 def update(rows: Iterable[Row], kubernetes: str) -> None:

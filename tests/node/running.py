@@ -24,6 +24,7 @@ from tests.cluster.processes import Process, eventually, free_port
 from tests.node import flags
 from tests.node.images import SANDBOX
 from tests.node.namespaces import Namespaces
+from tests.node.registry import Registry
 
 
 class Node(ControlPlane):
@@ -72,13 +73,17 @@ class Node(ControlPlane):
     def _start_node(self) -> None:
         (self.folder / "cni").mkdir()
         (self.folder / "cni" / "pods.conflist").write_text(json.dumps(flags.CNI))
+        self.registry = Registry()
+        self._exit.callback(self.registry.close)
+        for archive in self._archives:
+            self.registry.add(archive)
+        (self.folder / "registries" / "_default").mkdir(parents=True)
+        (self.folder / "registries" / "_default" / "hosts.toml").write_text(self.registry.hosts)
         containerd = self._write(
             "containerd.toml", flags.containerd(self._debian / "root", self.folder, SANDBOX).encode()
         )
         self._spawn_inside("containerd", self._debian / "root/usr/bin/containerd", f"--config={containerd}")
         eventually("containerd answers", lambda: self.ctr("version"), 60)
-        for archive in self._archives:
-            self.load(archive)
         kubeconfig = self.kubeconfig_for("system:kube-scheduler")
         self._spawn("kube-scheduler", [f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1",
                                        "--kube-api-qps=500", "--kube-api-burst=1000"])  # fmt: skip
@@ -136,10 +141,6 @@ class Node(ControlPlane):
     def ctr(self, *words: str) -> str:
         """containerd's own client."""
         return self.run_inside("ctr", "--namespace=k8s.io", *words)
-
-    def load(self, archive: Path) -> None:
-        """Make the images of an OCI archive known to the node, in the place of pulling them."""
-        self.ctr("images", "import", str(archive))
 
     def kill_container(self, container_id: str) -> None:
         """As the kernel does when its memory is used up: SIGKILL. The ID is the one that a pod's status has."""

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicNumbers
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests import parts
-from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import IMAGE
 from tests.cluster.processes import eventually
 from tests.node.calls import ENABLED, PORT, Try, call
 from tests.node.images import default
 from tests.node.installation import Installation
+from tests.node.servers import DROPPED, UNPRIVILEGED, provider, vault
 
 RESTRICTED = {**ENABLED, "pod-security.kubernetes.io/enforce": "restricted"}
-#: What a pod of a namespace with Pod Security `restricted` says.
-UNPRIVILEGED: Object = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}
-DROPPED = {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
 
 
 @pytest.fixture
@@ -75,34 +69,9 @@ def test_fault(start: Try) -> None:
 
 def test_oauth2_proxy(start: Try) -> None:
     """oauth2-proxy: who is not logged in is sent to the provider's login, /open reaches the app"""
-    parts.require("oauth2-proxy")
-    space = start.make_space(ENABLED)
-    secret = {"client-secret": "for the provider", "cookie-secret": "0123456789abcdef0123456789abcdef"}
-    start.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": secret}, space)
-    # The provider: an address at which the app answers, with the document that says where the login is.
-    document = {
-        "issuer": "http://provider.{}.svc.cluster.local:8080",
-        "authorization_endpoint": "http://login.example/authorize",
-        "token_endpoint": "http://login.example/token",
-        "jwks_uri": "http://login.example/keys",
-    }
-    text = json.dumps(document).replace("{}", space)
-    start.make_service(space, "provider")
-    answers = [{"name": "ANSWER", "value": text}]
-    start(
-        "none",
-        name="provider",
-        space=space,
-        annotations={"sidecar.injector/inject": "false"},
-        container={"env": answers},
-    )
-    given = {
-        "issuer-url": f"http://provider.{space}.svc.cluster.local:8080",
-        "client-id": "web",
-        "secret-name": "login",
-        "skip-paths": '["/open"]',
-    }
-    web = start("oauth2-proxy", given, space=space)
+    start.space = start.make_space(ENABLED)
+    given = {**provider(start), "skip-paths": '["/open"]'}
+    web = start("oauth2-proxy", given, space=start.space)
     answer = call(web["status"]["podIP"], "/", 4180, Accept="text/html")
     assert answer.code == 302 and answer.headers["Location"].startswith("http://login.example/authorize?"), answer
     assert call(web["status"]["podIP"], "/open", 4180).text.startswith("app web /open")
@@ -128,47 +97,11 @@ def test_otel_collector(start: Try) -> None:
 
 def test_vault_agent(start: Try) -> None:
     """vault-agent, Pod Security restricted: a login with the token that kubelet gives it, and the secret in a file"""
-    parts.require("vault")
-    space = start.make_space(RESTRICTED)
-    server = {
-        "image": default("vault-agent"),
-        "command": ["vault", "server", "-dev", "-dev-no-store-token", "-dev-root-token-id=root"],
-        "args": ["-dev-listen-address=0.0.0.0:8200"],
-        "ports": [],
-        "readinessProbe": {"httpGet": {"path": "/v1/sys/health", "port": 8200}, "periodSeconds": 1},
-        **DROPPED,
-    }
-    no = {"sidecar.injector/inject": "false"}
-    vault = start("none", name="vault", space=space, annotations=no, container=server, securityContext=UNPRIVILEGED)
-    address = vault["status"]["podIP"]
-
-    def tell(path: str, **body: object) -> None:
-        answer = call(address, f"/v1/{path}", 8200, body=json.dumps(body).encode(), X_Vault_Token="root")
-        assert answer.code in (200, 204), answer
-
-    keys = json.loads(start.api.text("/openid/v1/jwks"))["keys"]
-    tell("sys/auth/kubernetes", type="jwt")
-    tell("auth/kubernetes/config", jwt_validation_pubkeys=[_as_pem(key) for key in keys])
-    tell("sys/policies/acl/shop", policy='path "secret/data/shop/*" { capabilities = ["read"] }')
-    role = {"bound_audiences": ["vault"], "bound_subject": f"system:serviceaccount:{space}:default"}
-    tell("auth/kubernetes/role/web", role_type="jwt", user_claim="sub", token_policies=["shop"], **role)
-    tell("secret/data/shop/db", data={"password": "s3cret"})
-    given = {
-        "address": f"http://{address}:8200",
-        "role": "web",
-        "audience": "vault",
-        "secrets": '{"db": "secret/data/shop/db"}',
-    }
+    space = start.space = start.make_space(RESTRICTED)
+    given = vault(start)
     start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
     found = start.node.kubectl("exec", "-n", space, "web", "-c", "vault-agent", "--", "cat", "/secrets/db")
     assert json.loads(found.stdout) == {"password": "s3cret"}
-
-
-def _as_pem(key: Object) -> str:
-    """A public key of the cluster's, which signs the tokens of service accounts."""
-    x, y = (int.from_bytes(base64.urlsafe_b64decode(f"{key[part]}==")) for part in "xy")
-    public = EllipticCurvePublicNumbers(x, y, SECP256R1()).public_key()
-    return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def test_prometheus_exporter(start: Try) -> None:

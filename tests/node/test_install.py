@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.cluster.api import Api
 from tests.cluster.conftest import NamespaceFactory
@@ -32,7 +34,7 @@ def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespa
     space = namespace(labels=ENABLED)
     injector.api.create(pod("web", containers=[app()]), space)
     made = wait_until_ready(injector.api, space, "web")
-    assert sidecar_names(made) == ["envoy-redirect", "envoy-redirect-ipv6", "envoy-sidecar"]
+    assert sidecar_names(made) == ["envoy-redirect", "envoy-sidecar"]
     answer = call(made["status"]["podIP"], "/hello")
     assert answer.code == 200 and "app web /hello" in answer.text
     assert "X-Request-Id" in answer.text, "Envoy gave it one"
@@ -77,50 +79,49 @@ def test_what_a_replica_takes(injector: Installation, record_property: Record) -
     record_property("CPU seconds since the start", " and ".join(f"{cpu / 1e9:.1f}" for _, cpu in found))
 
 
-def test_the_chart(injector: Installation, namespace: NamespaceFactory, tmp_path: Path) -> None:
-    """the chart with Helm 4: two replicas Ready, `injector check` is content, a pod gets its sidecar"""
+@pytest.fixture(scope="module")
+def chart(injector: Installation) -> Iterator[Installation]:
+    """The injector installed by the chart, with `retryRefused`, in the place of deploy/install.yaml."""
     injector.remove()
     helm = Helm(4, injector.node.kubeconfig)
+    words = ["--namespace", NAME, "--wait"]
     try:
-        helm.run("install", NAME, CHART, "--namespace", NAME, "--create-namespace", "--wait", timeout=180)
+        helm.run(
+            "install", NAME, CHART, "--create-namespace", "--set", "settings.retryRefused=true", *words, timeout=180
+        )
         injector.wait()
-        space = namespace(labels=ENABLED)
-        assert injector.check() == {}
-        injector.api.create(pod("web", containers=[app()]), space)
-        assert "envoy-sidecar" in sidecar_names(wait_until_ready(injector.api, space, "web"))
-        helm.run("uninstall", NAME, "--namespace", NAME, "--wait", timeout=180)
+        yield injector
+        helm.run("uninstall", NAME, *words, timeout=180)
     finally:
         injector.remove()
         injector.apply()
+
+
+def test_the_chart(chart: Installation, namespace: NamespaceFactory) -> None:
+    """the chart with Helm 4: two replicas Ready, `injector check` is content, a pod gets its sidecar"""
+    space = namespace(labels=ENABLED)
+    assert chart.check() == {}
+    chart.api.create(pod("web", containers=[app()]), space)
+    assert "envoy-sidecar" in sidecar_names(wait_until_ready(chart.api, space, "web"))
 
 
 def test_refused_pods_come_when_the_injector_is_back(
-    injector: Installation, namespace: NamespaceFactory, record_property: Record
+    chart: Installation, namespace: NamespaceFactory, record_property: Record
 ) -> None:
     """the chart with `retryRefused`: pods refused for so long that a ReplicaSet waits over 20 s come when it is back"""
-    injector.remove()
-    helm, api = Helm(4, injector.node.kubeconfig), injector.api
-    words = ["--namespace", NAME, "--create-namespace", "--wait", "--set", "settings.retryRefused=true"]
-    try:
-        helm.run("install", NAME, CHART, *words, timeout=180)
-        injector.wait()
-        space = namespace(labels={"injection": "required"})
-        injector.scale(0)
-        api.create(deployment("web", 3, containers=[app()], nodeName=None), space)
-        eventually("so many refusals", lambda: _refusals(api, space) >= LONG_REFUSED, 120, every=1)
-        injector.scale(2)
-        back = time.monotonic()
-        found = wait_until_available(api, "web", space, 120)
-        record_property(
-            "seconds from the injector's pods being Ready to those of the app", f"{time.monotonic() - back:.1f}"
-        )
-        assert all("envoy-sidecar" in sidecar_names(one) for one in found)
-        logs = [injector.node.kubectl("logs", "-n", NAME, one["metadata"]["name"]).stdout for one in injector.pods()]
-        assert "controller-retries" in "".join(logs), "it was not the ReplicaSet's own next try"
-        helm.run("uninstall", NAME, "--namespace", NAME, "--wait", timeout=180)
-    finally:
-        injector.remove()
-        injector.apply()
+    api, space = chart.api, namespace(labels={"injection": "required"})
+    chart.scale(0)
+    api.create(deployment("web", 3, containers=[app()], nodeName=None), space)
+    eventually("so many refusals", lambda: _refusals(api, space) >= LONG_REFUSED, 120, every=1)
+    chart.scale(2)
+    back = time.monotonic()
+    found = wait_until_available(api, "web", space, 120)
+    record_property(
+        "seconds from the injector's pods being Ready to those of the app", f"{time.monotonic() - back:.1f}"
+    )
+    assert all("envoy-sidecar" in sidecar_names(one) for one in found)
+    logs = [chart.node.kubectl("logs", "-n", NAME, one["metadata"]["name"]).stdout for one in chart.pods()]
+    assert "controller-retries" in "".join(logs), "it was not the ReplicaSet's own next try"
 
 
 def _refusals(api: Api, space: str) -> int:

@@ -53,8 +53,8 @@ def test_set_up_then_sidecar_then_app(start: Try) -> None:
     """order at the start: the redirect's set-up ends, Envoy starts, the app starts when Envoy is ready"""
     web = start("envoy")
     ended, started = times(web, "terminated", "finishedAt"), times(web, "running", "startedAt")
-    assert list(ended) == ["envoy-redirect", "envoy-redirect-ipv6"]
-    assert ended["envoy-redirect"] <= ended["envoy-redirect-ipv6"] <= started[SIDECAR] <= started["app"]
+    assert list(ended) == ["envoy-redirect"]
+    assert ended["envoy-redirect"] <= started[SIDECAR] <= started["app"]
     log = start.log(web, "app")
     assert "serves on 8080" in log
 
@@ -180,13 +180,14 @@ def test_kubectl_exec_logs_port_forward_and_debug(start: Try) -> None:
 PROBES: dict[str, Object] = {
     "http": {"httpGet": {"path": "/", "port": PORT}},
     "tcp": {"tcpSocket": {"port": PORT}},
+    "grpc": {"grpc": {"port": PORT}},
     "exec": {"exec": {"command": ["/app", "get", "http://localhost:8080/"]}},
 }
 
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes as httpGet, tcpSocket and exec through the redirect: Ready, and not where the app does not listen"""
+    """probes as httpGet, tcpSocket, grpc and exec through the redirect: Ready, and not where the app does not listen"""
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
     web = start("envoy", container={"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe})
     assert statuses(web)["app"]["restartCount"] == 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
@@ -14,72 +12,25 @@ import yaml
 
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
-from tests.cluster.objects import IMAGE, deployment
 from tests.cluster.processes import eventually
 from tests.deploy.helm import NAME
-from tests.node.calls import app, is_ready, sidecar_names
 from tests.node.installation import Installation
+from tests.node.stream import CHOSEN, Seen, stream
 
-DEPLOYMENTS = 20
 SECRET = f"{NAME}-certificates"
-SIDECAR = "helper"
-#: The sidecar is the app's own program, as what is tried is how many get it, and not what it does.
-CHOSEN = {
-    "sidecar.injector/templates": "container",
-    "container.sidecar.injector/name": SIDECAR,
-    "container.sidecar.injector/image": IMAGE,
-    "container.sidecar.injector/args": '["sleep"]',
-}
 #: Serving certificates live for 40 s, and are renewed after two thirds; their authority for 80 s.
 LIVES = {"lifeSeconds": 40, "authorityLifeSeconds": 80, "settleSeconds": 3, "leaseSeconds": 5}
 
 
-@dataclass
-class Seen:
-    """All pods that there were in a namespace: which were Ready, and which had no sidecar."""
-
-    ready: set[str] = field(default_factory=set)
-    all: set[str] = field(default_factory=set)
-    without: set[str] = field(default_factory=set)
-
-    def look(self, pods: list[Object]) -> None:
-        for pod in pods:
-            uid = pod["metadata"]["uid"]
-            self.all.add(uid)
-            if SIDECAR not in sidecar_names(pod):
-                self.without.add(pod["metadata"]["name"])
-            if is_ready(pod):
-                self.ready.add(uid)
-
-
-class Changes:
-    """What is done to the injector meanwhile, in a thread of its own."""
+class Doings:
+    """What is done to the injector meanwhile."""
 
     def __init__(self, injector: Installation) -> None:
         self.injector, self.api = injector, injector.api
-        self.done: list[str] = []
-        self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Changes:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join(300)
 
     @property
-    def going_on(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        steps = (self.short_lives, self.upgraded, self.reloaded, self.killed, self.renewed)
-        try:
-            for step in steps:
-                step()
-                self.done.append(step.__name__)
-        except BaseException as error:
-            self.error = error
+    def steps(self) -> list[Callable[[], None]]:
+        return [self.short_lives, self.upgraded, self.reloaded, self.killed, self.renewed]
 
     def short_lives(self) -> None:
         """An upgrade to settings with short-lived certificates; new ones come as docs/certificates.md says."""
@@ -134,39 +85,9 @@ def restored(injector: Installation) -> Iterator[Installation]:
     injector.rolled_out()
 
 
-def stream(injector: Installation, space: str, total: int, each: int) -> tuple[Seen, Changes]:
-    """Scale up to `each` replicas and down again, until there were so many pods and all changes are made."""
-    api, seen = injector.api, Seen()
-    for number in range(DEPLOYMENTS):
-        made = deployment(f"web-{number}", 0, containers=[app()], nodeName=None, terminationGracePeriodSeconds=5)
-        api.create(made, space)
-    names = [f"web-{number}" for number in range(DEPLOYMENTS)]
-
-    def scaled(replicas: int) -> None:
-        for name in names:
-            api.patch("Deployment", name, {"spec": {"replicas": replicas}}, space)
-
-        def there() -> bool:
-            pods = api.list("Pod", space)
-            seen.look(pods)
-            left = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-            return len(left) == replicas * DEPLOYMENTS and all(is_ready(pod) for pod in left)
-
-        eventually(f"{replicas} replicas of each", there, 300, every=0.2)
-
-    with Changes(injector) as changes:
-        while changes.going_on or len(seen.all) < total:
-            scaled(each)
-            scaled(each // 3)
-        scaled(0)
-    return seen, changes
-
-
 def run(injector: Installation, space: str, total: int, each: int, record: Callable[[str, object], None]) -> Seen:
     begin = time.monotonic()
-    seen, changes = stream(injector, space, total, each)
-    assert changes.error is None, changes.error
-    assert changes.done == ["short_lives", "upgraded", "reloaded", "killed", "renewed"]
+    seen = stream(injector, space, total, each, Doings(injector).steps)
     record("pods", len(seen.all))
     record("without their sidecar", len(seen.without))
     record("seconds", round(time.monotonic() - begin))
@@ -198,6 +119,6 @@ def test_a_thousand_pods_in_a_required_namespace(
 def test_a_thousand_pods_in_an_enabled_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """the same with 1,000 pods of an `enabled` namespace, which nobody holds back, for `make soak`"""
+    """1,000 pods in an `enabled` namespace through the same: each Ready, and how many came without their sidecar"""
     space = namespace(labels={"injection": "enabled"}, annotations=CHOSEN)
     assert len(run(restored, space, 1000, 6, record_property).without) < 50

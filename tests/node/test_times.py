@@ -5,52 +5,80 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 import pytest
 
 from tests import parts
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import IMAGE
-from tests.node.calls import Try, is_ready
+from tests.cluster.processes import eventually
+from tests.node.calls import ENABLED, Try, is_ready
+from tests.node.images import default
 from tests.node.installation import Installation
+from tests.node.servers import provider, vault
 
 TIMES = 20
-PARAMETERS: dict[str, dict[str, str]] = {
-    "none": {},
-    "container": {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/"},
-    "envoy": {},
-    "envoy by ports": {"intercept": "ports"},
-    "nginx": {},
-    "fault": {},
-    "fluent-bit": {},
-    "agones-sdk": {},
+_HELPER = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/"}
+_EXPORTER = {
+    "image": default("nginx"),
+    "command": '["prometheus-nginx-exporter"]',
+    "args": '["-nginx.scrape-uri=http://127.0.0.1:18081/status"]',
+    "port": "9113",
 }
-NEEDS = {"fluent-bit": "fluent-bit", "agones-sdk": "sdk-server"}
+#: By what stands in the row: the template, and its parameters.
+KINDS: dict[str, tuple[str, dict[str, str]]] = {
+    "envoy by redirect": ("envoy", {}),
+    "envoy by redirect, its families in two containers (`ipv6: always`)": ("envoy", {"ipv6": "always"}),
+    "envoy by ports": ("envoy", {"intercept": "ports"}),
+    "fault": ("fault", {}),
+    "nginx": ("nginx", {}),
+    "oauth2-proxy": ("oauth2-proxy", {}),
+    "container": ("container", _HELPER),
+    "prometheus-exporter": ("prometheus-exporter", _EXPORTER),
+    "otel-collector": ("otel-collector", {"endpoint": "https://otel-gateway.observability:4317"}),
+    "vault-agent": ("vault-agent", {}),
+    "fluent-bit": ("fluent-bit", {"output": "stdout"}),
+    "agones-sdk": ("agones-sdk", {}),
+}
+_PROGRAMS = {"fluent-bit": "fluent-bit", "agones-sdk": "sdk-server"}
+_SERVERS = {"oauth2-proxy": provider, "vault-agent": vault}
 
 
-@pytest.mark.soak(minutes=15)
-@pytest.mark.parametrize("what", PARAMETERS)
-def test_time_to_ready(
-    injector: Installation,
-    namespace: NamespaceFactory,
-    what: str,
-    record_property: Callable[[str, object], None],
+def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[float, float]:
+    """Seconds from the pod's place on a node to the first line of its app, and from its creation to Ready."""
+    created = time.time()
+    start.make(templates, name, **given)
+    get = lambda: start.api.get("Pod", name, start.space)  # noqa: E731
+    eventually("it has a node", lambda: "nodeName" in get()["spec"], 30, every=0.01)
+    scheduled = time.time()
+    eventually("it is Ready", lambda: is_ready(get()), 90, every=0.02)
+    ready = time.time()
+    words = ["logs", "-n", start.space, name, "-c", "app", "--timestamps"]
+    first = datetime.fromisoformat(start.node.kubectl(*words).stdout.split()[0]).timestamp()
+    start.node.kubectl("delete", "pod", "-n", start.space, name, "--grace-period=1", "--wait=false")
+    return first - scheduled, ready - created
+
+
+@pytest.mark.soak(minutes=3)
+@pytest.mark.parametrize("what", KINDS)
+def test_what_a_start_costs(
+    injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """time from creation to Ready of a pod with and without each sidecar, one after the other, median of 20"""
-    if what in NEEDS:
-        parts.require(NEEDS[what])
-    start, found = Try(injector, namespace), []
-    template = what.split()[0]
-    skip = {"sidecar.injector/inject": "false"} if what == "none" else {}
-    space = start.make_space({"injection": "enabled"})
+    """a pod's start with {what}, and in turn one that says no to it: median of 20 each"""
+    templates, parameters = KINDS[what]
+    if templates in _PROGRAMS:
+        parts.require(_PROGRAMS[templates])
+    start = Try(injector, namespace)
+    start.space = start.make_space(ENABLED)
+    if templates in _SERVERS:
+        parameters = _SERVERS[templates](start)
+    found: dict[str, list[tuple[float, float]]] = {"with": [], "without": []}
     for number in range(TIMES):
-        name = f"web-{number}"
-        begin = time.monotonic()
-        start.space = space
-        start.make(template, name, parameters=PARAMETERS[what], annotations=skip)
-        while not is_ready(start.api.get("Pod", name, space)):
-            assert time.monotonic() - begin < 60
-            time.sleep(0.05)
-        found.append(time.monotonic() - begin)
-        start.node.kubectl("delete", "pod", "-n", space, name, "--grace-period=1", "--wait=true")
-    record_property(what, f"{statistics.median(found):.1f} s")
+        found["with"].append(start_once(start, templates, f"with-{number}", parameters=parameters))
+        refused = {"sidecar.injector/inject": "false"}
+        found["without"].append(start_once(start, "none", f"without-{number}", annotations=refused))
+    for index, span in enumerate(("from a node to the app's first line", "from creation to Ready")):
+        with_it, without = (statistics.median(one[index] for one in found[key]) for key in ("with", "without"))
+        record_property(span, f"{with_it:.1f} s, without {without:.1f} s")

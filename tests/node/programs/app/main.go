@@ -4,10 +4,12 @@
 //	app get URL...     asks each once, prints the answers and ends; fails with the first that is not below 400
 //	app log FILE       writes a line into FILE ten times a second
 //	app grow           takes memory until it is killed
+//	app -text ANSWER   serves, and answers this
 //	app sleep          the process of a pod's sandbox, and of what only has to be there
 //
-// Serving, /get?url=U asks U and hands on what it says, /sleep?for=D waits, /fail answers 500; all else names the pod,
-// the client and the request's headers, or is $ANSWER where that is set. What it does at its start and end it prints with the time.
+// Serving, /get?url=U asks U and hands on what it says, /sleep?for=D waits, /fail answers 500, a health check of gRPC
+// (HTTP/2 without TLS) says SERVING; all else names the pod, the client and the request's headers, or is $ANSWER where
+// that is set. What it does at its start and end it prints with the time.
 package main
 
 import (
@@ -66,6 +68,11 @@ func serve() {
 		fmt.Fprintln(w, "slept", wait)
 	})
 	http.HandleFunc("/fail", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
+	http.HandleFunc("/grpc.health.v1.Health/Check", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Write([]byte{0, 0, 0, 0, 2, 8, 1}) // not compressed, 2 bytes: field 1, status, is 1, SERVING
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+	})
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if answer := os.Getenv("ANSWER"); answer != "" {
 			w.Header().Set("Content-Type", "application/json")
@@ -78,7 +85,10 @@ func serve() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	say("serves on", port)
-	server := &http.Server{Addr: ":" + port}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Addr: ":" + port, Protocols: protocols}
 	go func() { say(server.ListenAndServe()) }()
 	say("got", <-signals)
 	server.Shutdown(context.Background())
@@ -134,6 +144,9 @@ func main() {
 	}
 	switch role {
 	case "":
+		serve()
+	case "-text":
+		os.Setenv("ANSWER", rest[0])
 		serve()
 	case "get":
 		getAll(rest)

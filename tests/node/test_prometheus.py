@@ -1,0 +1,76 @@
+"""A real Prometheus finds and scrapes the replicas that run in pods."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tests import parts
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.objects import deployment, wait_until_available
+from tests.cluster.processes import eventually
+from tests.cluster.prometheus import Prometheus
+from tests.deploy.helm import NAME, Helm, one
+from tests.node.calls import app
+from tests.node.installation import Installation
+
+#: Alerts for which a busy machine is a cause of its own.
+_OF_THE_MACHINE = {"InjectorHangs", "InjectorSlow", "InjectorBusy"}
+
+
+def test_alerts_and_panels(
+    injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Prometheus scrapes the replicas where their pods' annotations say: no alert while all is well, and each panel of
+    the dashboard has its lines; with all replicas gone alerts say so, and that they are gone ends when they are back
+    """
+    parts.require("prometheus")
+    values = {"metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}}
+    objects = Helm(4).objects(values)
+    rules = one(objects, "PrometheusRule", NAME)["spec"]
+    dashboard = json.loads(one(objects, "ConfigMap", f"{NAME}-dashboard")["data"][f"{NAME}.json"])
+    space, began = namespace(labels={"injection": "required"}), time.time()
+    prometheus = Prometheus(injector.node, tmp_path, _targets(injector), rules)
+    try:
+        eventually("it scrapes both", lambda: len(prometheus.query("injector_snapshot_info")) == 2, 60)
+        nginx = {"sidecar.injector/templates": "nginx", "nginx.sidecar.injector/app-port": "8080"}
+        injector.api.create(deployment("web", 3, containers=[app()], nodeName=None, annotations=nginx), space)
+        wait_until_available(injector.api, "web", space)
+        injector.api.patch("Deployment", "web", {"spec": {"replicas": 4}}, space)  # counters that were there grow
+        time.sleep(15)  # so many looks at the alerts' expressions
+        assert set(prometheus.firing()) <= _OF_THE_MACHINE
+        injector.scale(0)
+        prometheus.scrape(_targets(injector))
+        injector.api.patch("Deployment", "web", {"spec": {"replicas": 5}}, space)
+        for alert in ("InjectorGone", "InjectorCallsRefused"):
+            eventually(f"{alert} fires", lambda: alert in prometheus.firing(), 60)  # noqa: B023
+        injector.scale(2)
+        prometheus.scrape(_targets(injector))
+        # The refusals stay in view for the ten minutes of their expression.
+        may = {*_OF_THE_MACHINE, "InjectorCallsRefused"}
+        with suppress(TimeoutError):
+            eventually("it is silent", lambda: set(prometheus.firing()) <= may, 60)
+        assert set(prometheus.firing()) <= may
+        drawn = {
+            panel["title"]: all(prometheus.lines(query, began, time.time()) for query in panel["targets"])
+            for panel in dashboard["panels"]
+            if panel["type"] != "row"
+        }
+        record_property("panels with lines", sum(drawn.values()))
+        assert [title for title, has_lines in drawn.items() if not has_lines] == []
+    finally:
+        prometheus.stop()
+        injector.scale(2)
+
+
+def _targets(injector: Installation) -> list[str]:
+    """As a Prometheus finds them that goes by annotations; the tests' has no discovery by Kubernetes compiled in."""
+    found = []
+    for pod in injector.pods():
+        says = pod["metadata"]["annotations"]
+        if says.get("prometheus.io/scrape") == "true":
+            found.append(f"{pod['status']['podIP']}:{says['prometheus.io/port']}")
+    return found
