@@ -8,8 +8,8 @@
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
 startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,
-volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, emptyDir,
-downwardAPI for annotations, and the projected token of a service account. Probes but those by
+volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, secret
+with its items, emptyDir, downwardAPI for annotations, and the projected token of a service account. Probes but those by
 exec go from outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
 """
 
@@ -36,7 +36,17 @@ from tests.parts import find, require
 Object = dict[str, Any]
 
 _CONTAINER = Path(__file__).with_name("container.py")
-_PARTS = ("envoy", "fluent-bit", "nginx", "oauth2-proxy", "otelcol", "prometheus-nginx-exporter", "sdk-server", "vault")
+_PARTS = (
+    "cloud-sql-proxy",
+    "envoy",
+    "fluent-bit",
+    "nginx",
+    "oauth2-proxy",
+    "otelcol",
+    "prometheus-nginx-exporter",
+    "sdk-server",
+    "vault",
+)
 #: What an image starts by itself, by the image's name, where a container's spec has no command.
 _ENTRYPOINTS = {"agones-sdk": "sdk-server", "opentelemetry-collector": "otelcol"}
 _LIMIT = 90.0
@@ -214,6 +224,10 @@ class RunningPod:
         if "configMap" in volume:
             for file, text in self._config_maps[volume["configMap"]["name"]].items():
                 (folder / file).write_text(text)
+            folder.chmod(0o755)
+        elif "secret" in volume:
+            for item in volume["secret"]["items"]:
+                (folder / item["path"]).write_text(self._secrets[volume["secret"]["secretName"]][item["key"]])
             folder.chmod(0o755)
         elif "downwardAPI" in volume:
             for item in volume["downwardAPI"]["items"]:

@@ -182,8 +182,7 @@ def test_rules_restored_again_are_the_same(pod: RunningPod) -> None:
 
     before = rules()
     assert len(before) == 2 * 9
-    for name in ("envoy-redirect", "envoy-redirect-ipv6"):
-        pod.run_init(name)
+    pod.run_init("envoy-redirect")
     assert rules() == before
 
 
@@ -240,7 +239,7 @@ def test_a_node_without_ipv6_runs_the_pod(run: Run) -> None:
 
 def test_where_sidecars_are_plain_containers(run: Run) -> None:
     with run("envoy", native=False) as pod, service(pod.network.outside, 80):
-        assert [c["name"] for c in pod.spec["initContainers"]] == ["envoy-redirect", "envoy-redirect-ipv6"]
+        assert [c["name"] for c in pod.spec["initContainers"]] == ["envoy-redirect"]
         assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT).json["headers"]
         assert call(pod.network.pod, pod.network.outside.ipv4, 80).status == 200
         assert Statistics(pod).requests("outbound") == 1
@@ -261,15 +260,18 @@ def test_ipv6_never_leaves_it_alone(run: Run) -> None:
 
 def test_ipv6_always_needs_no_find(run: Run) -> None:
     with run("envoy", {"ipv6": "always"}) as pod:
-        assert pod.container("envoy-redirect-ipv6")["command"][0] == "ip6tables-restore"
+        programs = [container["command"][0] for container in pod.spec["initContainers"][:2]]
+        assert programs == ["iptables-restore", "ip6tables-restore"]
         assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv6, HTTP_PORT).json["headers"]
 
 
-def test_rules_that_fail_fail_the_init_container(run: Run) -> None:
+@pytest.mark.parametrize("rules", ["/etc/envoy/ipv4.rules", "/etc/envoy/ipv6.rules"])
+def test_rules_of_either_family_that_fail_fail_the_init_container(run: Run, rules: str) -> None:
     with run("envoy", start=False) as pod:
-        pod.container("envoy-redirect-ipv6")["command"][10] = "/etc/envoy/envoy.yaml"  # no rules at all
+        command = pod.container("envoy-redirect")["command"]
+        command[command.index(rules)] = "/etc/envoy/envoy.yaml"  # no rules at all
         with pytest.raises(AssertionError, match="ended with 1"):
-            pod.run_init("envoy-redirect-ipv6")
+            pod.run_init("envoy-redirect")
 
 
 def test_without_the_rules_a_direct_connection_is_closed_and_does_not_loop(run: Run) -> None:
