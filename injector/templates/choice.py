@@ -95,8 +95,8 @@ def misspelt_annotations(
     unknown = [key for key in ours if key not in known]
     for key in unknown[:SEARCHES]:
         name = key[len(start) :]
-        owner = next((t.name for t in templates if declared_parameter(t.parameters, name)), None)
-        near = f"{owner}.{start}{name}" if owner else None
+        near = next((f"{of.name}.{start}{word}" for of in templates for word in (name, name.removeprefix(f"{of.name}."))
+                     if declared_parameter(of.parameters, word)), None)  # fmt: skip
         if near is None:
             from difflib import get_close_matches  # rarely needed, and takes its time to import
 
@@ -146,7 +146,7 @@ def origins_of(
     if asked is not None and not required:
         return by_pod
     if key in namespace.annotations:
-        origin = Origin(f"namespace annotation {key}", f"whoever may annotate namespace {namespace.name}")
+        origin = Origin(f"namespace annotation {key}", f"those who may annotate namespace {namespace.name}")
         found = dict.fromkeys(names_in(namespace.annotations[key]), origin)
     elif matching := catalog.matching(string_map(pod, "labels"), namespace):
         origin = Origin("the templates' selectors", "a cluster admin")
@@ -159,10 +159,12 @@ def origins_of(
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
+        known = catalog.injected_names
+        apart = next((f"{one},{rest}" for one in known if (rest := name.removeprefix(f"{one}-")) in known), None)
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE,
             f'no template "{name[:60]}" ({source})',
-            help=suggestion(name, catalog.injected_names),
+            help=f"write a comma between names: {apart}" if apart else suggestion(name, known),
             fields={"value": name, "nearest": nearest(name, catalog.injected_names)},
         )
     if name not in catalog.injected_names:

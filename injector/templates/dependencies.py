@@ -14,10 +14,14 @@ from jinja2 import nodes
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
-#: The names that a template sees; see `render.Context`.
+#: One of the app's containers, in an overlay that is rendered for each of them (see `per_container`).
+CONTAINER: Final = "container"
+#: Names that a template may give a value of its own: of variables that templates had before there were these names.
+ASSIGNABLE = REVIEW_NAMES | {CONTAINER}
+#: The names that a template sees; see `variables.Context`.
 NAMES = REVIEW_NAMES | {
-    "params", "object", "pod", "namespace", "workload", "containers", "app_containers", "ports", "files", "cluster",
-    "native",
+    "params", "object", "pod", "namespace", "workload", CONTAINER, "containers", "app_containers", "ports", "files",
+    "cluster", "native",
 }  # fmt: skip
 #: Those that lead to more than one value.
 PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
@@ -99,8 +103,8 @@ def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | 
     if isinstance(node, nodes.Or) and isinstance(node.right, nodes.Const) and isinstance(node.right.value, str):
         instead, node = node.right.value, node.left
     path = chain(node)
-    # all parameters are in every key, and a template may use a name of the review's for a value of its own
-    if path is None or path[0] == "params" or path[0] not in PATH_ROOTS - REVIEW_NAMES:
+    # all parameters are in every key, and a template may use one of these names for a value of its own
+    if path is None or path[0] == "params" or path[0] not in PATH_ROOTS - ASSIGNABLE:
         return None
     return node, normal_paths([path])[0], instead
 

@@ -64,7 +64,7 @@ def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:
         return _unclosed(text, offset)
     go = foreign_habits.instead(line)
     if go is not None:
-        return go, offset
+        return foreign_habits.first_block(text, text.rfind("\n", 0, offset)) or (go, offset)
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
     open_string = kind == "wrong-character" and text[offset] in "\"'"
     if (open_string or kind == "early-end") and begin >= 0:
@@ -125,6 +125,8 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
         return "a loop is written {% for item in list %}", offset
     if got == "=":
         return "one = sets a value; write == to compare", offset
+    if tag and tag[1] == "set" and "=" not in tag[2]:
+        return "a variable is set by {% set name = value %}", begin
     if closing == "%}" and tag and tag[1] == "else" and got == "if":
         return "write {% elif ... %}", begin
     if tag and tag[1] in ("if", "elif") and (go := foreign_habits.go_comparison(tag[2])):
@@ -178,7 +180,7 @@ _KINDS = {
 }
 #: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
 _SENTENCES = {
-    "uneven-items": "the items are not as many values each as there are names for them; over a mapping loop with "
+    "uneven-items": "the items do not have as many values as there are names for them; over a mapping loop with "
     "`x.items()`",
     "one-value": "there are several names here, and only one value: {0}",
     "no-order": "{0} and {1} have no order",

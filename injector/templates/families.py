@@ -42,7 +42,8 @@ def make_family(parameter: Parameter) -> Parameter:
     except ValueError as error:
         path, *rest = error.args
         raise ValueError(("additionalProperties", *path), *rest) from None
-    made = replace(parameter, member=replace(member, setters=parameter.setters, weakens=parameter.weakens))
+    member = replace(member, setters=parameter.setters, weakens=parameter.weakens, secret=parameter.secret)
+    made = replace(parameter, member=member)
     if made.default is not UNSET or made.required:
         return made
     try:

@@ -72,14 +72,14 @@ def _int(value: Any, default: Any = None) -> Any:
     except (ValueError, OverflowError):
         if default is not None:
             return default
-        raise FaultError("int: this is no integer") from None
+        raise FaultError("int: this is not an integer") from None
 
 
 def _float(value: Any) -> float:
     try:
         return float(value)
     except ValueError:
-        raise FaultError("float: this is no number") from None
+        raise FaultError("float: this is not a number") from None
 
 
 def _sum(value: Any, attribute: Any = None, start: int = 0) -> Any:

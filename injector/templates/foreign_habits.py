@@ -20,6 +20,7 @@ VALUES = {
     **dict.fromkeys(("null", "nil"), "write none"),
     **dict.fromkeys(("yes", "on"), "write true"),
     **dict.fromkeys(("no", "off"), "write false"),
+    **dict.fromkeys(("values", "Values", "vars"), "write params"),
 }
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
 #: Filters that are not available, with what is said about them.
@@ -68,6 +69,8 @@ _WORDS = {
     "gt": "`a > b`",
     "ge": "`a >= b`",
     "tpl": "{{ params.x }}",
+    "ternary": "{{ a if condition else b }}",
+    "coalesce": "{{ a or b }}",
     "/*": "{# ... #}",
     ".": "{{ params.x }}",
     "$": "{{ params.x }}",
@@ -91,9 +94,18 @@ def instead(line: str, word: str = "") -> str | None:
         name, then = hole[1], hole[2]
         if name in _OBJECTS and then == ".":
             return _said(_OBJECTS[name])
-        if name in _WORDS and then != ".":
+        if name in _WORDS and (then != "." or name == "$"):
             return _said(_WORDS[name])
     return _said("{{ params.x }}") if _TAG.search(line) else None
+
+
+def first_block(text: str, before: int) -> tuple[str, int] | None:
+    """What to say about the first `{{ range ... }}`, or another block of a Go template, before an offset, and its own.
+
+    None where there is none. Jinja reads some of them as a value, and gives up at a line within the block.
+    """
+    found = _OPENING.search(text, 0, max(before, 0))
+    return None if found is None else (_said(_WORDS[found[1]]), found.start())
 
 
 def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:

@@ -120,7 +120,7 @@ class Manifest:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.refuse((key,), f"{key} has to be a mapping")
+            self.refuse((key,), f"{key} has to be a mapping, such as `name: {example}`")
         for name, item in value.items():
             if not isinstance(item, dict):
                 with self.collecting():
@@ -130,6 +130,10 @@ class Manifest:
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
         made: dict[str, Parameter] = {}
+        declared = self._data.get("parameters")
+        if isinstance(declared, dict) and isinstance(declared.get("type"), str) and "properties" in declared:
+            words = "write what is below `properties:` right below `parameters:`, and leave `type:` out"
+            self.refuse(("parameters", "properties"), words)
         for name, declaration in self.mapping("parameters", "{type: string}").items():
             with self.collecting():
                 made[name] = self._parameter(name, declaration)
@@ -144,7 +148,7 @@ class Manifest:
         if not _PARAMETER.match(name):
             like = "secret-* for a family, which has a member for each annotation secret-<name>"
             what = like if "*" in name else "app-port"
-            self.refuse(("parameters", name), f"{shortened(name)} is no parameter's name; write it like {what}")
+            self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write it like {what}")
         try:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
@@ -174,13 +178,13 @@ class Manifest:
     def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
-            self.refuse(at, f"{shortened(name)} is no file's name: letters, digits, - _ and . only")
+            self.refuse(at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only")
         for key in item:
             if key not in _FILE_KEYS:
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
         source = item.get("template", f"{name}.j2")
         if source == MANIFEST:
-            self.refuse((*at, "template"), f"{MANIFEST} is no config file; give {name} a source of its own")
+            self.refuse((*at, "template"), f"{MANIFEST} is not a config file; give {name} a source of its own")
         if not isinstance(source, str) or source not in self._sources:
             shown = source if isinstance(source, str) else "template"
             known = [f for f in self._sources if f.endswith(".j2")]
@@ -232,7 +236,7 @@ class Manifest:
                     words = f"for.{key} cannot be *: the API server would ask about everything there is"
                     self.refuse(("for", key, number), f"{words}; name them, such as {example}")
                 if not pattern.fullmatch(word):
-                    words = f"for.{key}: {shortened(word)} is none; write it as {example}"
+                    words = f"for.{key}: {shortened(word)} is not valid; write it like {example}"
                     self.refuse(("for", key, number), words)
         return AppliesTo(found["apiGroups"], found["apiVersions"], found["resources"], found["operations"])
 

@@ -126,7 +126,7 @@ def found(pattern: str, text: str) -> bool:
     try:
         return compiled(pattern).search(text) is not None
     except UnicodeEncodeError:
-        return False  # half of a surrogate pair is no character
+        return False  # half of a surrogate pair is not a character
 
 
 #: Keywords whose value is a schema, a list of schemas, and a mapping of schemas.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
-_OURS = ("from", "weakens")
+_OURS = ("from", "weakens", "secret")
 #: Types as other languages call them, where the spelling does not tell.
 _MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
 #: Keywords whose mistakes are sentences of ours already (see `value_check`).
@@ -57,9 +57,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     required = declaration.get("required")
     if required is not None and not isinstance(required, bool | list):
         raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false")
-    setters, weakens = _setters(declaration.get("from")), declaration.get("weakens")
-    if weakens is not None and not isinstance(weakens, bool):
-        raise ValueError(("weakens",), f"weakens is {shortened(weakens)}; it has to be true or false")
+    for key in ("weakens", "secret"):
+        if not isinstance(declaration.get(key), bool | None):
+            raise ValueError((key,), f"{key} is {shortened(declaration[key])}; it has to be true or false")
     schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
     _check_keywords(schema, _OURS)
     for path, found in keyword_values(schema, "format"):
@@ -89,7 +89,10 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     if default is None:
         default = UNSET
     description = str(declaration.get("description", ""))
-    made = Parameter(name, schema, description, default, required, setters, weakens, check)
+    setters, secret = _setters(declaration.get("from")), declaration.get("secret") is True
+    made = Parameter(
+        name, schema, description, default, required, setters, declaration.get("weakens"), check, secret=secret
+    )
     if default is not UNSET:
         if required:
             raise ValueError(("required",), "a parameter that is required needs no default")
@@ -130,7 +133,7 @@ def _setters(value: Any) -> tuple[str, ...]:
         raise ValueError(("from",), f"from has to be a list of who may set it: {', '.join(SETTERS)}")
     for index, name in enumerate(value):
         if name not in SETTERS:
-            raise ValueError(("from", index), f"from: {shortened(name)} is none of {', '.join(SETTERS)}")
+            raise ValueError(("from", index), f"from: {shortened(name)} is not one of {', '.join(SETTERS)}")
     return tuple(name for name in SETTERS if name in value)
 
 

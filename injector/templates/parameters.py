@@ -131,6 +131,8 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
     except ValueError as error:
         fields = {"template": template.name, "parameter": name, "value": raw, **_allowed(parameter)}
         message = f"{origin} = {shortened(raw)}: {error}"
+        if parameter.secret:
+            message, fields["value"] = f"{origin} is not allowed here; it must be {allowed(parameter)}", ""
         raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
 
 
@@ -142,7 +144,8 @@ def _members(template: Template, family: Parameter, name: str, origin: str, raw:
         found = members_of(family, raw)
     except ValueError as error:
         fields = {"template": template.name, "parameter": name, "value": raw}
-        raise InjectionError(Reason.BAD_PARAMETER, f"{origin} = {shortened(raw)}: {error}", fields=fields) from None
+        message = f"{origin} = {shortened(family.masked(raw))}: {error}"
+        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
     return {one: (origin, value) for one, value in found.items()}
 
 

@@ -19,7 +19,16 @@ from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
 from injector.templates import expression_errors, foreign_habits, syntax
-from injector.templates.dependencies import NAMES, REVIEW_NAMES, Facts, NamePath, normal_paths, shortest_paths
+from injector.templates.dependencies import (
+    ASSIGNABLE,
+    CONTAINER,
+    NAMES,
+    REVIEW_NAMES,
+    Facts,
+    NamePath,
+    normal_paths,
+    shortest_paths,
+)
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
@@ -209,7 +218,7 @@ class Program:
             for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
                     rest = hint(parameter, self._parameters, "template.yaml declares")
-                    text = f"params.{parameter} is no parameter of this template{rest}"
+                    text = f"params.{parameter} is not a parameter of this template{rest}"
                     self._refuse(text, file, code, "name", word=parameter)
             for (other, name), code in facts.imports.items():
                 if name not in loader.facts[other].lasting:
@@ -217,9 +226,12 @@ class Program:
                     self._refuse(f"{other} has no macro {name}{rest}", file, code, "name", word=name)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
+            each = facts.names.get(CONTAINER)
+            if each is not None and CONTAINER not in shared and source != "overlay.yaml.j2":
+                self._refuse(f"{CONTAINER} is for overlay.yaml.j2 only", file, each)
             reads.update(normal_paths(facts.reads))
         # of the names of a review, one that the template gives a value is its own
-        read = shortest_paths(reads, NAMES - (REVIEW_NAMES & shared))
+        read = shortest_paths(reads, NAMES - (ASSIGNABLE & shared))
         many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
         names = tuple(sorted({path[0] for path in read}))
         key = shortest_paths({*read, ("params",)}, frozenset(names)) if many else read

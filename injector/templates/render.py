@@ -15,45 +15,24 @@ from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Path
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
-from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.templates.dependencies import NamePath, read
+from injector.templates.dependencies import CONTAINER, NamePath, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
+from injector.templates.per_container import Part, joined_overlays
 from injector.templates.program import Root
 from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
 from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
+from injector.templates.variables import Context, app_containers, variables_of
 from injector.templates.yaml_writer import YamlDocument
 
 _S = TypeVar("_S", bound=Structure)
-
-
-class Context(msgspec.Struct, frozen=True):
-    """What a template sees.
-
-    `params` by their names in templates; `object` the pod, or what else the template is for; `containers` the app's;
-    `ports` the TCP ports that those declare, in order; `app` the names of the app's containers of every list; `native`
-    whether sidecars are native here; `configmap` the name of the generated ConfigMap. `old_object` and `request` are of
-    a review at a path: the object before, and all of the AdmissionReview's request but the two objects.
-    """
-
-    params: dict[str, Any]
-    object: Object
-    namespace: Namespace
-    workload: Workload
-    containers: Sequence[Object] = ()
-    ports: Sequence[int] = ()
-    app: frozenset[str] = frozenset()
-    cluster: Cluster = Cluster()
-    native: bool = True
-    configmap: str = ""
-    old_object: Object = {}
-    request: Object = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +55,21 @@ def render_overlay(template: Template, context: Context) -> Rendered:
     Raises InjectionError: DENIED and NOT_SERVED as the template says, TEMPLATE_FAILED (RenderError).
     """
     root = template.program.roots[OVERLAY]
-    rendered: Rendered = _remembered(template, root, context, _overlay)
-    return rendered
+    each = CONTAINER in root.names and context.container is None
+    containers = list(app_containers(context)) if each else []
+    if len(containers) < 2:
+        return cast(Rendered, _remembered(template, root, context, _overlay))
+    found: list[Rendered] = [
+        _remembered(template, root, msgspec.structs.replace(context, container=one), _overlay) for _, one in containers
+    ]
+    parts = [Part(at, one["name"], r.overlay, r.default_paths) for (at, one), r in zip(containers, found, strict=True)]
+    try:
+        overlay, paths = joined_overlays(parts)
+    except OverlayError as error:
+        raise failure(template, root, variables_of(root, context), error) from None
+    warnings = tuple(dict.fromkeys(warning for rendered in found for warning in rendered.warnings))
+    defaults = frozenset(pointer_to(overlay, path) for path in paths)
+    return Rendered(overlay, warnings, found[0].containers, defaults, paths)
 
 
 def render_files(template: Template, context: Context) -> dict[str, str]:
@@ -106,14 +98,6 @@ def check_source(template: Template, context: Context, source: str) -> None:
         render_overlay(template, context)
     else:
         _file(template, context, source)
-
-
-def variables_of(root: Root, context: Context) -> dict[str, Any]:
-    """What a root sees of a context: the names that it reads."""
-    variables = {name: _VARIABLES[name](context) for name in root.names}
-    if "object" in variables:
-        variables["pod"] = variables["object"]
-    return variables
 
 
 def _file(template: Template, context: Context, source: str) -> str:
@@ -317,27 +301,3 @@ _PARAMS = ("params",)
 
 def _all_params(params: dict[str, Any], known: IdentityCache[bytes]) -> bytes:
     return known.get(params) or known.put(params, msgspec.msgpack.encode(params))
-
-
-_VARIABLES: dict[str, Callable[[Context], Any]] = {
-    "params": lambda c: c.params,
-    "object": lambda c: c.object,
-    "namespace": lambda c: {
-        "name": c.namespace.name,
-        "labels": c.namespace.labels,
-        "annotations": c.namespace.annotations,
-    },
-    "workload": lambda c: {"kind": c.workload.kind, "name": c.workload.name},
-    "containers": lambda c: list(c.containers),
-    "app_containers": lambda c: [
-        one for field in CONTAINER_LISTS if c.app for one in c.object["spec"].get(field) or [] if one["name"] in c.app
-    ],
-    "ports": lambda c: list(c.ports),
-    "files": lambda c: {"configmap": c.configmap},
-    "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
-    "native": lambda c: c.native,
-    "oldObject": lambda c: c.old_object,
-    "operation": lambda c: c.request.get("operation", "CREATE"),
-    "user": lambda c: c.request.get("userInfo") or {},
-    "request": lambda c: c.request,
-}

@@ -12,8 +12,8 @@ from typing import Any
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.resource_kinds import Resource, request_fields
 from injector.templates.parameter_schema import value_of
-from injector.templates.render import Context
 from injector.templates.template import UNSET, Parameter, Template
+from injector.templates.variables import Context
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
 _METRICS: Object = {

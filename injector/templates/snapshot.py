@@ -216,7 +216,7 @@ def _check_settings(
 
 
 def _unknown(code: str, name: str, path: Path, known: Iterable[str], severity: Severity) -> Diagnostic:
-    """A name in the settings that is no template's or no parameter's."""
+    """A name in the settings that is not a template's or no parameter's."""
     message = f"there is no {'template' if code == 'unknown-template' else 'parameter'} {shortened(name)}"
     fields = {"value": name, "nearest": nearest(name, known)}
     return Diagnostic(code, severity, message, suggestion(name, known), path, _SETTINGS, fields)

@@ -17,9 +17,9 @@ from jinja2.visitor import NodeTransformer
 
 from injector.names import hint
 from injector.templates.dependencies import (
+    ASSIGNABLE,
     NAMES,
     PATH_ROOTS,
-    REVIEW_NAMES,
     Facts,
     NamePath,
     chain,
@@ -109,7 +109,7 @@ class _Checker(NodeTransformer):
             self.facts.reads.add((node.name,))
             self.facts.names.setdefault(node.name, node.lineno)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
-        if node.name in NAMES - REVIEW_NAMES or node.name in FUNCTIONS:
+        if node.name in NAMES - ASSIGNABLE or node.name in FUNCTIONS:
             raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
         self.facts.assigned.add(node.name)
         return node
@@ -141,7 +141,7 @@ class _Checker(NodeTransformer):
         return node
 
     def _later(self, hole: nodes.Expr) -> nodes.Expr | None:
-        """A hole of a document whose string is no key of the result but written into it."""
+        """A hole of a document whose string is not a key of the result but written into it."""
         found = only_written(hole) if self._document else None
         if found is None:
             return None
@@ -243,7 +243,7 @@ class _Checker(NodeTransformer):
         units = 10 + _size(node.body)
         if parts := parts_read(node, node.iter, NAMES):
             self.facts.note(*parts, first_offset(node.iter))
-            # the same, but the list itself is no key of the result
+            # the same, but the list itself is not a key of the result
             over, node.iter = node.iter, nodes.Const(None)
             self.generic_visit(node)
             node.iter = self._marked(over, parts[1])

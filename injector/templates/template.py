@@ -129,6 +129,11 @@ class Parameter:
     weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
     check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
     member: Parameter | None = None
+    secret: bool = False  #: whether its value is kept out of receipts, messages and `injector explain`
+
+    def masked(self, value: Any) -> Any:
+        """A value to show to people: of a secret parameter only that there is one."""
+        return "(secret)" if self.secret else value
 
     @property
     def variable(self) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from injector.diagnostics import Place
 from injector.pods.overlay import take_defaults
-from injector.templates.render import Context, check_source, variables_of
+from injector.templates.render import check_source
 from injector.templates.structure import Structure
 from injector.templates.template import OVERLAY, Template
+from injector.templates.variables import Context, variables_of
 
 
 class Trace:

@@ -169,7 +169,7 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> It
 
 def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if _canonical(instance) not in values.known:
-        yield _mistake(f"{shortened(instance)} is none of {shortened(list(values))}")
+        yield _mistake(f"{shortened(instance)} is not one of {shortened(list(values))}")
 
 
 def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:

@@ -1,0 +1,80 @@
+"""What a template sees, under the names that `dependencies.NAMES` lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.fields import CONTAINER_LISTS
+from injector.templates.dependencies import CONTAINER
+from injector.templates.program import Root
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a template sees.
+
+    `params` by their names in templates; `object` the pod, or what else the template is for; `containers` the app's;
+    `ports` the TCP ports that those declare, in order; `app` the names of the app's containers of every list; `native`
+    whether sidecars are native here; `configmap` the name of the generated ConfigMap. `old_object` and `request` are of
+    a review at a path: the object before, and all of the AdmissionReview's request but the two objects. `container` is
+    that of the app which a render is for (see `per_container`).
+    """
+
+    params: dict[str, Any]
+    object: Object
+    namespace: Namespace
+    workload: Workload
+    containers: Sequence[Object] = ()
+    ports: Sequence[int] = ()
+    app: frozenset[str] = frozenset()
+    cluster: Cluster = Cluster()
+    native: bool = True
+    configmap: str = ""
+    old_object: Object = {}
+    request: Object = {}
+    container: Object | None = None
+
+
+def app_containers(context: Context) -> Iterator[tuple[str, Object]]:
+    """The app's containers, each with its list, `initContainers` first."""
+    for field in CONTAINER_LISTS if context.app else ():
+        yield from ((field, one) for one in context.object["spec"].get(field) or [] if one["name"] in context.app)
+
+
+def for_one(context: Context) -> Context:
+    """The same for the first of the app's containers alone."""
+    return msgspec.structs.replace(context, container=next((one for _, one in app_containers(context)), None))
+
+
+def variables_of(root: Root, context: Context) -> dict[str, Any]:
+    """What a root sees of a context: the names that it reads."""
+    variables = {name: _VARIABLES[name](context) for name in root.names}
+    if "object" in variables:
+        variables["pod"] = variables["object"]
+    return variables
+
+
+_VARIABLES: dict[str, Callable[[Context], Any]] = {
+    "params": lambda c: c.params,
+    "object": lambda c: c.object,
+    "namespace": lambda c: {
+        "name": c.namespace.name,
+        "labels": c.namespace.labels,
+        "annotations": c.namespace.annotations,
+    },
+    "workload": lambda c: {"kind": c.workload.kind, "name": c.workload.name},
+    "containers": lambda c: list(c.containers),
+    "app_containers": lambda c: [one for _, one in app_containers(c)],
+    CONTAINER: lambda c: c.container or for_one(c).container or {},
+    "ports": lambda c: list(c.ports),
+    "files": lambda c: {"configmap": c.configmap},
+    "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
+    "native": lambda c: c.native,
+    "oldObject": lambda c: c.old_object,
+    "operation": lambda c: c.request.get("operation", "CREATE"),
+    "user": lambda c: c.request.get("userInfo") or {},
+    "request": lambda c: c.request,
+}
