@@ -112,18 +112,18 @@ class Admission:
 
 
 def admit_pod(
-    obj: Object, pod: Object, admission: Admission, user: Object, inject: Callable[[Object], Injection]
+    obj: Object, pod: Object, admission: Admission, user: Object, inject: Callable[[Object], Injection] | None
 ) -> Object:
     """Ask everywhere about the pod `pod` of `obj`, whose admission this is; as it should be in the manifest.
 
-    Where a path has changed it, the injection is asked once more, as an API server does.
+    Where a path has changed it, the injection is asked once more, as an API server does; None for no injection.
     """
     before = admission.asked.object
     admission.mutate()
     if admission.asked.object is not before:
         pod = in_manifest(admission.asked.object, pod)
-        again = inject(pod)
-        if again.reason is Reason.INJECTED:
+        again = inject(pod) if inject is not None else None
+        if again is not None and again.reason is Reason.INJECTED:
             pod = again.object
             admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
     admission.validate()
@@ -217,7 +217,7 @@ def user_hints(admission: Admission) -> list[str]:
         templates = admission.snapshot.catalog.found(answer.at.templates)
         programs = [t.program for t in templates if t.applies_to.covers(admission.asked.request)]
         if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
-            return ["who asks is not known here; --user NAME and --group NAME say it"]
+            return ["the user is not known here; give --user NAME and --group NAME"]
     return []
 
 

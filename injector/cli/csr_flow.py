@@ -203,7 +203,7 @@ def _obtain(
     chain = _signed(live, wish, signing, store, key, say)
     found = read_certificates(chain)
     if not found or found[0].public_key() != key.public_key():
-        raise NotSignedError(f"what {signing.signer} gave is no certificate for the key that was asked for")
+        raise NotSignedError(f"what {signing.signer} gave is not a certificate for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     changes = {crt: chain, private: _pem(key), PENDING: None}
     store.write(changes | ({"ca.crt": authorities} if authorities else {}))
@@ -275,7 +275,7 @@ def _approve(live: BlockingClient, request: Object, say: Callable[[str], None]) 
     except ClusterError as error:
         if error.status != 403:
             raise
-        say(f"{error}. Somebody who may: kubectl certificate approve {name}")
+        say(f"{error}. Somebody with the permission has to run: kubectl certificate approve {name}")
 
 
 def _candidates(live: BlockingClient, namespace: str) -> Iterator[bytes]:

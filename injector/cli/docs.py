@@ -23,7 +23,7 @@ _README = click.Path(path_type=Path, dir_okay=False)
 @click.command()
 @click.argument("templates", nargs=-1, metavar="[TEMPLATE]...")
 @click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
-@click.option("--check", metavar="FILE", type=_README, help="Fail where the marked section of this README is another.")
+@click.option("--check", metavar="FILE", type=_README, help="Fail when the marked section of it is out of date.")
 @click.option("--schema", type=click.Choice(KINDS), help="A JSON Schema instead, for editors.")
 @with_options(TEMPLATE_OPTIONS)
 def docs(
@@ -49,7 +49,7 @@ def docs(
 
     if schema is not None:
         if templates or write or check:
-            raise click.UsageError("--schema is of no template; give it alone.")
+            raise click.UsageError("--schema takes no template; give it alone.")
         click.echo(json.dumps(schema_of(schema), indent=2, ensure_ascii=False))
         return 0
     if not templates:
@@ -83,7 +83,7 @@ def _check(file: Path, template: Template, settings: Settings, called: str) -> i
     if _made(file, before, template, settings) == before:
         return 0
     raise DocumentError(
-        f"{file}: no longer agrees with {template.name}; write it anew: injector docs {called} --write {file}"
+        f"{file}: is out of date with {template.name}; update it: injector docs {called} --write {file}"
     )
 
 

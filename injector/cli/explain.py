@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
-_REPLAYS = "this replays the decision with settings and templates of now; it does not remember that of then"
+_REPLAYS = "this repeats the decision with the current settings and templates; the decision of that time is not stored"
 
 
 @click.command()
@@ -118,7 +118,7 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
     near = nearest(label.key, labels)
     meant = f" (it has {near}={labels[near]})" if near is not None else ""
     return (
-        f"{label.key}={label.enabled} is taken for granted: no Namespace {namespace} with that label{meant} is in the "
+        f"{label.key}={label.enabled} is assumed: no Namespace {namespace} with that label{meant} is in the "
         f"input; --namespace-label {label.key}=... says otherwise, and KIND/NAME (deploy/web) asks a cluster"
     )
 

@@ -15,7 +15,7 @@ from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_h
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
-from injector.diagnostics import printable
+from injector.diagnostics import page_address, printable
 from injector.errors import DENIED_CODE
 from injector.inject import inject
 from injector.injection import Applied, Injection
@@ -134,10 +134,10 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     for name, parameter in applied.template.parameters.items():
         value, origin = resolved.values[parameter.variable], resolved.origins.get(name, "")
         if parameter.member is not None and value:  # each member has an origin of its own
-            names = {f"{name[:-1]}{member}": one for member, one in value.items()}
+            names = {f"{name[:-1]}{member}": parameter.masked(one) for member, one in value.items()}
             rows += [(member, one, resolved.origins.get(member, "default")) for member, one in names.items()]
         elif value is not None:
-            rows.append((name, value, origin))
+            rows.append((name, parameter.masked(value), origin))
     return sorted(rows, key=lambda row: row[2] == "default")
 
 
@@ -190,6 +190,8 @@ def _show_injection(result: Injection, recorded: Recorded | None) -> None:
         same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
         changed = "not what is recorded: the pod, its namespace, the templates or the settings have changed since"
         click.echo(f"  {'the same as recorded' if same else changed}")
+    if result.effect is not Effect.INJECT:
+        click.echo(f"  what to do: {page_address('reasons', str(result.reason))}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
 
 
@@ -210,7 +212,7 @@ def _show_paths(explanation: Explanation) -> None:
         return
     _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
     if telling.entry is not None and not telling.entry.called:
-        click.echo("  if it were asked there, which it is not: see the webhook")
+        click.echo("  this would be the result; the API server does not ask there: see the webhook")
     warnings: list[str] = []
     for result in (trail.result for trail in explanation.paths if trail.result is not None):
         own = result is telling.result  # which says why it failed already

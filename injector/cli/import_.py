@@ -88,9 +88,9 @@ def _report(parent: Path, templates: Sequence[Imported]) -> None:
     for template in templates:
         click.echo(f"Made {parent / template.name}: {', '.join(sorted(template.files))}.")
         if template.name in GALLERY:
-            click.echo(f"The gallery has a template {template.name} too: where both are given, yours counts.")
+            click.echo(f"The gallery has a template {template.name} too: where both are given, yours is used.")
     click.echo(
-        "\nSettings by which labels and annotations stay as they are (docs/settings.md), with your names in them:\n"
+        "\nSettings that keep your labels and annotations as they are (docs/settings.md), with your names in them:\n"
     )
     click.echo(settings_for(templates), nl=False)
     folder = parent / templates[0].name if len(templates) == 1 else parent

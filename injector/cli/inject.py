@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 @with_source_options
 @with_namespace_options
 @with_user
+@click.option("--reinject", is_flag=True, help="Take out what an earlier injection put in, and inject anew.")
+@click.option("--policies-only", is_flag=True, help="Put no sidecars in: ask the settings' paths alone.")
 @click.option("--in-place", is_flag=True, help="Write each FILE anew, and nothing to standard output.")
 @click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
@@ -37,6 +39,8 @@ def inject(
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
     user: Object,
+    reinject: bool,
+    policies_only: bool,
     in_place: bool,
     diff: bool,
     check: bool,
@@ -77,7 +81,16 @@ def inject(
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)
     explicit = namespace_options.namespace is not None
-    injector = Injector(sources, templates, namespaces, explicit=explicit, objects=objects, user=user)
+    injector = Injector(
+        sources,
+        templates,
+        namespaces,
+        explicit=explicit,
+        objects=objects,
+        user=user,
+        sidecars=not policies_only,
+        reinject=reinject,
+    )
     edited = edit(documents, injector.change)
     injector.report.tell_written(edited)
     injector.report.show(form)

@@ -110,14 +110,14 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
     if has_manifest(folder):
         return folder
     if "/" in template or template in (".", ".."):
-        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
+        raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
     known: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
         known |= templates_in(parent)
     if template in known:
         return known[template]
     if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
-        raise DocumentError(f"{template}: is no template: {no_manifest(folder)}")
+        raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
     raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import VERSION_OPTION
+from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
 
@@ -24,16 +24,10 @@ _NEEDS_SCHEMAS = "schema"
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and stop.")
 @click.option("--explain", "explained", metavar="RULE", help="Print what a rule asks and why, and stop.")
-@click.option("--only", multiple=True, metavar="RULE", help="Look for this rule alone. Repeatable.")
+@click.option("--only", multiple=True, metavar="RULE", help="Check this rule alone. Repeatable.")
 @click.option("--disable", "disabled", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
-@click.option("--strict", is_flag=True, help="Warnings count: exit with 1 for them too.")
-@click.option(
-    "--output",
-    type=click.Choice(["text", "json", "sarif", "github"]),
-    default="text",
-    show_default=True,
-    help="How problems are written; github is annotations of a pull request.",
-)
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@OUTPUT_OPTION
 @VERSION_OPTION
 def lint(
     paths: tuple[str, ...],
@@ -65,7 +59,7 @@ def lint(
         return 0
     options = LintOptions(_names(only), _names(disabled), version or Cluster().version)
     if not options.rules:
-        raise click.UsageError("--only and --disable name the same rules, so that none is left to look for")
+        raise click.UsageError("--only and --disable name the same rules, so that no rule is left")
     if _NEEDS_SCHEMAS in options.rules:
         options = replace(options, kubernetes=_with_schema(options.kubernetes))
     templates, problems = templates_among(paths or (".",))
@@ -75,7 +69,7 @@ def lint(
             problems += linted.problems
     finally:
         progress.clear()
-    click.echo(_written(problems, templates, output), nl=False)
+    click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)
     return 1 if counts["error"] or (strict and problems) else 0
@@ -88,7 +82,7 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     newest = max(versions())
     if version > newest:
         shown, known = (".".join(map(str, pair)) for pair in (version, newest))
-        click.echo(f"no schema of Kubernetes {shown} here; that of {known} is looked at", err=True)
+        click.echo(f"no schema of Kubernetes {shown} here; the schema of {known} is used", err=True)
         return newest
     try:
         check_version(version)
@@ -97,7 +91,10 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     return version
 
 
-def _written(problems: list[Diagnostic], templates: Sequence[str], form: str) -> str:
+def written_problems(
+    problems: list[Diagnostic], looked_at: Sequence[str], form: str, program: str, rules: Mapping[str, Rule]
+) -> str:
+    """Problems in the form that `--output` asks for; `looked_at` is where they were looked for."""
     from injector.authoring.diagnostic_formats import (
         diagnostic_data,
         diagnostics_github,
@@ -105,12 +102,13 @@ def _written(problems: list[Diagnostic], templates: Sequence[str], form: str) ->
         diagnostics_text,
         json_text,
     )
-    from injector.authoring.lint.rule import rules
 
     if form == "json":
-        return json_text({"templates": templates, "problems": [*map(diagnostic_data, problems)]})
+        what = "templates" if rules else "inputs"
+        return json_text({what: looked_at, "problems": [*map(diagnostic_data, problems)]})
     if form == "sarif":
-        return json_text(diagnostics_sarif(problems, {name: rule.as_sarif() for name, rule in rules().items()}))
+        described = {name: rule.as_sarif() for name, rule in rules.items()}
+        return json_text(diagnostics_sarif(problems, described, program))
     return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=_urgency))
 
 
@@ -130,11 +128,11 @@ def _summary(templates: int, counts: Counter[str]) -> str:
 
 def _explained(name: str) -> str:
     """The documentation of a rule, or what an error is that no rule finds."""
-    from injector.authoring.lint.rule import explanation
+    from injector.authoring.lint.rule import address, explanation
 
     if name in TEMPLATE_ERRORS:
-        what = TEMPLATE_ERRORS[name]
-        return f"{_bold(name)} (error): {what}.\n\nThe template does not load; no comment switches that off.\n"
+        what = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
+        return f"{what}\n\nThe template does not load; no comment switches that off.\n\nPage: {address(name)}\n"
     return explanation(_rule(name), _bold)
 
 

@@ -80,7 +80,7 @@ def list_pods(
         click.echo(printable(note), err=True)
     _show(rows)
     if commands or words:
-        click.echo("\nNew pods get the sidecars of now. One after the other:")
+        click.echo("\nNew pods get the current sidecars. To restart them one after the other:")
         for line in (*commands, *words):
             click.echo(f"  {printable(line)}")
     if waiting:

@@ -39,9 +39,9 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
         settings = live_settings(live, where)
         snapshot, wrong = live_snapshot(live, where, settings)
     except ClusterError as error:
-        notes.append(f"{error}: this goes by default settings and the shipped templates")
+        notes.append(f"{error}: the default settings and the shipped templates are used")
         snapshot, wrong = live_snapshot(live, "", settings)
-    notes += (f"the injector keeps to what it had before, as a template is wrong: {text}" for text in wrong.values())
+    notes += (f"the injector uses what it had before, because a template is wrong: {text}" for text in wrong.values())
     return Sources(snapshot, {}), notes
 
 
@@ -127,7 +127,7 @@ def webhook_notes(
         yield f"the webhooks cannot be read: {error}"
         return
     if not configurations:
-        yield "no webhook of the injector is registered in this cluster: the API server calls nobody"
+        yield "no webhook of the injector is registered in this cluster: the API server does not call the injector"
     for configuration in configurations:
         for entry in configuration.get("webhooks") or ():
             if _path_of(entry) not in paths:
@@ -150,7 +150,10 @@ def entries_of_paths(live: BlockingClient) -> EntryOf:
             for entry in configuration.get("webhooks") or ()
             if _path_of(entry) == path
         ]
-        words = "; ".join(one.words for one in found) or "no webhook entry has this path: the API server asks nobody"
+        words = (
+            "; ".join(one.words for one in found)
+            or "no webhook entry has this path: the API server does not ask the injector"
+        )
         return PathEntry(words, any(one.called for one in found))
 
     return told

@@ -17,11 +17,12 @@ from injector import __version__
 from injector.errors import InjectorError
 
 #: Commands by whom they are for, with what `--help` says of each. The module of a command, of the same name (with a `_`
-#: where that is a keyword), is imported only when it is used.
+#: where that is a keyword, or for a `-`), is imported only when it is used.
 _SECTIONS = {
     "Manifests": {
         "inject": "Put sidecars into the pods of manifests.",
         "uninject": "Take the sidecars out of manifests again.",
+        "check-manifests": "Say what the policies of a cluster refuse in manifests.",
         "explain": "Say why a pod has, or has not, a sidecar.",
     },
     "Templates": {
@@ -63,7 +64,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
         command = getattr(importlib.import_module(f"injector.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from injector.apply import Overrides
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
 from injector.cli.documents import Document
+from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of
-from injector.cli.report import OutcomeName, Report, line_for
+from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
-from injector.pods.context import Object
+from injector.pods.context import Object, Request
+from injector.pods.decision import decide
+from injector.pods.receipt import read_receipt, take_off
 from injector.pods.workloads import misplaced, pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 
@@ -28,7 +32,9 @@ _OUTCOMES: dict[Effect, OutcomeName] = {
 class Injector:
     """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already.
 
-    `user` is who asks, as a review's `userInfo`; {} where that is not known.
+    `user` is who asks, as a review's `userInfo`; {} where that is not known. Without `sidecars` only the settings'
+    paths are asked. `reinject` takes off what an earlier injection put in; else its receipt says what to inject with
+    where this command does not.
     """
 
     def __init__(
@@ -40,13 +46,17 @@ class Injector:
         explicit: bool,
         objects: list[Object],
         user: Object | None = None,
+        sidecars: bool = True,
+        reinject: bool = False,
     ) -> None:
-        self.report = Report()
+        self.report = Report() if sidecars else Report(others_are="for which there is no policy")
         self._sources = sources
         self._names = names
         self._namespaces = namespaces
         self._explicit = explicit
         self._user = user or {}
+        self._sidecars = sidecars
+        self._reinject = reinject
         self._paths = bool(sources.settings.paths)
         self._present = {self._key(o) for o in objects if o.get("kind") == "ConfigMap"}
 
@@ -64,38 +74,64 @@ class Injector:
         if pod is not None:
             after, config_maps = self._pod(new, pod, document)
             new = new if after is pod else with_pod_template(new, after)
-        elif len(lines) == said:
+        if len(lines) == said:
             self.report.others += 1
         return None if new is obj and not config_maps else [new, *config_maps]
 
     def _pod(self, obj: Object, pod: Object, document: Document) -> tuple[Object, list[Object]]:
         """An object's pod as it is to be, and the ConfigMaps that it needs."""
+        after, config_maps = pod, list[Object]()
+        if self._sidecars:
+            line, result = self._injected(obj, pod, document)
+            self.report.lines.append(line)
+            if line.bad or (result is not None and result.reason is Reason.MALFORMED_POD):
+                return pod, []
+            if result is not None and line.outcome in ("injected", "unchanged"):
+                after, config_maps = result.object, self._config_maps(obj, result, document)
+        return self._amended_pod(obj, after, document) if self._paths else after, config_maps
+
+    def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
+        """What there is to say of a pod's injection, and the injection where the pod is to be as that has it."""
+        line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
+        names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
+        receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
+        if receipt is not None and (why := cannot_repeat(receipt, names, overrides, catalog)):
+            return replace(line, warnings=(why,)), None
         result = self._inject(obj, pod)
-        namespace = self._namespaces.of(obj)
+        other = "" if receipt is None else what_differs(receipt, result, names, overrides)
+        if other:
+            return replace(line, warnings=(other,)), None
         done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
         line = replace(
-            line_for(obj, namespace.name, _outcome(result), document.place),
+            line,
+            outcome=_outcome(result),
             reason="" if done else str(result.reason),
             message=_message(result),
             templates=tuple(name for name, _ in result.templates),
             warnings=(*(w.warning_line for w in result.warnings), *misplaced(obj, self._sources.settings)),
         )
-        self.report.lines.append(line)
-        fine = line.outcome in ("injected", "unchanged")
-        config_maps = self._config_maps(obj, result, document) if fine else []
-        after = result.object if fine else pod
-        if self._paths and not line.bad and result.reason is not Reason.MALFORMED_POD:
-            after = self._amended_pod(obj, after, document)
-        return after, config_maps
+        return line, result
 
     def _inject(self, obj: Object, pod: Object) -> Injection:
+        """A pod's injection: with this command's options, and where it has one already those of its receipt."""
+        settings, names, namespace = self._sources.settings, self._names, self._namespaces.of(obj)
+        overrides: Overrides = self._sources.overrides
+        decision = decide(pod, namespace, settings, Request())
+        receipt = read_receipt(pod, settings)
+        if receipt is not None and self._reinject:
+            pod = take_off(pod, receipt, settings)
+        elif receipt is not None:
+            overrides = repeated(receipt, overrides)
+            if not decision.required:  # else the namespace says what has to be in
+                names = names or list(receipt.templates) or None
         return inject_pod(
             pod,
-            self._namespaces.of(obj),
+            namespace,
             self._sources.snapshot,
-            names=self._names,
-            overrides=self._sources.overrides,
+            names=names,
+            overrides=overrides,
             workload=None if obj.get("kind") == "Pod" else workload_of_object(obj),
+            decision=decision,
         )
 
     def _amended(self, obj: Object, document: Document) -> Object | None:
@@ -114,7 +150,8 @@ class Injector:
         sources, namespace = self._sources, self._namespaces.of(obj)
         asked = asked_about_pod(obj, pod, namespace.name, self._user)
         admission = Admission(asked, namespace, sources.snapshot, sources.overrides)
-        pod = admit_pod(obj, pod, admission, self._user, lambda pod: self._inject(obj, pod))
+        inject = (lambda pod: self._inject(obj, pod)) if self._sidecars else None
+        pod = admit_pod(obj, pod, admission, self._user, inject)
         self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
         return pod
 
@@ -147,7 +184,7 @@ class Injector:
 def _message(result: Injection) -> str:
     """What there is to say besides the outcome."""
     if result.reason is Reason.ALREADY_INJECTED:
-        return "has its sidecar already; to inject it anew, uninject it first"
+        return "has its sidecar already; to inject it anew, add --reinject"
     message = "" if result.reason is Reason.INJECTED else result.sentence
     return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
 

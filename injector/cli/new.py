@@ -69,18 +69,18 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     write_goldens(folder)
     _report(folder, [file for file in files if not file.startswith(".")], for_pods=to is None)
     if name in GALLERY:
-        click.echo(f"The gallery has a template {name} too: where both are given, yours counts.")
+        click.echo(f"The gallery has a template {name} too: where both are given, yours is used.")
     return 0
 
 
 def check_name(name: str) -> None:
-    """Raise click.UsageError for what is no name of a template, with the nearest that is."""
+    """Raise click.UsageError for what is not a name of a template, with the nearest that is."""
     from injector.names import is_dns_label, legal_name, shortened
 
     if not is_dns_label(name):
         near = legal_name(name)
         raise click.UsageError(
-            f"{shortened(name)} is no name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
+            f"{shortened(name)} is not a name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
             + (f"; write {near}" if near else "")
         )
 

@@ -71,14 +71,14 @@ TEMPLATE_OPTIONS: Group = (
         multiple=True,
         metavar="DIR",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="A template, or a folder of templates, besides the gallery. Repeatable; of one name the last one counts.",
+        help="A template, or a folder of templates, besides the gallery. Repeatable; the last of a name is used.",
     ),
     click.option(
         "--settings",
         "settings_file",
         metavar="FILE",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="The settings of the injector that this is to act like.",
+        help="The settings of the injector whose decisions you want.",
     ),
 )
 
@@ -87,7 +87,7 @@ NAMES_OPTION = click.option(
     "--templates",
     metavar="A,B",
     callback=lambda _context, _option, value: _names(value),
-    help="Templates to apply, in this order, whatever annotations say.",
+    help="Templates to apply, in this order, instead of those that annotations name.",
 )
 
 
@@ -108,7 +108,7 @@ def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "params",
         multiple=True,
         metavar="TEMPLATE.PARAMETER=VALUE",
-        help="A parameter, before any annotation: envoy.app-port=8080. Repeatable.",
+        help="A parameter; it overrides annotations: envoy.app-port=8080. Repeatable.",
     )
     return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
 
@@ -132,7 +132,7 @@ class NamespaceOptions:
 def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that reads manifests `namespace_options`."""
     group = (
-        click.option("-n", "--namespace", metavar="NS", help="Namespace of objects that name none. Default: default."),
+        click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one. Default: default."),
         click.option(
             "--namespace-label",
             "namespace_labels",
@@ -186,6 +186,16 @@ INJECTOR_OPTIONS: Group = (
 
 
 # ---------------------------------------------------------------------------------------------------- what is written
+
+
+#: The option of commands that look for problems.
+OUTPUT_OPTION = click.option(
+    "--output",
+    type=click.Choice(["text", "json", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="How problems are written; github is annotations of a pull request.",
+)
 
 
 #: The option of commands that write manifests, which arrives as `form`.

@@ -10,7 +10,7 @@ from injector.cli.options import INJECTOR_OPTIONS, with_options
 
 
 @click.command()
-@click.option("--reason", default="", metavar="TEXT", help="Kept in the cluster, for the others who wonder.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, kept in the cluster for others to read.")
 @with_options(INJECTOR_OPTIONS)
 def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
     """Switch the injector off, without taking anything away.
@@ -37,4 +37,5 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
             click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
     if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
         click.echo("Templates at the settings' paths refuse and complete nothing.", err=True)
-    click.echo("New pods start without sidecars, in required namespaces too. Back again: injector resume", err=True)
+    click.echo("New pods start without sidecars, in required namespaces too.", err=True)
+    click.echo("To switch it on again: injector resume", err=True)

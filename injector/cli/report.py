@@ -62,10 +62,15 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """Lines in the order of the input, and how many objects hold no pod."""
+    """Lines in the order of the input, and how many objects nothing is said of, as `others_are`.
+
+    `writes`: the command writes manifests unless something failed.
+    """
 
     lines: list[Line] = field(default_factory=list)
     others: int = 0
+    others_are: str = "without a pod"
+    writes: bool = True
 
     @property
     def failed(self) -> bool:
@@ -98,9 +103,11 @@ class Report:
         bad = _counted(line for line in self.lines if line.bad)
         rest = _counted(line for line in self.lines if not line.bad)
         if self.others:
-            rest.append(f"{self.others} without a pod")
+            rest.append(f"{self.others} {self.others_are}")
         if not self.failed:
             return f"{', '.join(rest) or 'no objects'}."
+        if not self.writes:
+            return f"{', '.join([*bad, *rest])}."
         would = f"; the rest would be: {', '.join(rest)}" if rest else ""
         return f"{', '.join(bad)}. Nothing was written{would}."
 

@@ -33,5 +33,5 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
             else:
                 click.echo(f"{name}: {'on again' if was else 'was not paused'}", err=True)
     if paused:
-        click.echo("Pods that were created meanwhile: injector list -A --missing", err=True)
+        click.echo("To find pods that were created meanwhile: injector list -A --missing", err=True)
     return 1 if still else 0

@@ -101,7 +101,7 @@ def _drawn(draw: Callable[[], str]) -> str:
             raise
         return (
             f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: {type(error).__name__}: "
-            f"{one_line(str(error))}. This is a mistake in it, please report it; the next change is shown again.\n"
+            f"{one_line(str(error))}. This is a bug, please report it; the next change is shown again.\n"
         )
 
 

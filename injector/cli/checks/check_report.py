@@ -54,12 +54,12 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
             return
         causes.add(cause)
         if error.status in (401, 403):
-            yield warning(name, f"not looked at: {error}", "run it as somebody who may read that")
+            yield warning(name, f"not looked at: {error}", "run it as a user who may read that")
         elif not error.status:
             reach = "see that the API server can be reached, or name another one (--context)"
             yield bad(_LOST, str(error), reach if error.reason else "-n names the namespace of one")
         else:
-            yield bad(name, f"not looked at: {error}", "the API server says why; check again when that is mended")
+            yield bad(name, f"not looked at: {error}", "the API server says why; mend that, then check again")
     except SettingsError:
         if SettingsError not in causes:
             causes.add(SettingsError)

@@ -24,7 +24,7 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             names = " and ".join(unknown[:3])
             yield bad(
                 f"path {path}",
-                f"{where}: {names} cannot be used, so its entry cannot be told; what is asked there is {meanwhile}",
+                f"{where}: {names} cannot be used, so its entry is not known; what is asked there is {meanwhile}",
                 f"apply ConfigMap {unknown[0]} to namespace {context.namespace} with label "
                 f"{settings.template_label}=true, correct it if it is there, or correct paths in the settings",
                 templates=list(at.templates),
@@ -47,8 +47,8 @@ def _never_asked(path: str, templates: Iterable[Template], context: CheckContext
             within = some([f"{group}/{version}".lstrip("/") for group, version in places])
             yield warning(
                 f"path {path}",
-                f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server has not",
-                "nobody asks about that: correct `for` in the template; `kubectl api-resources` lists what there is",
+                f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server does not have",
+                "the API server never asks: correct `for` in the template; `kubectl api-resources` lists what there is",
                 templates=[template.name],
             )
 

@@ -32,7 +32,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     else:
         yield bad(
             "endpoints",
-            f"Service {namespace}/{context.name} has no ready endpoint: nobody answers the API server",
+            f"Service {namespace}/{context.name} has no ready endpoint: nothing answers the API server",
             f"kubectl get pods -n {namespace}; /readyz on the plain port says what is missing, the log says why",
         )
 

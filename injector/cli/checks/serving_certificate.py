@@ -18,7 +18,10 @@ from injector.cluster.x509 import certificate_names, is_authority, issued_by, re
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
-_RENEW = "renew it: docs/serving.md, part 3, or docs/csr.md; built in or by cert-manager it renews itself, see the logs"
+_RENEW = (
+    "renew it: docs/serving.md, part 3, or docs/csr.md; one that is built in or made by cert-manager renews itself: "
+    "see the logs"
+)
 #: Who writes caBundle, but where a person does.
 _WRITTEN = {
     "builtin": "the injector writes it as soon as it runs: see the sections server and permissions, and its log",
@@ -66,7 +69,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
     if not name and not context.entries:
         return  # nothing is installed, which is told elsewhere
     if not name:
-        to_do = "the handshake and the pod below prove it all the same"
+        to_do = "the TLS handshake and the trial pod below check it instead"
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
         return
     try:
@@ -110,7 +113,7 @@ def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic
         yield bad("certificate-days", text, _RENEW, days=round(days, 2))
     elif begin > now:
         to_do = "look at the clocks: that of this machine and that of where it was made"
-        yield bad("certificate-days", f"the certificate holds only from {begin:%Y-%m-%d %H:%M} on", to_do)
+        yield bad("certificate-days", f"the certificate is valid only from {begin:%Y-%m-%d %H:%M}", to_do)
     elif days < _SOON and (now - begin) / (end - begin) > _SHARE:
         yield warning("certificate-days", f"the certificate ends in {days:.1f} days", _RENEW, days=round(days, 2))
     else:

@@ -18,7 +18,7 @@ def settings(context: CheckContext) -> Iterator[Diagnostic]:
     try:
         found = context.settings
     except SettingsError as error:
-        to_do = "correct the settings' ConfigMap (docs/settings.md); the injector keeps to what it had before"
+        to_do = "correct the settings' ConfigMap (docs/settings.md); the injector uses what it had before"
         yield bad("settings", str(error), to_do)
         return
     label = found.namespace_label
@@ -31,11 +31,11 @@ def templates(context: CheckContext) -> Iterator[Diagnostic]:
         snapshot, wrong = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)
     except SnapshotError as error:
         for one in error.errors:
-            to_do = "correct the settings' ConfigMap; the injector keeps to what it had before"
+            to_do = "correct the settings' ConfigMap; the injector uses what it had before"
             yield bad("settings", str(one), to_do)
         return
     for name, error_text in wrong.items():
-        to_do = f"correct or remove ConfigMap {name}; until then the injector keeps to all that it had before"
+        to_do = f"correct or remove ConfigMap {name}; until then the injector uses all that it had before"
         yield bad("template", error_text, to_do)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add what they name")
@@ -51,7 +51,7 @@ def mounted(context: CheckContext) -> Iterator[Diagnostic]:
     for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
         if not context.is_there("/api/v1", "configmaps", name):
             text = f"there is no ConfigMap {context.namespace}/{name}, which the pods mount: new ones do not start"
-            yield bad("settings", text, "apply the chart again; what is below goes by default settings")
+            yield bad("settings", text, "apply the chart again; below, the default settings are used")
 
 
 SECTION = Section("settings-and-templates", (mounted, settings, templates))

@@ -13,7 +13,7 @@ from injector.cli.live_setup import live_snapshot
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.pause import is_paused
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, page_address
 from injector.inject import inject
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt
@@ -82,7 +82,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         yield from _behind(context, receipt.templates)
     elif mark == "failed":
         reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
-        to_do = "docs/reasons.md says what to do about that reason"
+        to_do = f"{page_address('reasons')} says what to do about that reason"
         yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do)
     else:
         yield _untouched(context, namespace, pod)
@@ -109,7 +109,7 @@ def _untouched(context: CheckContext, namespace: Object, pod: Object) -> Diagnos
     name = namespace["metadata"]["name"]
     replay = inject(pod, namespace_of(namespace), _snapshot(context))
     if replay.effect is Effect.SKIP:
-        to_do = "nothing, if it is meant so; injector explain -f POD.yaml has every step"
+        to_do = "nothing, if that is what you want; injector explain -f POD.yaml shows every step"
         return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)
     return bad(
         "injection",

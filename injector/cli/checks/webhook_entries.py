@@ -41,7 +41,7 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         return
     if context.of_somebody_else:
         text = f"the webhook configuration is one of your own ({', '.join(context.entries)}): it is not compared"
-        to_do = "fine while it asks about the pods that you mean; `required` namespaces need the chart's entries"
+        to_do = "fine if it covers the pods that you want; `required` namespaces need the chart's entries"
         yield warning("entry", text, to_do)
         return
     expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
@@ -86,7 +86,7 @@ def choices(context: CheckContext) -> Iterator[Diagnostic]:
                 "use Ignore, and label the namespaces that want Fail as required",
             )
     if chosen.timeout_seconds > 10:
-        text = f"timeoutSeconds is {chosen.timeout_seconds}: so long may each creation of a pod wait"
+        text = f"timeoutSeconds is {chosen.timeout_seconds}: the creation of each pod may wait that long"
         yield warning("timeout", text, "use 5")
 
 
@@ -99,11 +99,11 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
-            more = ", and templates at paths have no say" if any(map(is_of_a_path, off)) else ""
+            more = ", and templates at paths are not asked" if any(map(is_of_a_path, off)) else ""
             yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
-                text = f"entry {entry['name']} has an objectSelector: what it does not match is not asked about"
+                text = f"entry {entry['name']} has an objectSelector: the injector does not see what it does not match"
                 yield bad("object-selector", text, _APPLY)
     if context.entries and not any(map(is_paused, context.entries.values())):
         yield good("paused", "no entry is paused")
@@ -124,7 +124,7 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
         return
     to_do = "updatePolicy.enabled of the chart, or injector guard --policy with these settings, makes it anew"
     if context.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
-        yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it is not in force", to_do)
+        yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it has no effect", to_do)
     elif not any(_has(live["spec"], policy["spec"]) for policy in policies):
         yield warning("updates", f"ValidatingAdmissionPolicy {name} is not what these settings make", to_do)
     else:

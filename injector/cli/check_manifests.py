@@ -1,0 +1,88 @@
+"""`injector check-manifests`: what the policies of a cluster say about manifests, before anybody applies them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from injector.cli.inputs import with_files
+from injector.cli.options import (
+    OUTPUT_OPTION,
+    NamespaceOptions,
+    SourceOptions,
+    with_namespace_options,
+    with_source_options,
+    with_user,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from injector.cli.documents import Document
+    from injector.cli.report import Line
+    from injector.diagnostics import Diagnostic
+    from injector.pods.context import Object
+
+
+@click.command("check-manifests")
+@with_files("files", "FILE...")
+@with_source_options
+@with_namespace_options
+@with_user
+@OUTPUT_OPTION
+def check_manifests(
+    files: tuple[str, ...],
+    source_options: SourceOptions,
+    namespace_options: NamespaceOptions,
+    user: Object,
+    output: str,
+) -> int:
+    """Say what the policies at the settings' paths refuse, and change nothing.
+
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Every object is asked about as if it were
+    created now, and so are the pods that a workload will make. No sidecar is put in. Exits with 1 when something is
+    refused.
+
+    \b
+    injector check-manifests --settings settings.yaml deploy/
+    injector check-manifests --settings settings.yaml --output sarif deploy/ > policies.sarif
+    """
+    from injector.cli.documents import read_manifests
+    from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.lint import written_problems
+    from injector.cli.manifest_injector import Injector
+    from injector.cli.manifest_objects import edit, namespaces_in, objects_in
+
+    sources = gather(source_options)
+    if not sources.settings.paths:
+        raise click.UsageError("The settings have no `paths`, so no policy is asked. Give --settings FILE.")
+    warn_of(sources, [one.located for one in sources.snapshot.warnings])
+    documents = read_manifests(files)
+    objects = list(objects_in(documents))
+    namespaces = namespaces_in(objects, sources.settings, namespace_options)
+    explicit = namespace_options.namespace is not None
+    injector = Injector(sources, None, namespaces, explicit=explicit, objects=objects, user=user, sidecars=False)
+    edit(documents, injector.change)
+    report = injector.report
+    report.writes = False
+    if output == "text":
+        report.show("text")
+    else:
+        places = {document.place: document for document in documents}
+        problems = [problem for line in report.lines for problem in _problems(line, places)]
+        click.echo(written_problems(problems, files, output, "injector check-manifests", {}), nl=False)
+    return 1 if report.failed else 0
+
+
+def _problems(line: Line, documents: Mapping[str, Document]) -> Iterator[Diagnostic]:
+    """What a line of the report says that somebody should change."""
+    from injector.diagnostics import Diagnostic, Place
+
+    document = documents[line.place]
+    place = Place(document.source, document.line)
+    subject = f"{line.object}, {line.about}" if line.about else line.object
+    if line.bad:
+        yield Diagnostic(line.reason, "error", f"{subject}: {line.message}", place=place)
+    for warning in line.warnings:
+        yield Diagnostic(line.reason or line.outcome, "warning", f"{subject}: {warning}", place=place)

@@ -1,0 +1,55 @@
+"""What a manifest's receipt says of the command that injected it, so that injecting twice is injecting once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from injector.apply import Overrides
+from injector.injection import Injection
+from injector.pods.receipt import Receipt
+from injector.templates.snapshot import Catalog
+
+_ANEW = "inject it anew with --reinject, or take its sidecar out first with injector uninject"
+
+
+def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Overrides, catalog: Catalog) -> str:
+    """Why what the receipt records cannot be done again, and what to do; "" where it can."""
+    gone = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
+    if gone:
+        what = f"it was injected with {_named('template', gone)}, and there is no such template here"
+        return f"{what}: name its folder with --templates-dir, or {_ANEW}"
+    secret = [
+        f"{template}.{name}"
+        for template, given in receipt.parameters.items()
+        for name, value in given.items()
+        if value is None and name not in overrides.get(template, {}) and (names is None or template in names)
+    ]
+    if secret:
+        what = f"it was injected with {_named('parameter', secret)}, which the receipt does not hold as it is secret"
+        return f"{what}: give it again with --param"
+    return ""
+
+
+def repeated(receipt: Receipt, overrides: Overrides) -> dict[str, Mapping[str, Any]]:
+    """The parameters of the receipt, and over them those that this command gives."""
+    templates = dict.fromkeys((*receipt.parameters, *overrides))
+    return {name: {**receipt.parameters.get(name, {}), **overrides.get(name, {})} for name in templates}
+
+
+def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | None, overrides: Overrides) -> str:
+    """How this command's options differ from those that the receipt records, and what to do; "" where they do not."""
+    before, now = list(receipt.templates), [name for name, _ in result.templates]
+    said = []
+    if names is not None and now and now != before:
+        said.append(f"with {_named('template', before)}, not {', '.join(now)}")
+    for template, given in overrides.items():
+        for name, value in given.items() if template in before else ():
+            was = receipt.parameters.get(template, {}).get(name, ...)
+            if was is not None and was != value:
+                said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
+    return f"it was injected {' and '.join(said)}, and stays so: {_ANEW}" if said else ""
+
+
+def _named(noun: str, names: Sequence[str]) -> str:
+    return f"{noun}{'' if len(names) == 1 else 's'} {', '.join(names)}"
