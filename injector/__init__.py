@@ -1,3 +1,6 @@
 """Templated sidecars for Kubernetes pods: an admission webhook, and the same core as a command line tool."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+
+#: The address of the published documentation, with a slash at its end; empty until there is one. Messages lead there.
+DOCUMENTATION = ""

@@ -23,10 +23,12 @@ from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
+from injector.templates.families import declared_parameter
 from injector.templates.parameters import Resolved, resolve
-from injector.templates.render import Context, RenderError, render_files, render_overlay
+from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
+from injector.templates.variables import Context
 
 #: Parameters given on the command line: template, parameter, text.
 Overrides = Mapping[str, Mapping[str, Any]]
@@ -183,7 +185,18 @@ def render_context(
 def receipt_of(made: AppliedPod, task: InjectionContext) -> Receipt:
     """The receipt of what was made."""
     templates = {a.template.name: a.template.digest for a in made.applied}
-    return make_receipt(made.base, made.pod, task.snapshot.generation, templates)
+    parameters = {
+        a.template.name: {name: _recorded(a.template, name, value) for name, value in given.items()}
+        for a in made.applied
+        if (given := task.overrides.get(a.template.name))
+    }
+    return make_receipt(made.base, made.pod, task.snapshot.generation, templates, parameters=parameters)
+
+
+def _recorded(template: Template, name: str, value: Any) -> Any:
+    """A parameter of the command line as the receipt has it: without the value of a secret one."""
+    declared = declared_parameter(template.parameters, name)
+    return None if declared is not None and declared.secret else value
 
 
 def containers_of(base: Object) -> frozenset[str]:
@@ -243,7 +256,7 @@ def _check_app(made: AppliedPod) -> None:
         )
 
 
-_NO_LOOP = 'in the overlay write one container named "*", with `only:` or `except:`, and no loop over those of the pod'
+_NO_LOOP = 'write one container named "*", with `only:` or `except:` for some; {{ container.name }} is the name of each'
 
 
 def _loops(applied: Applied, name: str) -> bool:
@@ -265,12 +278,14 @@ def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic
 
 def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
     """The error, with the values of the parameters that it is about and where each came from."""
-    names = {p.variable: p.name for p in error.template.parameters.values()}
+    by_variable = {p.variable: p for p in error.template.parameters.values()}
     said = []
     for variable in error.params:
-        name, value = names[variable], parameters.values[variable]
-        origin = parameters.origins.get(name)
-        said.append(f"{name} = {shortened(value)}, from {origin}" if origin else f"{name} is not given")
+        parameter, value = by_variable[variable], parameters.values[variable]
+        name, origin = parameter.name, parameters.origins.get(parameter.name)
+        said.append(
+            f"{name} = {shortened(parameter.masked(value))}, from {origin}" if origin else f"{name} is not given"
+        )
     return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
 
 

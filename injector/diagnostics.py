@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+import injector
+
 #: `note` is what `injector check` says of what is well; SARIF and compilers have the same word for it.
 Severity = Literal["error", "warning", "note"]
 
@@ -30,6 +32,12 @@ Path = tuple[str | int, ...]
 
 _PLAIN = re.compile(r"[\w-]*")
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+
+
+def page_address(page: str, anchor: str = "") -> str:
+    """Where a page of docs/ is, such as `lint/schema`: on the published site, or else its file in the repository."""
+    address = f"{injector.DOCUMENTATION}{page}/" if injector.DOCUMENTATION else f"docs/{page}.md"
+    return f"{address}#{anchor}" if anchor else address
 
 
 def spoken_path(path: Path) -> str:

@@ -81,11 +81,11 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
     if contained and name in made.app:
         label = task.settings.namespace_label
         return (
-            f"here the template's word counts in the app's containers too: take it out of container {name}, or ask for "
-            f"the namespace to be labelled {label.key}={label.enabled}"
+            f"in this namespace the template decides about the app's containers too: take it out of container {name}, "
+            f"or ask for the namespace to be labelled {label.key}={label.enabled}"
         )
     if contained and steps[3]:
-        return "take it out of the pod, or have it listed as `overridable` in the template"
+        return "take it out of the pod, or ask the template's author to list it as `overridable`"
     return "take it out of the pod"
 
 

@@ -91,11 +91,11 @@ TEMPLATE_ERRORS: Mapping[str, str] = MappingProxyType(
     {
         "syntax": "Jinja cannot read it, or it uses a part of Jinja that is not available",
         "name": "a name, parameter, filter, test, method or field that is not there",
-        "yaml": "what it writes, or template.yaml, is not the YAML that was meant",
+        "yaml": "what it writes, or template.yaml, is not the intended YAML",
         "manifest": "template.yaml says something that is not allowed",
         "parameter": "the declaration of a parameter in template.yaml",
-        "overlay": "what is rendered is no partial pod",
-        "value": "a value cannot stand where it stands, or cannot be worked on like that",
+        "overlay": "what is rendered is not a partial pod",
+        "value": "a value cannot stand where it stands, or does not allow this operation",
         "file": "a file is missing, cannot be read, or includes itself",
         "limit": "too much time, memory, output, or too deep",
     }

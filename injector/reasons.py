@@ -61,9 +61,9 @@ class Reason(Enum):
         Effect.INJECT,
     )
     NOT_REQUESTED = ("not-requested", "neither the namespace's label nor the pod asks for it", Effect.SKIP, Effect.SKIP)
-    MALFORMED_POD = ("malformed-pod", "this is not a pod that the API server would take", Effect.SKIP, Effect.REFUSE)
+    MALFORMED_POD = ("malformed-pod", "the API server would not accept this pod", Effect.SKIP, Effect.REFUSE)
     # --- what a chosen template says about this pod ---
-    NO_TEMPLATE = ("no-template", "nobody names a template for this pod", Effect.MARK, Effect.REFUSE)
+    NO_TEMPLATE = ("no-template", "nothing names a template for this pod", Effect.MARK, Effect.REFUSE)
     UNKNOWN_TEMPLATE = ("unknown-template", "a template that is asked for does not exist", Effect.MARK, Effect.REFUSE)
     TEMPLATE_NOT_ALLOWED = (
         "template-not-allowed",
@@ -99,7 +99,7 @@ class Reason(Enum):
     )
     QUOTA = ("quota", "the namespace's quota would refuse the pod with its sidecar", Effect.MARK, Effect.REFUSE)
     TOO_LARGE = ("too-large", "the pod with its sidecar is larger than Kubernetes allows", Effect.MARK, Effect.REFUSE)
-    TOO_COSTLY = ("too-costly", "it takes more work than one review may", Effect.MARK, Effect.REFUSE)
+    TOO_COSTLY = ("too-costly", "it takes more work than one review is allowed", Effect.MARK, Effect.REFUSE)
     FILES_FAILED = ("files-failed", "the sidecar's ConfigMap could not be created", Effect.MARK, Effect.REFUSE)
     INTERNAL_ERROR = ("internal-error", "the injector itself failed", Effect.MARK, Effect.REFUSE)
     NOT_READY = ("not-ready", "the injector has no usable templates or settings yet", Effect.MARK, Effect.REFUSE)

@@ -207,7 +207,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
     """What is wrong with settings whose values are all of the right type."""
     if len(settings.prefix) > LONGEST_PREFIX or not is_label_key(f"{settings.prefix}/status"):
-        yield _not_allowed(("prefix",), "it is no DNS name such as sidecar.injector (a-z, 0-9, - and .)")
+        yield _not_allowed(("prefix",), "it is not a DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     yield from _templates_key_mistakes(settings)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
     if clash:
@@ -228,7 +228,7 @@ def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     if not key:
         return
     if len(prefix) > LONGEST_PREFIX or not is_label_key(key):
-        yield _not_allowed(path, f"it is no key of an annotation such as {settings.prefix}/request")
+        yield _not_allowed(path, f"it is not a key of an annotation such as {settings.prefix}/request")
     elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
         yield _not_allowed(path, f"{key} has a meaning already", "choose another")
     elif prefix.endswith(f".{settings.prefix}"):
@@ -248,7 +248,7 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
         where, slug = ("paths", path), entry_slug(path)
         if not _PATH.fullmatch(path):
             to_do = "write it like /policies/services (letters, digits, - . _ ~ and /)"
-            yield _not_allowed(where, "it is no path", to_do)
+            yield _not_allowed(where, "it is not a path", to_do)
         elif path in known:
             yield _not_allowed(where, "it is a path of `server` already", "choose another")
         elif slug in slugs or not 0 < len(slug) <= _SLUG:

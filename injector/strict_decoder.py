@@ -23,7 +23,7 @@ from injector.names import KINDS, WANTED, nearest, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
-#: By kind of type: its name in JSON Schema, and the Python types of its values. A boolean is no number here.
+#: By kind of type: its name in JSON Schema, and the Python types of its values. A boolean is not a number here.
 _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.BoolType: ("boolean", (bool,)),
     inspect.DictType: ("object", (dict,)),
@@ -150,7 +150,7 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
             fields["nearest"] = nearest(value, allowed)
             near = suggestion(value, allowed, "it has to be one of")
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
-    found = "nothing" if value is None else KINDS.get(type(value).__name__, "none of the values that YAML has")
+    found = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     shown = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
     advice = "put it in quotes" if "string" in types and isinstance(value, bool | int | float) else ""
@@ -160,7 +160,7 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
 def _wrong_key(key: object, path: Path) -> Diagnostic:
     fields = {"value": key, "types": ("string",)}
     return Diagnostic(
-        "wrong-type", "error", f"the key {shortened(key)} is no string", "put it in quotes", path, fields=fields
+        "wrong-type", "error", f"the key {shortened(key)} is not a string", "put it in quotes", path, fields=fields
     )
 
 

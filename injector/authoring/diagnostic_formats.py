@@ -124,12 +124,14 @@ def json_text(value: object) -> str:
     return text + "\n"
 
 
-def diagnostics_sarif(problems: Sequence[Diagnostic], rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def diagnostics_sarif(
+    problems: Sequence[Diagnostic], rules: Mapping[str, Mapping[str, Any]], program: str
+) -> dict[str, Any]:
     """A log of one run: every rule as SARIF describes it, by name, and a result for each problem."""
     others = sorted({problem.code for problem in problems} - set(rules))
     names = [*rules, *others]
     descriptions = [{"id": name, **rules.get(name, {})} for name in names]
-    driver = {"name": "injector lint", "semanticVersion": __version__, "rules": descriptions}
+    driver = {"name": program, "semanticVersion": __version__, "rules": descriptions}
     results = [_result(problem, names) for problem in problems]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}

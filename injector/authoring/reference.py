@@ -221,7 +221,7 @@ def _fills(template: Template) -> Iterator[str]:
 def _pods(template: Template) -> Iterator[str]:
     yield "## Which pods\n"
     if template.selector is not None:
-        yield f"- Pods that it selects, when nobody names a template: {code(_json(template.selector))}. Others by name."
+        yield f"- Pods that it selects, when no template is named: {code(_json(template.selector))}. Others by name."
     else:
         yield "- Pods for which it is named: by annotation, or in the settings."
     if template.namespaces is not None:

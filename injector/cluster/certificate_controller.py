@@ -165,8 +165,8 @@ class CertificateController:
             self._metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
         self._tell(
             "bundle-overwritten",
-            f"caBundle of {configuration.path} is overwritten again and again by {', '.join(writers)}; it is put right"
-            " after longer and longer pauses; have that tool ignore webhooks[*].clientConfig.caBundle",
+            f"caBundle of {configuration.path} is overwritten again and again by {', '.join(writers)}; the injector"
+            " repairs it after longer and longer pauses; have that tool ignore webhooks[*].clientConfig.caBundle",
         )
 
     def _tell(self, kind: str, message: str) -> None:

@@ -202,7 +202,7 @@ class Client:
         answer = await self.get("/version")
         numbers = [re.match(r"\d+", str(answer.get(part, ""))) for part in ("major", "minor")]
         if not all(numbers):
-            raise ApiError(0, BAD_ANSWER, f"/version of {self.host} does not say which version it is")
+            raise ApiError(0, BAD_ANSWER, f"/version of {self.host} does not give a version")
         major, minor = (int(number[0]) for number in numbers if number)
         return major, minor
 
@@ -274,7 +274,7 @@ class Client:
         try:
             return await response.content.readline(max_line_length=_LARGEST_EVENT)
         except TimeoutError:
-            raise ApiError(0, WATCH_ENDED, "the watch was silent beyond its end; the connection is dead") from None
+            raise ApiError(0, WATCH_ENDED, "the watch got nothing, not even its end; the connection is dead") from None
         except Exception as error:
             raise self._fault(error) from None
 
@@ -282,7 +282,7 @@ class Client:
         try:
             return decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ApiError(0, BAD_ANSWER, f"{self.host} answered what is not Kubernetes' JSON ({error})") from None
+            raise ApiError(0, BAD_ANSWER, f"{self.host} did not answer in Kubernetes' JSON ({error})") from None
 
     def _fault(self, error: Exception) -> Exception:
         """The ApiError for what went wrong between us and the API server; anything else as it is."""

@@ -80,7 +80,7 @@ class ConfigMaps:
             if await self._compare(file):
                 break
             if last:
-                raise ApiError(409, "Conflict", "it comes and goes; find out who deletes it")
+                raise ApiError(409, "Conflict", "it appears and disappears; find out what deletes it")
         self._seen[file.namespace, file.name] = time.monotonic() + self._seconds
         self._seen.move_to_end((file.namespace, file.name))
         while len(self._seen) > self._remember:
@@ -100,10 +100,10 @@ class ConfigMaps:
             self._blind = True
             return True
         if found["metadata"].get("deletionTimestamp"):
-            raise ApiError(409, "Conflict", "the one of that name is being deleted; try again when it has gone")
+            raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
         ours = found.get("data", {}) == file.data and not found.get("binaryData") and found.get("immutable")
         if not ours:
-            raise ApiError(409, "Conflict", "another of that name is there that the injector did not make; delete it")
+            raise ApiError(409, "Conflict", "the injector did not make the ConfigMap of that name; delete it")
         return True
 
 
@@ -123,7 +123,7 @@ def _why(error: ApiError) -> str:
     if error.over_quota:
         return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
     if error.status == 403 and not error.no_permission:
-        return f"{error.message}; whoever keeps that rule must let it pass"
+        return f"{error.message}; ask the owner of that rule to allow it"
     if error.status == 403:
         return f"{error.message}; let the injector's service account create configmaps in this namespace"
     if error.status == 404:

@@ -125,7 +125,7 @@ class Lease:
             self._tell()
 
     def _effect(self) -> str:
-        return "tries again while its time lasts" if self.leading else "another replica may lead; tries again"
+        return "tries again until its lease ends" if self.leading else "another replica may lead; tries again"
 
     async def _try(self) -> None:
         """One look, and a write where it is this one's turn. Raises ApiError."""

@@ -56,7 +56,7 @@ _EVERYWHERE = (
         verbs=("get", "list", "watch"),
         everywhere=True,
         feature="injection",
-        reason="labels and annotations of namespaces, kept up to date; one that is new is asked for at once",
+        reason="labels and annotations of namespaces, kept up to date; a new one is read at once",
     ),
     Permission(
         group="",
@@ -73,7 +73,7 @@ _EVERYWHERE = (
         everywhere=True,
         optional=True,
         feature="comparison of config files",
-        reason="when a name is taken, to see that it is the injector's own and not somebody's in its place",
+        reason="when a name is taken, to see whether the injector made it",
     ),
     Permission(
         group="",
@@ -82,7 +82,7 @@ _EVERYWHERE = (
         everywhere=True,
         optional=True,
         feature="foresight of quotas",
-        reason="to foresee that a quota or a limit range would refuse the pod with its sidecar",
+        reason="to know beforehand that a quota or a limit range would refuse the pod with its sidecar",
     ),
     Permission(
         group="events.k8s.io",
@@ -94,7 +94,7 @@ _EVERYWHERE = (
         reason="why a pod runs without its sidecar or was refused, told on its owner",
     ),
 )
-_RETRY = "to have controllers try again that nobody had answered; the policy beside it refuses every other change"
+_RETRY = "to have controllers try again after an outage; the policy beside it refuses every other change"
 _RETRIES = (
     Permission(
         group="events.k8s.io",
@@ -103,7 +103,7 @@ _RETRIES = (
         everywhere=True,
         optional=True,
         feature="retries",
-        reason="to hear of controllers whose pods were refused, as nobody answered",
+        reason="to find controllers whose pods were refused during an outage",
     ),
     Permission(
         group="apps",
@@ -177,7 +177,7 @@ def _certificates(installation: Installation) -> tuple[Permission, ...]:
             names=(installation.name,),
             everywhere=False,
             feature="leader",
-            reason="who of the replicas renews the certificates",
+            reason="which of the replicas renews the certificates",
         ),
         Permission(
             group="coordination.k8s.io",

@@ -92,7 +92,7 @@ def is_template(folder: Path) -> bool:
 
 
 def no_manifest(folder: Path) -> str:
-    """That a folder is no template, in words: with the name of the file that may have been meant for its manifest."""
+    """That a folder is not a template: with the name of the file that may have been meant for its manifest."""
     try:
         near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
     except OSError as error:

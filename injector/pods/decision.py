@@ -104,7 +104,7 @@ def _namespace_label(value: Callable[[Settings], str]) -> _Look:
             return False, ("namespace has no label {}", label.key)
         values = (label.enabled, label.required, label.disabled)
         if s.label not in values:
-            return False, ("namespace label {}={} is none of {}, {}, {}", label.key, s.label, *values)
+            return False, ("namespace label {}={} is not one of {}, {}, {}", label.key, s.label, *values)
         return s.label == value(s.settings), ("namespace label {}={}", label.key, s.label)
 
     return look

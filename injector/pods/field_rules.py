@@ -128,7 +128,7 @@ OURS: dict[str, str] = {
     # Atomic there; a pod's own entries and a template's can hold at once as well.
     "PodSpec.nodeSelector": "{string}",
     "NodeAffinity.requiredDuringSchedulingIgnoredDuringExecution": "NodeSelector mapping",
-    # Who owns a pod is no template's to say.
+    # Who owns a pod is not a template's to say.
     "ObjectMeta.ownerReferences": "[OwnerReference]",
     # A set there, but within a list that is atomic.
     "ContainerRestartRuleOnExitCodes.values": "[integer]",

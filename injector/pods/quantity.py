@@ -36,7 +36,7 @@ def parse_quantity(value: object) -> Decimal:
         text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str_of_int(value)
         if len(text) <= _LONGEST:
             return _parse(text)
-    raise ValueError(f"{shown_value(value)} is no quantity, such as 250m, 2 or 128Mi")
+    raise ValueError(f"{shown_value(value)} is not a quantity, such as 250m, 2 or 128Mi")
 
 
 def str_of_int(value: int) -> str:
@@ -63,7 +63,7 @@ def format_quantity(value: Decimal) -> str:
 def _parse(text: str) -> Decimal:
     found = _FORM.match(text)
     if found is None:
-        raise ValueError(f"{shown_value(text)} is no quantity, such as 250m, 2 or 128Mi")
+        raise ValueError(f"{shown_value(text)} is not a quantity, such as 250m, 2 or 128Mi")
     number, suffix, exponent = Decimal(found["number"]), found["suffix"], found["exponent"]
     if suffix in _BINARY:
         number *= 1 << _BINARY[suffix]

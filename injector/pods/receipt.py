@@ -44,7 +44,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was done to a pod.
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
-    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty; `seal`
+    values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
+    `parameters` those that the command line gave, by template, null for the value of a secret one; `seal`
     is by which replicas of 0.1.0 know it. Others go by the entry `mac`, which is the last of the text and about it (see
     `sealed_text`). Fields are only ever added, and optional: a release reads a receipt of the next one without them.
     """
@@ -56,6 +57,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     replaced: dict[str, Any] = {}
     created: tuple[str, ...] = ()
     seal: str = ""
+    parameters: dict[str, dict[str, Any]] = {}
 
     @property
     def claims(self) -> frozenset[str]:
@@ -69,6 +71,7 @@ def make_receipt(
     generation: str,
     templates: Mapping[str, str],
     found: list[Change] | None = None,
+    parameters: Mapping[str, dict[str, Any]] | None = None,
 ) -> Receipt:
     """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt).
 
@@ -93,7 +96,8 @@ def make_receipt(
         replaced["/metadata/annotations"] = None
     elif annotations is None:
         _once(created, "/metadata/annotations")
-    return Receipt(VERSION, generation, dict(templates), tuple(added), replaced, tuple(created))
+    given = dict(parameters or {})
+    return Receipt(VERSION, generation, dict(templates), tuple(added), replaced, tuple(created), parameters=given)
 
 
 def _once(pointers: list[str], pointer: str) -> None:

@@ -79,7 +79,7 @@ def _check_expression(expression: object, path: Path) -> None:
     _check_key(expression.get("key"), (*path, "key"))
     operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
-        message, to_do = f"{shortened(operator)} is no operator", f"it must be one of {', '.join(_OPERATORS)}"
+        message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
         raise SelectorError("not-allowed", (*path, "operator"), message, to_do, value=operator, allowed=_OPERATORS)
     if values is not None and not isinstance(values, list):
         raise SelectorError("wrong-type", at, "it must be a list of strings")
@@ -101,14 +101,14 @@ def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path) -> 
 
 def _check_key(key: object, path: Path) -> None:
     if not isinstance(key, str) or not is_label_key(key):
-        message = f"{shortened(key)} is no label key, such as app or example.com/app"
+        message = f"{shortened(key)} is not a label key, such as app or example.com/app"
         raise SelectorError("not-allowed", path, message, value=key)
 
 
 def _check_value(value: object, path: Path) -> None:
     if not isinstance(value, str):
-        message = f"{shortened(value)} is no string"
+        message = f"{shortened(value)} is not a string"
         raise SelectorError("wrong-type", path, message, "put it in quotes", value=value)
     if not is_label_value(value):
-        message = f"{shortened(value)} is no label value (at most 63 letters, digits, '-', '_', '.')"
+        message = f"{shortened(value)} is not a label value (at most 63 letters, digits, '-', '_', '.')"
         raise SelectorError("not-allowed", path, message, value=value)

@@ -84,7 +84,7 @@ def check_shape(pod: Any) -> None:
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
-    """A field's value; null, as Kubernetes has it, is no value."""
+    """A field's value; null, as Kubernetes has it, is not a value."""
     value = parent.get(field)
     return default if value is None else value
 

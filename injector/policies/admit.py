@@ -31,15 +31,16 @@ from injector.policies.request import ObjectRequest, is_for
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.parameters import resolve
-from injector.templates.render import Context, Rendered, RenderError, render_overlay
+from injector.templates.render import Rendered, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
+from injector.templates.variables import Context
 
 _FIELDS = ("data", "stringData")
 #: Characters by which a value is known again, as messages cut them; a shorter one stands in many that are not about it.
 _BEGINNING = 8
 _SHORTEST = 4
-_INSTEAD = "what went wrong there quotes a value of the Secret, and is not told"
+_INSTEAD = "the error quotes a value of the Secret, so it is not shown"
 
 
 def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:

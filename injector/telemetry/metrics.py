@@ -142,7 +142,7 @@ class Metrics(Collector):
             "injector_snapshot_timestamp_seconds", "When the snapshot in use was swapped in.", kind="gauge"
         )
         self.reload_failing = Numbers(
-            "injector_reload_failing", "1 while the newest settings or templates do not build.", kind="gauge"
+            "injector_reload_failing", "1 while the newest settings or templates have an error.", kind="gauge"
         )
         self.certificates = Numbers(
             "injector_certificate_reloads",
@@ -159,7 +159,7 @@ class Metrics(Collector):
         )
         self.bundle_writes = Numbers(
             "injector_bundle_writes",
-            "Writes of caBundle: because it changed, or repaired after somebody.",
+            "Writes of caBundle: because it changed, or to repair it.",
             ("why",),
             known=_each("changed", "repaired"),
         )
@@ -169,17 +169,17 @@ class Metrics(Collector):
         self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
         self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
         self.events = Numbers("injector_events", "Events for people: sent, repeated, dropped or failed.", ("result",))
-        self.retries = Numbers("injector_retries", "Controllers made to try again after nobody had answered them.")
+        self.retries = Numbers("injector_retries", "Controllers that were made to try again after an outage.")
         self.away = Numbers(
             "injector_api_server_away_seconds",
             "Seconds for which the state may be out of date; 0: it is not.",
             kind="gauge",
         )
-        self.late = Numbers("injector_event_loop_late", "Times that the event loop came back a second late or more.")
+        self.late = Numbers("injector_event_loop_late", "Times that the event loop was a second late or more.")
         self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")
         self.connections_closed = Numbers(
             "injector_connections_closed",
-            "HTTPS connections closed by the server, by why: above the bound, or too slow.",
+            "HTTPS connections closed by the server, by reason: above the bound, or too slow.",
             ("why",),
             known=_each("too-many", "refused", "handshake", "body", "idle"),
         )

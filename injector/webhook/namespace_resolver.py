@@ -41,7 +41,7 @@ class EveryNamespace:
         self._seen: dict[str, Namespace] = {}
 
     def get(self, name: str) -> Namespace | None:
-        """The namespace of this name, the same object each time (of the last 1,000); None for what is no name."""
+        """The namespace of this name, the same object each time (of the last 1,000); None for what is not a name."""
         found = self._seen.get(name)
         if found is None and is_dns_label(name):
             if len(self._seen) > 1000:

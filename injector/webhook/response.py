@@ -125,7 +125,7 @@ def shorten(text: str, length: int) -> str:
         return text
     cut = text[: length - 1]
     space = cut.rfind(" ")
-    # A word as long as half the text is no word to cut at.
+    # A word as long as half the text is not a word to cut at.
     return (cut[:space] if space > length // 2 else cut).rstrip(" ,;:") + "…"
 
 

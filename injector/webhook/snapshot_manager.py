@@ -214,7 +214,7 @@ class SnapshotManager:
             if self._ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
                 self._logger.warning("restart-needed", why=f"{which} from the next start")
         if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
-            why = f"which paths there are holds from the next start: {', '.join(sorted(moved))}"
+            why = f"which paths there are takes effect at the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=why)
         self._current, self._ready = snapshot, True
         self._first_build.set()

@@ -144,7 +144,7 @@ def read_within(folder: Path, name: str) -> str:
     """The text of a file of a template's folder, `name` its path within.
 
     A link may lead to another file of the template. Raises ValueError saying what is wrong: it leads out of the folder,
-    is not there, is no ordinary file, is too large, or is no UTF-8.
+    is not there, is not an ordinary file, is too large, or is no UTF-8.
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
@@ -153,7 +153,7 @@ def read_within(folder: Path, name: str) -> str:
         home, file = folder.resolve(), (folder / name).resolve()
         if not file.is_relative_to(home):
             raise ValueError("is a link that leads out of the template's folder; copy the file")
-        # what is no ordinary file is not waited for, as one would for a pipe
+        # what is not an ordinary file is not waited for, as one would for a pipe
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with _ordinary(descriptor) as stream:
             data = stream.read(LARGEST + 1)
@@ -190,7 +190,7 @@ def _ordinary(descriptor: int, mode: str = "rb") -> BinaryIO:
     if stat.S_ISREG(kind):
         return cast("BinaryIO", os.fdopen(descriptor, mode))
     os.close(descriptor)
-    raise ValueError("is a folder" if stat.S_ISDIR(kind) else "is no ordinary file")
+    raise ValueError("is a folder" if stat.S_ISDIR(kind) else "is not an ordinary file")
 
 
 def _why(error: OSError | RuntimeError) -> str:

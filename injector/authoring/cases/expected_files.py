@@ -21,8 +21,8 @@ from injector.names import hint, nearest, shortened
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
-from injector.templates.render import Context
 from injector.templates.trace import Trace, trace
+from injector.templates.variables import Context
 
 
 def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: ProgramRefusal) -> Place | None:

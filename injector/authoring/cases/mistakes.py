@@ -86,7 +86,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     yield from _operation_mistakes(item, document, steps)
     resource = item.get("resource")
     if isinstance(resource, str) and not _RESOURCE.fullmatch(resource):
-        message = f"{shortened(resource)} is no resource such as services or pods/ephemeralcontainers"
+        message = f"{shortened(resource)} is not a resource such as services or pods/ephemeralcontainers"
         yield document.refuse((*steps, "resource"), message)
     request = item.get("request")
     for key in request if isinstance(request, dict) else ():
@@ -136,7 +136,7 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path
             message = f"a code is that of a denial, and the decision is {expect['decision']}, not refused"
             yield document.refuse((*steps, "code"), message, key=True)
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
-        message = f"{shortened(golden)} is no name of a file beside this one that ends in {GOLDEN}"
+        message = f"{shortened(golden)} is not a name of a file beside this one that ends in {GOLDEN}"
         yield document.refuse((*steps, "golden"), message)
 
 

@@ -171,7 +171,7 @@ def chosen_by(expression: str) -> CaseFilter:
     parser = _Parser(expression)
     choice = parser.either()
     if parser.next() is not None:
-        raise ValueError(f"{parser.next()} stands where `and` or `or` has to")
+        raise ValueError(f"{parser.next()} has no `and` or `or` before it")
     return choice
 
 
@@ -216,10 +216,10 @@ class _Parser:
                 raise ValueError("a ( is not closed")
             return inner
         if not self._tokens:
-            raise ValueError("it ends where a word has to stand")
+            raise ValueError("a word is missing at its end")
         word, quoted = self._tokens.pop(0)
         if not quoted and word in ("and", "or", ")"):
-            raise ValueError(f"{word} stands where a word has to")
+            raise ValueError(f"a word is missing before {word}")
         return lambda name: word.lower() in name.lower()
 
     def _take(self, token: str) -> bool:

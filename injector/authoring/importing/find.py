@@ -116,7 +116,7 @@ def _in_object(source: ImportSource, steps: ObjectPath, value: Any, found: Found
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
         what = f"{shortened(kind)} {name}".rstrip() if isinstance(kind, str) else "this object"
-        message = f"{what} is no sidecar config and no ConfigMap; it is left aside"
+        message = f"{what} is not a sidecar config and no ConfigMap; it is left aside"
         found.problems.append(source.problem(steps, message, severity="warning"))
         return
     data = value.get("data") or {}
@@ -166,7 +166,7 @@ def _text_at(source: ImportSource, steps: ObjectPath) -> str:
 
 def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], found: FoundConfigs) -> None:
     for key in texts:
-        message = f"the key {key} is no sidecar config; it is left aside"
+        message = f"the key {key} is not a sidecar config; it is left aside"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
 
 

@@ -63,7 +63,9 @@ def check_names(fields: Object, told: Teller) -> None:
         for number, item in enumerate(fields.get(kind, [])):
             name, steps = item.get("name"), (kind, number, "name")
             if not is_dns_label(name):
-                told.tell(steps, f"{shortened(name)} is no name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it")
+                told.tell(
+                    steps, f"{shortened(name)} is not a name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it"
+                )
             elif kind != "volumes" and name in taken:
                 told.tell(steps, f"there is an init container {name} already; rename one of the two")
             elif kind != "volumes":
@@ -79,7 +81,9 @@ def _check_container(container: Object, steps: Path, told: Teller) -> None:
     if not image:
         told.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")
     elif not form.allows(image):
-        told.tell((*steps, "image"), f"image {shortened(image, 80)} is no image reference", help=f"write {form.words}")
+        told.tell(
+            (*steps, "image"), f"image {shortened(image, 80)} is not an image reference", help=f"write {form.words}"
+        )
     resources = mapping(container.get("resources"))
     limits = mapping(resources.get("limits"))
     for name, request in mapping(resources.get("requests")).items():

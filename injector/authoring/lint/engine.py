@@ -60,7 +60,9 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
         if path.is_file():
             path = path.parent
             if not is_template(path):
-                problems.append(Diagnostic("file", "error", "this is no file of a template", place=Place(origin=given)))
+                problems.append(
+                    Diagnostic("file", "error", "this is not a file of a template", place=Place(origin=given))
+                )
                 continue
         try:
             inner = templates_of(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,6 +116,12 @@ def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
     return Draft202012Validator({"$ref": f"{name}#/$defs/{kind}"}, registry=registry)
 
 
+def _advice(name: str, known: Iterable[str]) -> str:
+    if name.startswith("$"):  # of a strategic merge patch, as Kustomize has them
+        return "; an overlay adds and sets, it cannot delete"
+    return hint(name, known)
+
+
 def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     """An error in the words of a pod's author: one for each field that is too many or missing."""
     path = (*within, *error.absolute_path)
@@ -125,7 +131,7 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     if error.validator == "additionalProperties" and limit is False:
         known = schema.get("properties") or {}
         return [
-            _error((*path, name), f"there is no field {name} here{hint(name, known)}", name, code=UNKNOWN_FIELD)
+            _error((*path, name), f"there is no field {name} here{_advice(name, known)}", name, code=UNKNOWN_FIELD)
             for name in instance
             if name not in known
         ]
@@ -167,6 +173,6 @@ _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
 
 
 def version_of(text: str) -> tuple[int, int] | None:
-    """Major and minor of `1.33`, `v1.33.2` or `1.33+`; None for what is no version."""
+    """Major and minor of `1.33`, `v1.33.2` or `1.33+`; None for what is not a version."""
     found = _VERSION.match(text)
     return (int(found[1]), int(found[2])) if found else None

@@ -25,10 +25,11 @@ from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.parameters import resolve
-from injector.templates.render import Context, RenderError, render_files
+from injector.templates.render import RenderError, render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
+from injector.templates.variables import Context
 
 #: Bytes that are remembered of what each file of a template renders, and again of how it was parsed.
 _MEMORY = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""A rule of the linter, and its documentation from its docstring: for a terminal, and as the page docs/lint.md."""
+"""A rule of the linter, and its documentation from its docstring: for a terminal, and as a page in docs/lint."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import injector
 from injector.authoring.lint import rules as package
 from injector.authoring.lint.subject import Finding, Subject
-from injector.diagnostics import Severity
+from injector.diagnostics import Severity, page_address
+from injector.errors import TEMPLATE_ERRORS
 
 _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")
@@ -49,6 +51,7 @@ class Rule:
         """The rule as a SARIF log describes it: a `reportingDescriptor` less its id."""
         said = self.documentation
         return {
+            **({"helpUri": address(self.name)} if injector.DOCUMENTATION else {}),
             "shortDescription": {"text": said.summary},
             "fullDescription": {"text": said.text or said.summary},
             "help": {"text": self.docstring, "markdown": as_markdown(self)},
@@ -94,8 +97,13 @@ def _files(section: str) -> dict[str, str]:
     return {file: "\n".join(lines).strip("\n") + "\n" for file, lines in files.items()}
 
 
+def address(code: str) -> str:
+    """Where the documentation of a rule is, or of an error that keeps a template from loading."""
+    return page_address("lint", code) if code in TEMPLATE_ERRORS else page_address(f"lint/{code}")
+
+
 #: The line that ends what is written by hand on the page.
-MARK = "<!-- Made from the rules' docstrings: everything below this line. -->"
+MARK = "<!-- Made from the code: everything below this line. -->"
 _LANGUAGES = {".yaml.j2": "yaml", ".yaml": "yaml", ".json.j2": "json", ".md": "markdown"}
 
 
@@ -108,6 +116,7 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
             parts.append(f"{bold(title)}\n{_indented(files)}")
     if said.proof:
         parts.append(f"{bold('Proof')}\n{said.proof}")
+    parts.append(f"Page: {address(rule.name)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -121,13 +130,24 @@ def as_markdown(rule: Rule) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def rules_page() -> str:
-    """What follows the mark on the page: a table of the rules, and a section for each."""
+def rules_table() -> str:
+    """What follows the mark on the page docs/lint.md: what keeps a template from loading, and a row for each rule."""
+    errors = "\n".join(f"### {name}\n\nWhat is wrong: {what}.\n" for name, what in TEMPLATE_ERRORS.items())
     rows = "\n".join(
-        f"| [`{name}`](#{name}) | {r.severity} | {r.documentation.summary} |" for name, r in rules().items()
+        f"| [`{name}`](lint/{name}.md) | {rule.severity} | {rule.documentation.summary} |"
+        for name, rule in rules().items()
     )
-    sections = "\n".join(f"### {name}\n\n{as_markdown(rule)}" for name, rule in rules().items())
-    return f"{MARK}\n\n| rule | is | what it finds |\n| --- | --- | --- |\n{rows}\n\n{sections}"
+    return f"{MARK}\n\n{errors}\n## Rules\n\n| rule | is | what it finds |\n| --- | --- | --- |\n{rows}\n"
+
+
+def rule_page(rule: Rule) -> str:
+    """The page of a rule: docs/lint/NAME.md."""
+    what = f"A rule of [`injector lint`](../lint.md). What it finds is {_KIND[rule.severity]}."
+    return f"{_MADE}\n# {rule.name}\n\n{what}\n\n{as_markdown(rule)}"
+
+
+_MADE = "<!-- Made from the rule's docstring. -->"
+_KIND = {"error": "an error", "warning": "a warning", "note": "a note"}
 
 
 def _indented(files: Mapping[str, str]) -> str:

@@ -15,9 +15,10 @@ from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.manifest import manifest_place
 from injector.templates.program import is_document
-from injector.templates.render import Context, file_value, render_overlay
+from injector.templates.render import file_value, render_overlay
 from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import Trace, trace
+from injector.templates.variables import Context, for_one
 
 #: The lists of an overlay that hold containers, in the order they are written.
 _LISTS = ("initContainers", "containers")
@@ -40,7 +41,8 @@ class RenderedSource:
     def __init__(self, template: Template, context: Context, name: str = "", text: str = "") -> None:
         """`name` and `text` are a config file's, none is the overlay. Raises InjectionError as a render does."""
         self._template = template
-        self._context = context
+        #: Of an overlay that is rendered for each of the app's containers, that for the first, which has its places.
+        self._context = context = for_one(context)
         self.source = template.files[name].template if name else OVERLAY
         self._name = name
         self._items: dict[str, tuple[tuple[Path, Object], ...]] = {}

@@ -113,11 +113,11 @@ def _keywords() -> dict[str, Schema]:
             "markdownDescription": "\n".join(f"- `{name}`: {form.words}" for name, form in FORMATS.items()),
             "description": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
         },
-        "default": {"description": "Its value where nobody gives one. Without a default it is null."},
+        "default": {"description": "Its value when none is given. Without a default it is null."},
         "examples": {"type": "array", "description": "Values; a template is tried with these where one is required."},
         "enum": {"type": "array", "description": "The values that it may have."},
         "const": {"description": "The one value that it may have."},
-        "deprecated": {"type": "boolean", "description": "Whether nobody should set it any more."},
+        "deprecated": {"type": "boolean", "description": "Whether it should no longer be set."},
         "minimum": {**_NUMBER, "description": "Least number."},
         "maximum": {**_NUMBER, "description": "Greatest number."},
         "exclusiveMinimum": {**_NUMBER, "description": "It has to be above this."},
@@ -191,6 +191,11 @@ def parameter_schema() -> Schema:
             "type": ["boolean", "null"],
             "description": "true: a value of it can keep the sidecar from its work, so in a required namespace it "
             "counts from the namespace and the settings alone.",
+        },
+        "secret": {
+            "type": ["boolean", "null"],
+            "description": "true: its value is left out of receipts, messages and `injector explain`. It still stands "
+            "in the pod.",
         },
         "required": {
             "type": ["boolean", "array"],

@@ -25,14 +25,14 @@ HELP: Final = {
         "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well. `named`: the "
         "same, and a pod that names its templates says yes by that, wherever it is"
     ),
-    "ignoredNamespaces": "namespaces that are left alone, whatever their label; the injector's own is added",
+    "ignoredNamespaces": "namespaces in which nothing is injected, whatever their label; the injector's own is added",
     "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
     "alwaysSelector": (
         "label selector of pods that are injected wherever they are, unless they or their namespace say no"
     ),
     "exemptSelector": "label selector of pods that even a `required` namespace lets through as they are",
     "templatesKey": "the annotation that names templates, of pods and namespaces; empty: `templates` behind the prefix",
-    "templates": "templates for a pod when nobody names one and no template's own selector matches",
+    "templates": "templates for a pod when neither it nor its namespace names one and no template selects it",
     "parameters": "values of parameters: template, parameter, value; annotations count before them",
     "required.resources": (
         "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: what its "
@@ -46,17 +46,17 @@ HELP: Final = {
     ),
     "clusterDomain": "what templates see as `cluster.domain`",
     "retryRefused": (
-        "whether controllers whose pods were refused, as nobody answered, are made to try again at once; needs more "
-        "permissions; holds from the next start"
+        "whether controllers whose pods were refused while the injector did not answer try again at once; needs more "
+        "permissions; takes effect at the next start"
     ),
     "reviewWork": (
-        "units of work, counted and not timed, that one review may take; beyond it: `too-costly`. 0 is no bound"
+        "units of work, counted and not timed, that one review may take; beyond it: `too-costly`. 0 means no bound"
     ),
-    "paths": "paths of their own: path, templates and what else is said of it",
-    "server": "where `injector serve` listens, its certificate, and its bounds; holds from the next start",
+    "paths": "paths of their own: path, templates and what else is set for it",
+    "server": "where `injector serve` listens, its certificate, and its bounds; takes effect at the next start",
     "server.address": "address that `serve` listens on; empty: all",
     "server.port": "HTTPS port",
-    "server.metricsPort": "plain port of `/healthz`, `/readyz`, `/metrics`",
+    "server.metricsPort": "HTTP port of `/healthz`, `/readyz`, `/metrics`",
     "server.certificate": "certificate, PEM, with its chain",
     "server.key": "its key, PEM, not encrypted",
     "server.mutatePaths": "paths of the mutating webhook",
@@ -65,12 +65,14 @@ HELP: Final = {
     "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
     "server.idleSeconds": "seconds after which an idle connection is closed",
     "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
-    "server.maxConnections": "open HTTPS connections; above it the one that does least is closed",
+    "server.maxConnections": "open HTTPS connections; above this number the least used one is closed",
     "server.bodySeconds": "seconds that a request's body may take to arrive",
-    "server.maxBodyBytes": "largest review; a larger one is answered 413. There is room for four, more wait",
+    "server.maxBodyBytes": "largest review; a larger one gets status 413. Four of them are read at a time, others wait",
     "server.maxHeaderBytes": "largest request header",
     "server.cacheBytes": "memory for answers to pods seen before",
-    "certificates": "where the certificate comes from, and how the built-in one is kept; holds from the next start",
+    "certificates": (
+        "where the certificate comes from, and how the built-in one is kept; takes effect at the next start"
+    ),
     "certificates.source": "where the certificate comes from: `files`, `builtin`, `cert-manager`, `csr`",
     "certificates.lifeSeconds": "`builtin`: how long a certificate is valid; a new one is made after two thirds",
     "certificates.authorityLifeSeconds": "`builtin`: the same for the authority that signs it",
@@ -79,7 +81,7 @@ HELP: Final = {
     "certificates.service": "`builtin`: the Service that the certificate is for, and whose entries get the `caBundle`",
     "certificates.webhooks": "`builtin`: name of the two webhook configurations",
     "certificates.lease": "`builtin`: the Lease that says which replica does the writing",
-    "certificates.leaseSeconds": "`builtin`: after how long a replica that died is followed by another",
+    "certificates.leaseSeconds": "`builtin`: after how long another replica follows one that died",
 }  # fmt: skip
 
 #: What each key of a path does; the docs have these in a table of their own.

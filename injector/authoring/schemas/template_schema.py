@@ -108,7 +108,7 @@ def template_schema() -> Schema:
                 "description": "Whether pods with hostNetwork: true are served.",
             }
         ),
-        "selector": selector("Pods that get this template when nobody names one."),
+        "selector": selector("Pods that get this template when neither they nor their namespace names one."),
         "namespaces": selector("Namespaces in which it may be used; without it all."),
         "overridable": or_null(
             strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")

@@ -66,7 +66,7 @@ def _variable(where: Path, variable: Object) -> Violations:
     name, value, source = variable.get("name"), variable.get("value"), variable.get("valueFrom")
     # Relaxed names (stable since 1.34): printable ASCII other than "=".
     if not isinstance(name, str) or not name or "=" in name or not (name.isascii() and name.isprintable()):
-        yield invalid(where, f"{shown_value(name)} is no name of an environment variable", value=name)
+        yield invalid(where, f"{shown_value(name)} is not a name of an environment variable", value=name)
         return
     here = (*where, Key(name))
     if source is not None:

@@ -25,15 +25,17 @@ def find(parts: PodView) -> Violations:
                 continue
             if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
                 yield invalid(
-                    ("metadata", field), f"{shown_value(key)} is no key", "it looks like example.com/name", value=key
+                    ("metadata", field), f"{shown_value(key)} is not a key", "it looks like example.com/name", value=key
                 )
             if value is None:  # the API server reads null as an empty string
                 continue
             if not isinstance(value, str):
                 here = ("metadata", field, Key(key))
-                yield invalid(here, f"it is {shown_value(value)}, which is no string", "put it in quotes", value=value)
+                yield invalid(
+                    here, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value
+                )
             elif field == "labels" and not is_label_value(value):
-                here, message = ("metadata", field, Key(key)), f"{shown_value(value)} is no label value"
+                here, message = ("metadata", field, Key(key)), f"{shown_value(value)} is not a label value"
                 yield invalid(here, message, "63 letters, digits, -_. at most", value=value)
         if field == "annotations":
             size = sum(_size(key) + _size(value) for key, value in held.items())
@@ -41,7 +43,7 @@ def find(parts: PodView) -> Violations:
                 yield violation(
                     Reason.TOO_LARGE,
                     ("metadata", field),
-                    f"they would hold {size} bytes, {_MOST_BYTES} at most",
+                    f"they would hold {size} bytes; the maximum is {_MOST_BYTES}",
                     "use smaller files, or the template's delivery: configmap",
                     value=size,
                     most=_MOST_BYTES,

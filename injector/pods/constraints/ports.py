@@ -83,7 +83,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
             if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(
                     where,
-                    f"{shown_value(name)} is no port name (15 lower case letters, digits, dashes at most)",
+                    f"{shown_value(name)} is not a port name (15 lower case letters, digits, dashes at most)",
                     field="name",
                     value=name,
                 )

@@ -68,7 +68,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
             wants, most = format_quantity(request), format_quantity(limit)
             message = f"{name}: request {wants} is above its limit {most}"
             fields = {"resource": name, "request": wants, "limit": most}
-            yield invalid(where, message, "lower the one or raise the other", **fields)
+            yield invalid(where, message, "lower the first or raise the second", **fields)
         elif name not in _PLAIN and request != limit:
             yield invalid(where, f"{name}: request and limit differ", "set both alike", resource=name, differ=True)
 
@@ -84,7 +84,7 @@ def _within_pod(parts: PodView) -> Violations:
             asked = format_quantity(requests[name])
             yield invalid(
                 ("spec", "resources", "requests", name),
-                f"it is {format_quantity(most)} and all containers together ask for {asked}",
+                f"it is {format_quantity(most)} and all containers together request {asked}",
                 "raise it, or lower the sidecar's request",
                 found=asked,
             )
@@ -96,5 +96,5 @@ def _within_pod(parts: PodView) -> Violations:
                 limit, whole = format_quantity(container.ask.limits[name]), format_quantity(most)
                 here, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
                 yield invalid(
-                    here, f"{message} (spec.resources)", "lower the one or raise the other", value=limit, most=whole
+                    here, f"{message} (spec.resources)", "lower the first or raise the second", value=limit, most=whole
                 )

@@ -42,7 +42,7 @@ class Asking(NamedTuple):
 
 
 def amounts(value: object) -> Amounts:
-    """A mapping of resources to quantities as numbers; what is no quantity is left out."""
+    """A mapping of resources to quantities as numbers; what is not a quantity is left out."""
     found = {}
     if len(given := mapping(value)) > SMALL:
         charge(len(given))

@@ -99,7 +99,10 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                 )
             elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
                 yield invalid(
-                    where, f"volume {shown_value(name)} is no block device", "use a persistentVolumeClaim", volume=name
+                    where,
+                    f"volume {shown_value(name)} is not a block device",
+                    "use a persistentVolumeClaim",
+                    volume=name,
                 )
             elif field == "volumeMounts" and name in devices:
                 yield invalid(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from injector.authoring.lint.subject import Subject
+from injector.templates.environment import Environment as TemplateEnvironment
 from injector.templates.template import OVERLAY
 
 _PARSER = Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
@@ -49,8 +52,75 @@ def parameters_read(subject: Subject) -> set[str] | None:
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> nodes.Template:
-    """The syntax tree of a file; an empty one where it is no template."""
+    """The syntax tree of a file; an empty one where it is not a template."""
     try:
         return _PARSER.parse(text)
     except TemplateSyntaxError:
         return nodes.Template([])
+
+
+class HoleUse(NamedTuple):
+    """A parameter in a hole: its name in templates, and the offset at which it begins.
+
+    `part` is "" for the whole parameter, "value" for a part of it, "item" for what a loop over it gives: an item of a
+    list, or a key of a mapping. `alone` says that the hole holds nothing else.
+    """
+
+    variable: str
+    offset: int
+    part: str
+    alone: bool
+
+
+def uses_in_holes(text: str) -> Iterator[HoleUse]:
+    """The parameters in the holes of a file, those that a loop gives another name as well."""
+    yield from _uses(TemplateEnvironment(document=False).parse(text), {})
+
+
+def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[HoleUse]:
+    if isinstance(node, nodes.For):
+        inner = {**bound, **_bound(node, bound)}
+        for part in (*node.body, *node.else_):
+            yield from _uses(part, inner)
+    elif isinstance(node, nodes.Output):
+        for whole in node.nodes:
+            for expression in (whole, *whole.find_all(nodes.Expr)):
+                found = _parameter(expression, bound)
+                if found is not None:
+                    yield HoleUse(found[0], _start(expression), found[1], expression is whole)
+                    break
+    else:
+        for child in node.iter_child_nodes():
+            yield from _uses(child, bound)
+
+
+def _start(node: nodes.Node) -> int:
+    """The offset of an expression: the parser's lines are characters."""
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        node = node.node
+    return node.lineno - 1
+
+
+def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    """The parameter that an expression is, and which part of it; None where it is something else."""
+    if isinstance(node, nodes.Name):
+        return bound.get(node.name)
+    if isinstance(node, nodes.Getattr | nodes.Getitem):
+        if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "params":
+            return node.attr, ""
+        found = _parameter(node.node, bound)
+        return None if found is None else (found[0], "value")
+    return None
+
+
+def _bound(loop: nodes.For, bound: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """What a loop calls the parts of a parameter: the second of a pair is a mapping's value."""
+    looped: nodes.Node | None = loop.iter
+    part = "value" if isinstance(loop.target, nodes.Tuple) else "item"
+    while isinstance(looped, nodes.Filter | nodes.Call):
+        looped = looped.node
+        if isinstance(looped, nodes.Getattr) and looped.attr in ("values", "items"):  # a method of a mapping
+            part, looped = "value", looped.node
+    found = None if looped is None else _parameter(looped, bound)
+    target = loop.target.items[-1] if isinstance(loop.target, nodes.Tuple) else loop.target
+    return {} if found is None or not isinstance(target, nodes.Name) else {target.name: (found[0], part)}

@@ -13,7 +13,7 @@ from injector.errors import InjectionError
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value
-from injector.templates.render import Context
+from injector.templates.variables import Context
 
 #: How a hole begins, after the quote that may stand before it.
 _HOLE = "{{"

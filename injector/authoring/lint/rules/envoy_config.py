@@ -141,7 +141,7 @@ def _addresses(rendering: Rendering) -> Iterator[Finding]:
 
 
 def _is_local(host: str) -> bool:
-    """Whether any pod has this address; what is no address at all, validate refuses."""
+    """Whether any pod has this address; what is not an address at all, validate refuses."""
     try:
         address = ip_address(host)
     except ValueError:

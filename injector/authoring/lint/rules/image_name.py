@@ -1,4 +1,4 @@
-"""An image's name is no image reference.
+"""An image's name is not an image reference.
 
 What the defaults render is held against the grammar of image references, as `format: image` holds a parameter's value
 against it: `[host[:port]/]name[:tag][@digest]`, where name is in small letters.
@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             image = container.get("image")
             if isinstance(image, str) and image and not form.allows(image):
                 yield Finding(
-                    f"image {shortened(image, 80)} is no image reference",
+                    f"image {shortened(image, 80)} is not an image reference",
                     rendering.overlay.place((*path, "image")),
                     f"write {form.words}; for a parameter, `format: image` asks for one",
                 )

@@ -42,7 +42,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
             for path, container in sidecars(job):
                 yield Finding(
-                    f"where {container.get('name')} is a plain container, a Job with it never ends, and nobody is told",
+                    f"where {container.get('name')} is a plain container, a Job with it never ends, "
+                    "and nothing says so",
                     job.place((*path, "name")),
                     'warn() or fail() under {% if not native and workload.kind in ["Job", "CronJob"] %}',
                 )

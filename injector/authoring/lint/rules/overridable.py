@@ -1,4 +1,4 @@
-"""`overridable` names something that is no field of a container.
+"""`overridable` names something that is not a field of a container.
 
 In a `required` namespace a pod may customise a sidecar by a container of its name, and set only the fields listed here.
 A misspelt one lets nobody set anything: pods that were promised their own `resources` are refused. Whole fields are
@@ -53,4 +53,4 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name in sorted(subject.template.overridable):
         if name not in fields:
             near = hint(name.partition(".")[0], fields, "they are")
-            yield Finding(f"{name} is no field of a container{near}", subject.manifest(("overridable",)))
+            yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))

@@ -50,7 +50,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 name = port.get("name")
                 if name in _LIKELY.split():
                     yield Finding(
-                        f"apps have ports called {name} too: who looks for the app's by name may find this one",
+                        f"apps have ports called {name} too: a Service that names the app's port may find this one",
                         rendering.overlay.place((*path, "ports", index, "name")),
                         "begin its name with the template's, 15 characters at most",
                     )

@@ -60,9 +60,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Renders that fail, and pods that the injection refuses."""
     if subject.not_served and subject.template.parameters:  # without any, it builds on another template
         yield Finding(
-            f"no pod that was tried is served, so nothing was looked at: {subject.not_served}",
+            f"it serves none of the sample pods, so nothing was checked: {subject.not_served}",
             subject.search(OVERLAY, "fail("),
-            "give parameters `examples` with which it is",
+            "give parameters `examples` with which it serves one",
         )
     known: set[object] = set()
     swallowed = list(run_together(subject))

@@ -39,9 +39,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.templates.template import Parameter
+from injector.templates.template import FAMILY, Parameter
 
 SEVERITY = "error"
 
@@ -49,8 +50,6 @@ _WORDS = r"password|passwd|passphrase|token|(?:api|private|secret|access|signing
 #: A name that ends with what it holds: `client-secret`, and not `secret-name` or `token-file`. A parameter that is
 #: just called `secret` mostly names one.
 _SECRET = re.compile(rf"(?:^|.*[-_])(?:{_WORDS}|(?<=[-_])secret)\Z", re.IGNORECASE)
-_HOLE = re.compile(r"\{\{.*?\}\}")
-_USE = re.compile(r"\bparams\.([A-Za-z0-9_]+)")
 _REFERENCE = re.compile(r"secretKeyRef|secretName|secretRef")
 #: What begins a key of a well-known kind.
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b")
@@ -61,16 +60,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each use of such a parameter, each such variable, and each key that is written out."""
     secret = {p.variable: p.name for p in subject.template.parameters.values() if _is_secret(p)}
     for file, text in subject.sources.items():
-        lines = text.split("\n") if file.endswith(".j2") else []
-        for number, line in enumerate(lines, 1):
-            if not any(_REFERENCE.search(near) for near in lines[max(0, number - 3) : number]):
-                for variable, column in _uses(line):
-                    if variable in secret:
-                        yield Finding(
-                            f"{secret[variable]} is a secret by its name, and all who may look at pods read it here",
-                            subject.line_place(file, number, column),
-                            _HELP,
-                        )
+        lines = text.split("\n")
+        for use in uses_in_holes(text) if file.endswith(".j2") else ():
+            place = subject.template.program.place(file, use.offset)
+            near = lines[max(0, place.line - 3) : place.line]
+            if use.variable in secret and use.part != "item" and not any(_REFERENCE.search(line) for line in near):
+                what = f"{secret[use.variable]} is a secret, and all who may look at pods read it here"
+                yield Finding(what, place, _HELP)
+        for number, line in enumerate(lines if file.endswith(".j2") else [], 1):
             if key := _KEY.search(line):
                 yield Finding("a key is written out here", subject.line_place(file, number, key.start() + 1), _HELP)
     for rendering in subject.renderings:
@@ -78,16 +75,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_secret(parameter: Parameter) -> bool:
-    """By its name; a switch or a number is none, and a DNS label names one."""
-    named = _SECRET.match(parameter.name) is not None
+    """By its mark, or by its name; a switch or a number is none, and a DNS label names one."""
+    if parameter.secret:
+        return True
+    named = _SECRET.match(parameter.name.removesuffix(FAMILY)) is not None
+    parameter = parameter.member or parameter
     return named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
-
-
-def _uses(line: str) -> Iterator[tuple[str, int]]:
-    """The parameters in a line's holes, with their columns."""
-    for hole in _HOLE.finditer(line):
-        for use in _USE.finditer(hole[0]):
-            yield use[1], hole.start() + use.start() + 1
 
 
 def _variables(rendering: Rendering) -> Iterator[Finding]:

@@ -47,5 +47,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"container {container.get('name')} does not declare port {port}, which kubelet asks",
                         rendering.overlay.place((*path, *where)),
-                        "add it to the container's ports, so that a pod that has it too is told",
+                        "add it to the container's ports, so that a pod with the same port gets a message",
                     )

@@ -1,4 +1,4 @@
-"""Something is taken from the generated ConfigMap that is no file of the template.
+"""Something is taken from the generated ConfigMap that is not a file of the template.
 
 Looked at are the `items` of volumes, the `subPath` of mounts and the variables that name a file of it.
 

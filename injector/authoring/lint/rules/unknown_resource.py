@@ -72,7 +72,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for position, group in enumerate(covered.api_groups):
         if "." not in group and group not in _GROUPS:
             yield Finding(
-                f"{group} is no API group",
+                f"{group} is not an API group",
                 subject.manifest(("for", "apiGroups", position)),
                 'write "" for the core group; others are apps, autoscaling, batch, policy, and those with a dot',
             )
@@ -84,7 +84,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         versions = ", ".join(covered.api_versions)
         yield Finding(
-            f"{resource} is no resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
+            f"{resource} is not a resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
             subject.manifest(("for", "resources", position)),
             _advice(name, covered.api_groups),
         )

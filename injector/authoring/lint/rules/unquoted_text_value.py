@@ -50,14 +50,12 @@ Good:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from jinja2 import nodes
-
+from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Subject
 from injector.names import shortened
-from injector.templates.environment import Environment
-from injector.templates.parameter_schema import value_of
+from injector.templates.parameter_schema import make_parameter, value_of
 from injector.templates.program import is_document
 from injector.templates.template import Parameter
 
@@ -69,11 +67,14 @@ _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each hole with nothing but such a parameter in it."""
-    open_ = {p.variable: (p, bad) for p in subject.template.parameters.values() if (bad := _harmful(p)) is not None}
+    declared = {p.variable: p for p in subject.template.parameters.values()}
     for file in _text_files(subject):
-        for variable, offset in _bare(subject.sources[file]):
-            if variable in open_:
-                parameter, example = open_[variable]
+        for variable, offset, part, alone in uses_in_holes(subject.sources[file]):
+            parameter = declared.get(variable) if alone else None
+            if parameter is None or (part == "item" and parameter.type != "array"):
+                continue
+            example = _harmful(_part(parameter) if part else parameter)
+            if example is not None:
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
@@ -81,9 +82,15 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _harmful(parameter: Parameter) -> str | None:
+def _part(parameter: Parameter) -> Parameter | None:
+    """What a list's items or a mapping's values have to be, where its schema says so."""
+    schema = parameter.schema.get("items" if parameter.type == "array" else "additionalProperties")
+    return make_parameter(parameter.name, schema) if isinstance(schema, Mapping) and "type" in schema else None
+
+
+def _harmful(parameter: Parameter | None) -> str | None:
     """A value that the parameter takes and a text file does not, or None."""
-    if parameter.type != "string":
+    if parameter is None or parameter.type != "string":
         return None
     usual = parameter.default if isinstance(parameter.default, str) and parameter.default else "a"
     enum = parameter.schema.get("enum")
@@ -105,11 +112,3 @@ def _takes(parameter: Parameter, word: str) -> bool:
 def _text_files(subject: Subject) -> list[str]:
     """The sources of config files that are text."""
     return [source for source in {spec.template for spec in subject.template.files.values()} if not is_document(source)]
-
-
-def _bare(text: str) -> Iterator[tuple[str, int]]:
-    """Parameters that stand alone in a hole, with their offsets."""
-    for output in Environment(document=False).parse(text).find_all(nodes.Output):
-        for node in output.nodes:
-            if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "params":
-                yield node.attr, node.node.lineno - 1  # this environment counts characters
