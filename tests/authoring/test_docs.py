@@ -156,7 +156,7 @@ def test_write_makes_the_section_and_leaves_the_rest(folder: Path) -> None:
     readme = folder / "README.md"
     stale = injector("docs", folder, "--check", readme)
     assert (stale.code, stale.out) == (1, "")
-    assert f"write it anew: injector docs {folder} --write {readme}" in stale.err
+    assert f"update it: injector docs {folder} --write {readme}" in stale.err
     assert injector("docs", folder, "--write", readme).code == 0
     text = readme.read_text()
     assert text.startswith(f"# Mine\n\n{BEGIN}\n\n## Parameters\n") and text.endswith(f"\n{END}\n\nMy own words.\n")

@@ -73,5 +73,5 @@ def test_a_preview_outlives_whatever_a_save_leads_to(tmp_path: Path, capsys: pyt
     assert watch(lambda: [file], draw, "mine") == 0
     shown = capsys.readouterr().out
     assert shown.startswith("first\n===== ")
-    assert "Error: the injector itself failed: ZeroDivisionError: of? a save. This is a mistake in it" in shown
+    assert "Error: the injector itself failed: ZeroDivisionError: of? a save. This is a bug" in shown
     assert shown.endswith("third\n")

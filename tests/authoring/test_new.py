@@ -211,7 +211,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_name_that_is_none_gets_the_nearest(tmp_path: Path, name: str, near: str) -> None:
     done = injector("new", "--", name, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
-    assert "is no name of a template" in done.err
+    assert "is not a name of a template" in done.err
     assert (f"write {near}" in done.err) is bool(near)
     assert legal_name(name) == near
     assert not list(tmp_path.iterdir())
@@ -255,7 +255,7 @@ def test_manifests_and_golden_files_beside_cases_come_along(copies: Path, tmp_pa
 
 def test_a_name_of_the_gallery_is_told(tmp_path: Path) -> None:
     done = injector("new", "nginx", "--from", "nginx", "--dir", tmp_path)
-    assert done.code == 0 and "yours counts" in done.out
+    assert done.code == 0 and "yours is used" in done.out
     (tmp_path / "nginx/overlay.yaml.j2").write_text("spec: {priority: 7}\n")
     assert "priority: 7" in injector("render", "nginx", "--templates-dir", tmp_path).out
 

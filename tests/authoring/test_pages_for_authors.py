@@ -10,14 +10,15 @@ from typing import get_args
 
 import click
 import msgspec
-import pytest
 import yaml
 
 from injector.authoring.cases.case import PATH_KEYS, Case, DecisionName, Expect
+from injector.cli.main import COMMANDS
 from tests.authoring.pages import Block, Typist, blocks
 from tests.unit.test_docs import ROOT, code, page, table
 
 TESTING = page("testing-templates.md")
+COMMAND_LINE = page("command-line.md")
 
 
 def test_testing_templates_is_typed(tmp_path: Path) -> None:
@@ -61,33 +62,41 @@ def test_the_recipe_for_ci_is_a_workflow_of_commands_that_there_are() -> None:
         assert {word for word in words if word.startswith("-")} <= set(options_of(command))
 
 
-def test_the_gallery_of_the_readme_is_the_gallery() -> None:
-    rows = table(page("../README.md"), "template", "what it does")
+def test_the_page_of_the_gallery_has_the_gallery() -> None:
+    rows = table(page("gallery.md"), "template", "what it does")
     shipped = {path.parent.name for path in (ROOT / "templates").glob("*/template.yaml")}
     assert {code(row[0])[0] for row in rows} == shipped
-    assert all(f"(templates/{code(row[0])[0]})" in row[0] for row in rows)
+    assert all(f"(../templates/{code(row[0])[0]})" in row[0] for row in rows)
 
 
-@pytest.mark.parametrize("name", ["templates.md", "../README.md"])
-def test_the_error_that_a_page_shows_is_real(name: str, tmp_path: Path) -> None:
+def test_the_error_that_the_page_shows_is_real(tmp_path: Path) -> None:
     typist = Typist(tmp_path)
     typist.run("injector new mine > /dev/null 2>&1", "", Block("console", "", "", 0))
     right = "    - {name: mine-http, containerPort: {{ params.port }}}\n"
     typist.change(Block("diff", f"-{right}+{right.replace('port }}', 'prot }}')}", "mine/overlay.yaml.j2", 0))
-    found = re.search(r"(?m)^    mine/overlay.yaml.j2:.*\n(?:    .*\n)+", page(name))
+    found = re.search(r"(?m)^    mine/overlay.yaml.j2:.*\n(?:    .*\n)+", page("templates.md"))
     assert found
     shown = re.sub(r"(?m)^    ", "", found[0])
     typist.run("injector lint mine", f"{shown}...", Block("console", "", "", 0))
 
 
-def test_the_five_minutes_of_the_readme_are_true(tmp_path: Path) -> None:
-    """Its commands one after the other, up to the one that needs a cluster; then those for authors."""
-    minutes = page("../README.md").partition("A manifest to try:")[2].partition("A file does not say")[0]
-    lines = re.sub(r"(?m)^    ", "", "".join(re.findall(r"(?m)(?:^    .*\n)+", minutes)))
-    assert lines.count("injector ") == 8
+def test_the_five_minutes_with_the_command_line_are_true(tmp_path: Path) -> None:
+    """Its commands one after the other, but for those that need a cluster."""
+    minutes, in_git = COMMAND_LINE.partition("A manifest to try:")[2].split("## Manifests in Git")
+    text = minutes.partition("A file does not say")[0] + in_git.partition("## With kubectl")[0]
+    lines = re.sub(r"(?m)^    ", "", "".join(re.findall(r"(?m)(?:^    .*\n)+", text)))
+    assert lines.count("injector ") == 10
     Typist(tmp_path).run(f"set -e; {lines}", "...\nthe same\n...\nas it was\n...", Block("console", "", "", 0))
-    authors = page("../README.md").partition("## Write a template")[2].partition("What you write")[0]
-    commands = re.findall(r"(?m)^    (injector .*?)(?: {2,}|$)", authors)
-    assert [line.split()[1] for line in commands] == ["new", "render", "lint", "test", "docs"]
-    for line in commands:
-        Typist(tmp_path).run(line.replace(" --watch", ""), "...", Block("console", "", "", 0))
+
+
+def test_every_command_has_its_row() -> None:
+    rows = table(COMMAND_LINE, "command", "what it is for", "page")
+    named = [name.removeprefix("injector ") for row in rows for name in code(row[0])]
+    assert sorted(named) == sorted(COMMANDS)
+
+
+def test_the_commands_for_authors_are_typed(tmp_path: Path) -> None:
+    commands = [code(row[0])[0] for row in table(page("templates.md"), "command", "what it is for")]
+    assert [line.split()[1] for line in commands] == ["new", "render", "lint", "test", "docs", "import"]
+    for line in commands[:-1]:
+        Typist(tmp_path).run(line, "...", Block("console", "", "", 0))

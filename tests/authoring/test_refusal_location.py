@@ -27,12 +27,12 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         (
             f"{HEAD}    resources: {{requests: {{cpu: 1 core}}}}\n",
             "5:33",
-            'spec.initContainers[side].resources.requests.cpu: "1 core" is no quantity, such as 250m, 2 or 128Mi',
+            'spec.initContainers[side].resources.requests.cpu: "1 core" is not a quantity, such as 250m, 2 or 128Mi',
         ),
         (
             'metadata:\n  annotations:\n    prometheus.io/scrape: "true"\n    prometheus.io/port: {{ 9121 }}\n' + HEAD,
             "4:25",
-            "metadata.annotations[prometheus.io/port]: it is 9121, which is no string; put it in quotes",
+            "metadata.annotations[prometheus.io/port]: it is 9121, which is not a string; put it in quotes",
         ),
     ],
 )

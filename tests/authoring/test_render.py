@@ -390,7 +390,7 @@ def test_without_a_terminal_each_version_stands_below_a_line(template: Path) -> 
 def test_a_folder_without_a_manifest_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "exporter").mkdir()
     done = injector("render", "exporter", cwd=tmp_path)
-    assert (done.code, done.err) == (1, "Error: exporter: is no template: no template.yaml\n")
+    assert (done.code, done.err) == (1, "Error: exporter: is not a template: no template.yaml\n")
 
 
 def folder(tmp_path: Path, overlay: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/tutorial.md is typed line by line in an empty folder: what it says is what comes."""
+"""The tutorials are typed line by line in an empty folder: what they say is what comes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ import pytest
 from tests.authoring.pages import Block, Typist, blocks, commands, shows
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+TUTORIAL, SECOND = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("tutorial", "second-sidecar"))
 
 
-def test_every_command_says_what_the_tutorial_shows(tmp_path: Path) -> None:
-    Typist(tmp_path).type(TUTORIAL)
+@pytest.mark.parametrize("text", [TUTORIAL, SECOND], ids=["first", "second"])
+def test_every_command_says_what_the_tutorial_shows(tmp_path: Path, text: str) -> None:
+    Typist(tmp_path).type(text)
+
+
+def test_every_block_of_the_second_is_typed() -> None:
+    assert all(b.file for b in blocks(SECOND) if b.language != "console")
 
 
 def test_every_block_of_the_tutorial_is_typed_but_what_needs_a_network() -> None:

@@ -19,6 +19,7 @@ from tests.baseline.dice import Dice
 
 #: What a template needs to serve any pod, as the settings' `parameters`.
 NEEDED: dict[str, dict[str, Any]] = {
+    "cloud-sql-proxy": {"instances": ["shop-prod:europe-west1:orders"]},
     "container": {"image": "registry.example/tool:1"},
     "deny-env": {"allowed": ["PATH", "LOG_*", "PORT"]},
     "oauth2-proxy": {
@@ -43,6 +44,16 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
         "gameserver-name": ("game-1", "Game", ""),
     },
     "always-pull-images": {"anything": ("1",)},
+    "cloud-sql-proxy": {
+        "instances": ("shop-prod:europe-west1:orders,shop-prod:europe-west1:stock?port=5433", "10.0.0.1", "a:b:c"),
+        "port": ("3306", "8080", "80"),
+        "health-port": ("9802", "5432"),
+        "private-ip": ("true", "yes"),
+        "psc": ("true",),
+        "auto-iam-authn": ("true",),
+        "credentials-secret": ("sql-credentials", "Sql"),
+        "log-level": ("debug", "error", "warn"),
+    },
     "container": {
         "name": ("helper", "app", "web", "Helper"),
         "args": ("--a,--b", '["--a=1,2", "b"]', "[1]", "$(HOME)", "a: b"),

@@ -14,8 +14,9 @@ from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import decide
 from injector.pods.workloads import workload_of_pod
 from injector.settings import Settings
-from injector.templates.render import Context, render_files
+from injector.templates.render import render_files
 from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.variables import Context
 from tests.authoring.lint.support import BASE
 from tests.cluster.api import ApiError
 from tests.cluster.controlplane import ControlPlane

@@ -86,6 +86,16 @@ class Prometheus:
         found: list[Object] = self._ask(words)["result"]
         return found
 
+    def lines(self, query: Object, start: float, end: float) -> dict[str, list[tuple[float, float]]]:
+        """What a query of a dashboard's panel draws: the lines' names, with seconds since the start and values."""
+        found = {}
+        for series in self.history(query["expr"].replace("$__rate_interval", "15s"), start, end, 2):
+            name = query["legendFormat"]
+            for label, value in series["metric"].items():
+                name = name.replace("{{" + label + "}}", value)
+            found[name] = [(float(at) - start, float(value)) for at, value in series["values"]]
+        return found
+
     def firing(self) -> dict[str, list[Mapping[str, str]]]:
         """The labels of the alerts that fire, by the alert's name."""
         found: dict[str, list[Mapping[str, str]]] = {}

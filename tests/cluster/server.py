@@ -25,7 +25,7 @@ class InjectorServer:
 
     It is this machine's for TLS, and goes by the host names `names` as well. A test of reloading
     writes to `settings_file`, `templates_dir`, or calls `write_certificate`. What is changed of `command` and `env`
-    holds from the next start.
+    takes effect at the next start.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Insta
     ("prefix", "bound", "said"),
     [
         ("sidecar.injector", True, "is as it should be"),
-        ("sidecar.injector", False, "has no binding: it is not in force"),
+        ("sidecar.injector", False, "has no binding: it has no effect"),
         ("other.injector", True, "is not what these settings make"),
     ],
 )
@@ -314,7 +314,7 @@ def test_nobody_answers(control_plane: ControlPlane, installed: Installed, label
     try:
         eventually("no endpoint is left", lambda: installed.ready_endpoints() == 0)
         found = failing(control_plane)
-        text = f"Service {installed.namespace}/sidecar-injector has no ready endpoint: nobody answers the API server"
+        text = f"Service {installed.namespace}/sidecar-injector has no ready endpoint: nothing answers the API server"
         assert "/readyz" in found[text]
     finally:
         api.patch("Deployment", installed.at.name, {"spec": {"replicas": 2}}, installed.namespace)
@@ -376,8 +376,8 @@ def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, ins
         told = [text for text in warned(checked(control_plane)[1]) if text.startswith("path ")]
         assert told == [
             "path /project: reserved-projects is for projectrequests of project.openshift.io/v1, which the API server "
-            "has not",
-            "path /mine: mine is for service of v1, apps/v1, which the API server has not",
+            "does not have",
+            "path /mine: mine is for service of v1, apps/v1, which the API server does not have",
         ]
     finally:
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
@@ -487,7 +487,7 @@ def test_what_one_may_not_look_at_is_said(control_plane: ControlPlane, installed
         cli, ["check", "--kubeconfig", str(kubeconfig), "-n", installed.namespace], standalone_mode=False
     )
     assert result.exception is None
-    assert "not looked at" in result.stdout and "run it as somebody who may" in result.stdout
+    assert "not looked at" in result.stdout and "run it as a user who may read that" in result.stdout
 
 
 def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]) -> None:

@@ -171,7 +171,7 @@ def test_who_may_ask_but_not_approve(control_plane: ControlPlane, namespace: Nam
     command = words(control_plane, own, "--secret", "t", "--approve", "--wait", "0.1", kubeconfig=kubeconfig)
     result = CliRunner().invoke(cli, command, standalone_mode=False)
     assert isinstance(result.exception, NotSignedError)
-    assert "Somebody who may: kubectl certificate approve" in result.stderr
+    assert "Somebody with the permission has to run: kubectl certificate approve" in result.stderr
 
 
 @pytest.mark.parametrize(

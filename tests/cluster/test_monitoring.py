@@ -166,9 +166,11 @@ def test_alerts_fire_for_their_causes_alone_and_panels_have_data(scene: Scene, r
 
     # All is well: pods come, settings are in use.
     eventually("both are scraped", lambda: len(scene.prometheus.query("injector_snapshot_info")) == 2)
+    scene.api.create(deployment("calm", 2, nodeName=None), scene.at.shop)
     end = time.monotonic() + 15
     while time.monotonic() < end:
         assert scene.create()
+        scene.api.patch("Deployment", "calm", {"spec": {"replicas": 2 + int(end - time.monotonic())}}, scene.at.shop)
         time.sleep(0.1)
     silent()
 
@@ -273,15 +275,10 @@ def test_alerts_fire_for_their_causes_alone_and_panels_have_data(scene: Scene, r
             continue
         lines = {}
         for target in panel["targets"]:
-            expression = target["expr"].replace("$__rate_interval", "15s")
-            found = scene.prometheus.history(expression, began, end_of_all, 2)
+            found = scene.prometheus.lines(target, began, end_of_all)
             if not found:
                 empty.append(f"{panel['title']}: {target['expr']}")
-            for series in found:
-                name = target["legendFormat"]
-                for label, value in series["metric"].items():
-                    name = name.replace("{{" + label + "}}", value)
-                lines[name] = [(float(at) - began, float(value)) for at, value in series["values"]]
+            lines |= found
         drawn.append(Panel(panel["title"], panel["fieldConfig"]["defaults"]["unit"], lines))
     if request.config.getoption("--update"):
         _PICTURE.write_text(panels("A Prometheus of the tests, with every failure made once", drawn))

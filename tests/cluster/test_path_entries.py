@@ -193,7 +193,7 @@ def test_a_pause_lets_everything_pass(
     eventually("nobody completes", lambda: not storage_class(control_plane, shop))
     paused = [line["text"] for line in told(control_plane) if line["check"] == "paused"]
     assert len(paused) == 2 and all("all entries are paused by admin" in text for text in paused)
-    assert all(text.endswith("; pods get no sidecars, and templates at paths have no say") for text in paused)
+    assert all(text.endswith("; pods get no sidecars, and templates at paths are not asked") for text in paused)
 
     injector(control_plane, "resume")
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
@@ -253,7 +253,7 @@ def test_check_says_what_is_wrong_with_a_path(
     assert [line["result"] for line in lines] == ["failed"]
     assert lines[0]["text"] == (
         "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be used, so its entry "
-        "cannot be told; what is asked there is refused"
+        "is not known; what is asked there is refused"
     )
     assert lines[0]["toDo"].startswith(
         "apply ConfigMap no-load-balancers to namespace sidecar-injector with label sidecar.injector/template=true"

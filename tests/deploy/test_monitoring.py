@@ -50,8 +50,12 @@ NOBODY = {"error_type": "calling_webhook_error"}
 CASES = {
     "InjectorGone": Case({UP: "1x5 _x20"}, {UP: "1x20"}, {"generation": ""}),
     "InjectorNotCalled": Case(
-        {called(OPEN): STEP},
-        {called(OPEN): FLAT, called(OPEN, "other.example.com"): STEP},
+        {called(OPEN, type="admit"): STEP},
+        {
+            called(OPEN, type="admit"): FLAT,
+            called(OPEN, "other.example.com", type="admit"): STEP,
+            called(OPEN, f"advice.{NAME}.internal", type="validating"): STEP,  # nothing but a warning is missing
+        },
         {"name": f"required.{NAME}.internal"},
         10,
     ),

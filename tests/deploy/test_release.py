@@ -140,7 +140,7 @@ def test_actionlint_has_nothing_to_say(tmp_path: Path) -> None:
 def test_every_target_that_a_workflow_makes_is_there() -> None:
     lines = [line for file in WORKFLOWS for step in steps(file.stem).values() for line in step["run"].splitlines()]
     wanted = {line.split()[1] for line in lines if line.startswith("make ")}
-    assert wanted == {"test", "test-oldest", "dist", "soak"}
+    assert wanted == {"test", "test-oldest", "dist", "soak", "docs"}
     for target in wanted:
         subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
     assert ".ci/run" in steps("ci") and ".ci/run" in steps("release") and os.access(ROOT / ".ci" / "run", os.X_OK)
@@ -166,6 +166,6 @@ def test_workflows_may_read_alone_but_for_what_publishes() -> None:
         workflow = yaml.safe_load(file.read_text())
         assert workflow["permissions"] == {"contents": "read"}
         may_write = {name for name, job in workflow["jobs"].items() if "write" in job.get("permissions", {}).values()}
-        assert may_write == ({"image", "files"} if file.stem == "release" else set())
+        assert may_write == {"release": {"image", "files"}, "docs": {"publish"}}.get(file.stem, set())
         checkouts = [s for job in workflow["jobs"].values() for s in job["steps"] if "checkout" in s.get("uses", "")]
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)

@@ -44,5 +44,5 @@ def test_columns_behind_a_byte_order_mark() -> None:
 
 def test_a_config_file_has_a_source_of_its_own() -> None:
     sources = {"template.yaml": "files:\n  x: {template: template.yaml}\n", "overlay.yaml.j2": "{}"}
-    with pytest.raises(TemplateError, match=r"sample/template\.yaml:2:7: error: template\.yaml is no config file"):
+    with pytest.raises(TemplateError, match=r"sample/template\.yaml:2:7: error: template\.yaml is not a config file"):
         load_template("sample", sources)

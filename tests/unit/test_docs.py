@@ -15,6 +15,7 @@ import yaml
 from injector.cli.certs import certs
 from injector.cli.main import COMMANDS, cli
 from injector.cli.serve import serve
+from injector.diagnostics import page_address
 from injector.errors import InjectorError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
@@ -30,9 +31,10 @@ from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
 from injector.templates.quoting import NAMED, SYNTAXES, syntax_of
-from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.render import render_files, render_overlay
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.syntax import NAMES
+from injector.templates.variables import Context
 from injector.webhook.record import Note, Recorder
 from injector.webhook.review import read_review
 from tests.unit.pods.pod_cases import GROWING, KEYS
@@ -106,11 +108,13 @@ def test_steps_that_required_overrules_are_named() -> None:
     assert set(code(sentence)) - {"required", "explain"} == overruled
 
 
-def test_what_to_do_is_about_reasons_that_there_are() -> None:
-    advised = [code(row[0])[0] for row in table(page("reasons.md"), "reason", "usual cause and what to do")]
-    assert set(advised) <= {str(reason) for reason in Reason}
-    failures = {str(r) for r in Reason if r.effect(required=False) is Effect.MARK}
-    assert failures - {"template-not-allowed"} <= set(advised)
+def test_every_reason_has_its_section() -> None:
+    text = page("reasons.md").partition("## What to do about it")[2]
+    found = re.findall(r"(?m)^### `(.*)`\n\n\*((?s:.*?))\.\*", text)
+    assert [(name, " ".join(said.split()).lower()) for name, said in found] == [
+        (str(reason), reason.sentence.lower()) for reason in Reason
+    ]
+    assert all((ROOT / page_address("reasons", str(reason)).partition("#")[0]).exists() for reason in Reason)
 
 
 # ----------------------------------------------------------------------------------------------- settings.md
@@ -417,3 +421,19 @@ def test_practices_have_tests_that_exist(column: str, rows: int) -> None:
         file, _, name = row[2].strip("`").partition("::")
         text = (ROOT / file).read_text()
         assert re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE), row[2]
+
+
+def test_the_files_of_how_to_add_something_are_there() -> None:
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add something")[2].partition("\n## ")[0]
+    files = [word for word in code(section) if "/" in word and " " not in word]
+    assert len(files) > 25
+    assert not [file for file in files if "NAME" not in file and not (ROOT / file).exists()]
+    assert all((ROOT / file.partition("NAME")[0]).parent.is_dir() for file in files)
+
+
+def test_the_hooks_before_a_commit_are_make_lint() -> None:
+    [local] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    lint = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text())
+    assert lint and local["repo"] == "local" and {hook["language"] for hook in local["hooks"]} == {"system"}
+    hooks = [hook["entry"].removeprefix(".venv/bin/").replace(" --force-exclude", "") for hook in local["hooks"]]
+    assert hooks == [line.strip().removeprefix("$(BIN)/").removesuffix(" .") for line in lint[1].splitlines()]

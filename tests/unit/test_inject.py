@@ -123,6 +123,11 @@ def test_a_version_is_a_part_of_the_name() -> None:
     assert 'no template "logger-1-2"' in result.message
 
 
+def test_names_without_a_comma_between_them() -> None:
+    result = inject(web({REQUEST: "logger;nginx"}), ENABLED, snapshot("logger", named_by=REQUEST))
+    assert result.message.endswith("write a comma between names: logger,nginx")
+
+
 def test_the_usual_annotation_is_not_counted_where_the_settings_have_another() -> None:
     result = inject(web({"sidecar.injector/templates": "nope"}), ENABLED, snapshot("logger", named_by=REQUEST))
     assert result.reason is Reason.INJECTED

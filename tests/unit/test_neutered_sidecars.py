@@ -1,4 +1,4 @@
-"""Under `required` a sidecar that is there and does nothing is no sidecar: what would neuter one is refused."""
+"""Under `required` a sidecar that is there and does nothing is not a sidecar: what would neuter one is refused."""
 
 from __future__ import annotations
 

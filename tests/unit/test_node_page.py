@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tests.deploy.helm import ROOT
-from tests.node.page import PAGE, sentence
+from tests.node.page import PAGE, one_line
 
 
 def test_each_test_of_the_node_is_on_the_page() -> None:
@@ -14,10 +15,11 @@ def test_each_test_of_the_node_is_on_the_page() -> None:
     for file in sorted((ROOT / "tests" / "node").glob("test_*.py")):
         for found in ast.parse(file.read_text()).body:
             if isinstance(found, ast.FunctionDef) and found.name.startswith("test_"):
-                said = sentence(ast.get_docstring(found))
+                said = one_line(ast.get_docstring(found))
                 assert said, f"{file.name}: {found.name} says in its docstring what it shows"
                 soak = any("soak" in ast.unparse(decorator) for decorator in found.decorator_list)
-                if not soak and f"| {said} |" not in rows:
+                row = re.sub(r"\\{\w+\\}", ".+", re.escape(f"| {said} |"))
+                if not soak and not re.search(row, rows):
                     missing.append(said)
     assert not missing
     assert "| failed" not in rows

@@ -30,8 +30,8 @@ SNAPSHOT = build_snapshot(
     {"ship": {"template.yaml": "overridable: [image]", "overlay.yaml.j2": OVERLAY}},
     Cluster(),
 )
-APP = "here the template's word counts in the app's containers too: take it out of container web"
-LIST = "have it listed as `overridable` in the template"
+APP = "in this namespace the template decides about the app's containers too: take it out of container web"
+LIST = "ask the template's author to list it as `overridable`"
 
 
 def pod(app: dict[str, Any] | None = None, *others: Object, **spec: Any) -> Object:
@@ -101,9 +101,9 @@ def test_a_refusal_names_where_each_template_came_from_and_who_can_change_it() -
     assert refused.reason is Reason.POD_SECURITY
     assert "template root comes from the settings' default, which a cluster admin can change" in refused.message
     assert "template plain comes from pod annotation sidecar.injector/templates, which" in refused.message
-    assert refused.message.endswith("a pod's annotation adds templates and drops none")
+    assert refused.message.endswith("a pod's annotation can add templates and cannot drop one")
     of_namespace = replace(hardened, annotations={"sidecar.injector/templates": "root,plain"})
     refused = inject(given, of_namespace, CLUSTER)
     assert refused.diagnostic is not None
     assert set(refused.diagnostic.fields["origins"].values()) == {"namespace annotation sidecar.injector/templates"}
-    assert f"whoever may annotate namespace {of_namespace.name} can change" in refused.message
+    assert f"those who may annotate namespace {of_namespace.name} can change" in refused.message

@@ -23,8 +23,8 @@ MISTAKES = [
     ("server: {port: '1'}", 'server.port: an integer is needed, and this is a string ("1")'),
     ("server: {port: 99999}", "server.port: 99999 is out of bounds; it has to be at least 0 and at most 65535"),
     ("podDefault: Skip", 'podDefault: "Skip" is not allowed; did you mean skip?'),
-    ("templatesKey: a/b/c", "templatesKey: it is no key of an annotation such as sidecar.injector/request"),
-    ("templatesKey: -x", "templatesKey: it is no key of an annotation such as sidecar.injector/request"),
+    ("templatesKey: a/b/c", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
+    ("templatesKey: -x", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
     (
         "{prefix: x.org, templatesKey: x.org/inject}",
         "templatesKey: x.org/inject has a meaning already; choose another",
@@ -45,10 +45,10 @@ MISTAKES = [
         "paths[/x].templates: the list is empty; name the templates for what is posted there",
     ),
     ("paths: [a]", "paths: a mapping is needed, and this is a list"),
-    ("paths: {5: {templates: [a]}}", "paths: the key 5 is no string; put it in quotes"),
+    ("paths: {5: {templates: [a]}}", "paths: the key 5 is not a string; put it in quotes"),
     (
         "paths: {x: {templates: [a]}}",
-        "paths.x: it is no path; write it like /policies/services (letters, digits, - . _ ~ and /)",
+        "paths.x: it is not a path; write it like /policies/services (letters, digits, - . _ ~ and /)",
     ),
     ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is a path of `server` already; choose another"),
     (

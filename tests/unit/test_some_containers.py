@@ -13,7 +13,7 @@ from injector.pods.context import Cluster, Namespace
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.render import render_overlay
-from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from tests.authoring.commands import injector
 from tests.unit.support import ENABLED, REQUIRED, named, web
 from tests.unit.templates.build import context, template
@@ -110,3 +110,63 @@ def test_a_loop_is_told_what_to_write(tmp_path: Path, condition: str) -> None:
     assert "overlay.yaml.j2:6:" in said and 'write one container named "*", with `only:` or `except:`' in said
     if not condition:
         assert 'write one container named "*", with `only:`' in injector("render", folder).err
+
+
+def each(overlay: str, **files: str) -> Snapshot:
+    manifest = "description: x\nfiles: {a.txt: {template: a.txt.j2}}\n" if files else "description: x\n"
+    sources = {"side": {"template.yaml": manifest, "overlay.yaml.j2": overlay, **files}}
+    return build_snapshot(Settings(templates=("side",)), sources, Cluster())
+
+
+NAMED = 'spec: {{containers: [{{name: side, image: "s:1"}}{}, {{name: "*", env: [{{name: X, value: "{}"}}]}}]}}'
+
+
+def values(pod: dict[str, Any]) -> dict[str, list[str]]:
+    lists = (pod["spec"].get(field) or [] for field in ("initContainers", "containers"))
+    return {one["name"]: [env["value"] for env in one.get("env", [])] for items in lists for one in items}
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
+def test_each_container_by_its_own_name(namespace: Namespace) -> None:
+    pod = web(None, OTHER, initContainers=[{"name": "first", "image": "f:1"}])
+    init = ', {name: "*", except: [second], env: [{name: X, value: "init {{ container.name }}"}]}'
+    overlay = NAMED.format("", "{{ workload.name }} {{ container.name | upper }}")
+    snapshot = each(f"{overlay[:-1]}, initContainers: [{init[2:]}]}}")
+    done = inject(pod, namespace, snapshot)
+    assert (done.reason, done.warning_lines) == (Reason.INJECTED, ())
+    assert values(done.object) == {"side": [], "first": ["init first"], "app": ["web APP"], "metrics": ["web METRICS"]}
+    assert guard(done.object, REQUIRED, snapshot).reason is Reason.ALREADY_INJECTED
+    assert inject(done.object, namespace, snapshot).reason is Reason.ALREADY_INJECTED
+    assert uninject(done.object, snapshot.settings) == pod
+    later = {**done.object, "spec": {**done.object["spec"], "containers": [*done.object["spec"]["containers"], LATER]}}
+    assert values(inject(later, namespace, snapshot).object)["later"] == ["web LATER"]
+
+
+LATER = {"name": "later", "image": "l:1"}
+
+
+def test_a_patch_that_looks_at_the_container() -> None:
+    snapshot = each(
+        "spec:\n  containers:\n  - {name: side, image: 's:1'}\n"
+        '  {% if container.image.startswith("m:") %}\n'
+        '  - {name: "*", env: [!default {name: X, value: m}]}\n'
+        "  {% endif %}\n"
+    )
+    done = inject(web(None, OTHER), REQUIRED, snapshot)
+    assert values(done.object) == {"side": [], "app": [], "metrics": ["m"]}
+    own = {**OTHER, "env": [{"name": "X", "value": "mine"}]}
+    assert values(inject(web(None, own), REQUIRED, snapshot).object)["metrics"] == ["mine"]
+
+
+def test_it_is_nothing_outside_of_the_patch() -> None:
+    snapshot = each(NAMED.format(', {name: "side-{{ container.name }}", image: "s:1"}', "x"))
+    done = inject(web(None, OTHER), REQUIRED, snapshot)
+    assert done.reason is Reason.TEMPLATE_FAILED
+    assert 'use it within a container named "*" alone' in done.sentence
+    with pytest.raises(SnapshotError, match=r"a.txt.j2:1:\d+: error: container is for overlay.yaml.j2 only"):
+        each(NAMED.format("", "x"), **{"a.txt.j2": "{{ container.name }}"})
+
+
+def test_a_variable_of_that_name_stays_the_templates_own() -> None:
+    snapshot = each("{% for container in containers %}{% set _ = container.name %}{% endfor %}" + NAMED.format("", "x"))
+    assert values(inject(web(None, OTHER), ENABLED, snapshot).object)["metrics"] == ["x"]

@@ -104,6 +104,7 @@ def test_weakens_is_true_or_false() -> None:
 #: Templates with a sidecar, and what each needs.
 SIDECARS = {
     "agones-sdk": {},
+    "cloud-sql-proxy": {"instances": '["shop-prod:europe-west1:orders"]'},
     "container": {"image": "a:1"},
     "envoy": {},
     "fault": {},

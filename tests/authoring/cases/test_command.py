@@ -130,7 +130,7 @@ def test_choosing_by_name(write: Write, run: Run) -> None:
     assert done.err.startswith("1 case passed, 1 left out; ")
     done = run(folder, "-k", "nothing")
     assert (done.code, done.err) == (1, "no case was run: none fits -k 'nothing'\n")
-    with pytest.raises(click.UsageError, match="it ends where a word has to stand"):
+    with pytest.raises(click.UsageError, match="a word is missing at its end"):
         run(folder, "-k", "good and")
 
 

@@ -199,7 +199,7 @@ MISTAKES = [
     (f"operation: UPDATE\n  {AMENDED}", "object is missing; it is what goes in on UPDATE"),
     (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; it is what goes in on DELETE"),
     (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "request.operation is said by `operation`"),
-    (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is no resource such as services'),
+    (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is not a resource such as services'),
     (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
     (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is for what has to come out"),
     ("expect: {decision: amended}", "only an object at a path is amended; a pod is injected"),

@@ -35,7 +35,7 @@ def _large(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (_pipe, "is no ordinary file"),
+        (_pipe, "is not an ordinary file"),
         (_link("/dev/zero"), "is a link that leads out of the template's folder; copy the file"),
         (_link("../../secret.yaml"), "is a link that leads out of the template's folder; copy the file"),
         (_link("web.yaml"), "cannot be read: Too many levels of symbolic links"),
@@ -108,4 +108,4 @@ def test_update_writes_into_no_folder_elsewhere(write: Write, run: Run, tmp_path
 def test_update_waits_for_no_pipe(write: Write, run: Run) -> None:
     folder = write(GOLDEN)
     os.mkfifo(folder / "tests/a.golden.yaml")
-    assert run(folder, "--update").err == f"Error: {folder}/tests/a.golden.yaml: is no ordinary file"
+    assert run(folder, "--update").err == f"Error: {folder}/tests/a.golden.yaml: is not an ordinary file"

@@ -174,8 +174,8 @@ def test_a_key_may_hold_a_list_of_configs(tmp_path: Path) -> None:
     told = imported(tmp_path, config_map("sidecars", sidecars_yaml=configs, numbers="[1, 2]\n", nothing="[]\n"))
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["one", "two-v2"]
     assert "standard input:10:7: warning: there is no field x in a sidecar config" in told
-    assert "the key numbers is no sidecar config" in told
-    assert "the key nothing is no sidecar config" in told
+    assert "the key numbers is not a sidecar config" in told
+    assert "the key nothing is not a sidecar config" in told
 
 
 def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ REFUSED = [
     ("containers: [{name: n, image: a}]", "= put it in quotes: without them YAML reads numbers, and y, n, yes"),
     (
         "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
-        'standard input:1:31: error: image "{{ .Spec.Image }}" is no image reference [import]',
+        'standard input:1:31: error: image "{{ .Spec.Image }}" is not an image reference [import]',
     ),
-    ("containers: [{name: a, image: '[[ .Image ]]'}]", 'error: image "[[ .Image ]]" is no image reference'),
+    ("containers: [{name: a, image: '[[ .Image ]]'}]", 'error: image "[[ .Image ]]" is not an image reference'),
     ("initContainers: [{name: a, command: [b]}]", 'standard input:1:18: error: container "a" has no image'),
     (
         "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
@@ -220,7 +220,7 @@ REFUSED = [
     ),
     (
         "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
-        '"9mb" is no quantity, such as',
+        '"9mb" is not a quantity, such as',
     ),
     ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
     ("containers: &a\n- *a\n", "standard input:1:"),
@@ -239,8 +239,8 @@ REFUSED = [
         "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
         "standard input:2:10: error: there is an init container a already; rename one of the two [import]",
     ),
-    ('containers: [{name: "*", image: a}]', 'standard input:1:21: error: "*" is no name here: up to 63 of a-z'),
-    ("containers: [{name: '../x', image: a}]", 'error: "../x" is no name here'),
+    ('containers: [{name: "*", image: a}]', 'standard input:1:21: error: "*" is not a name here: up to 63 of a-z'),
+    ("containers: [{name: '../x', image: a}]", 'error: "../x" is not a name here'),
     ('containers: [{name: a, image: "\\ufdd00\\ufdd1"}]', "standard input:1:31: error: the character U+FDD0 is no"),
     (
         "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
@@ -251,7 +251,7 @@ REFUSED = [
     ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
     ("name: '???'\nhostPID: true", "standard input:1:7: error: no template can be called after this config"),
     ("name: x\n", "standard input:1:1: warning: nothing in this config is for pods; no template is made of it"),
-    ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n", '"Deployment" web is no sidecar config'),
+    ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n", '"Deployment" web is not a sidecar config'),
     ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a has to be a text"),
     ("[" * 400 + "]" * 400, "error: not YAML: values nested deeper than 200 [import]"),
     (
@@ -322,7 +322,7 @@ def test_a_key_that_is_no_yaml_is_told_when_it_looks_like_a_config(tmp_path: Pat
     done = injector("import", "-", "--output", tmp_path / "made", stdin=text)
     assert (done.code, (tmp_path / "made").exists()) == (1, False)
     assert "standard input:7:" in done.err
-    assert "the key notes is no sidecar config; it is left aside" in done.err
+    assert "the key notes is not a sidecar config; it is left aside" in done.err
 
 
 def test_names_are_told_apart(tmp_path: Path) -> None:

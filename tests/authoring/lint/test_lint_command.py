@@ -114,7 +114,7 @@ def test_templates_are_found_within_folders_too(tmp_path: Path) -> None:
 
 def test_a_version_that_is_still_to_come_is_looked_at_as_the_newest(tmp_path: Path) -> None:
     done = lint(write(tmp_path, {"overlay.yaml.j2": BROKEN}), "--only", "schema", "--kubernetes-version", "1.99")
-    assert done.returncode == 1 and done.stderr.startswith("no schema of Kubernetes 1.99 here; that of 1.")
+    assert done.returncode == 1 and done.stderr.startswith("no schema of Kubernetes 1.99 here; the schema of 1.")
 
 
 def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
     [
         (["--explain", "shcema"], "there is no rule shcema; did you mean schema?"),
         (["--disable", "startup_prob"], "did you mean startup-probe?"),
-        (["--only", "schema", "--disable", "schema"], "so that none is left to look for"),
+        (["--only", "schema", "--disable", "schema"], "so that no rule is left"),
         (["--only", "xyz"], "there is no rule xyz; there are: added-capabilities,"),
         (["--kubernetes-version", "1.4"], "no schema of Kubernetes 1.4 here; there are 1.25 to 1."),
         (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
@@ -348,7 +348,7 @@ def test_a_file_that_is_of_no_template(tmp_path: Path) -> None:
     write(tmp_path, {})
     (tmp_path / "notes.txt").write_text("")
     done = lint("notes.txt", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "notes.txt: error: this is no file of a template [file]\n")
+    assert (done.returncode, done.stdout) == (1, "notes.txt: error: this is not a file of a template [file]\n")
 
 
 def test_the_folder_above(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_what_its_cases_ask_is_tried_too(tmp_path: Path) -> None:
     deny = '{% if object.spec.type | default("") == "NodePort" %}{{ deny("no") }}{% endif %}\n'
     idle = found(template(tmp_path / "a", FOR, deny))
     assert [(p.code, p.place.line) for p in idle] == [("never-acts", 1)]
-    assert idle[0].message == "of 6 requests that were tried none is refused, warned of or completed"
+    assert idle[0].message == "of 6 sample requests it refuses, warns about or completes none"
     case = "cases:\n- name: one\n  object: {apiVersion: v1, kind: Service, spec: {type: NodePort}}\n"
     assert found(template(tmp_path / "b", FOR, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
 
@@ -149,16 +149,16 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("covered", "told"),
     [
-        ("{resources: [service]}", ["service is no resource of the core group in v1"]),
-        ("{resources: [services, deployments]}", ["deployments is no resource of the core group in v1"]),
-        ("{resources: [deployments/scale]}", ["deployments/scale is no resource of the core group in v1"]),
-        ("{apiGroups: [apps], resources: [services]}", ["services is no resource of apps in v1"]),
-        ("{apiGroups: [apps], apiVersions: [v1beta1], resources: [deployments]}", ["deployments is no resource of"]),
+        ("{resources: [service]}", ["service is not a resource of the core group in v1"]),
+        ("{resources: [services, deployments]}", ["deployments is not a resource of the core group in v1"]),
+        ("{resources: [deployments/scale]}", ["deployments/scale is not a resource of the core group in v1"]),
+        ("{apiGroups: [apps], resources: [services]}", ["services is not a resource of apps in v1"]),
+        ("{apiGroups: [apps], apiVersions: [v1beta1], resources: [deployments]}", ["deployments is not a resource of"]),
         ("{apiGroups: [apps, ''], apiVersions: [v1beta1, v1], resources: [deployments, pods/exec]}", []),
         ("{apiGroups: [autoscaling], apiVersions: [v2], resources: [horizontalpodautoscalers]}", []),
         ("{apiGroups: ['', example.com], resources: [widgets]}", []),
-        ("{apiGroups: [core], resources: [services]}", ["core is no API group"]),
-        ("{apiGroups: [v1, apps, example.com], resources: [services]}", ["v1 is no API group"]),
+        ("{apiGroups: [core], resources: [services]}", ["core is not an API group"]),
+        ("{apiGroups: [v1, apps, example.com], resources: [services]}", ["v1 is not an API group"]),
         (
             "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}",
             ["no webhook is asked about the resources of admissionregistration.k8s.io"],

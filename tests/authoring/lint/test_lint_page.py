@@ -1,4 +1,4 @@
-"""docs/lint.md says of the rules what their docstrings say. `--update` writes it anew."""
+"""docs/lint.md and the pages in docs/lint say of the rules what their docstrings say. `--update` writes them anew."""
 
 from __future__ import annotations
 
@@ -8,28 +8,51 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.lint.rule import MARK, rules, rules_page
+import injector
+from injector.authoring.lint.rule import MARK, address, explanation, rule_page, rules, rules_table
 from injector.errors import TEMPLATE_ERRORS
+from tests.unit.test_docs import slug
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "lint.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = DOCS / "lint.md"
 
 
-def test_the_page_is_made_from_the_docstrings(request: pytest.FixtureRequest) -> None:
-    written = PAGE.read_text()
-    wanted = written.partition(MARK)[0] + rules_page()
+def test_the_pages_are_made_from_the_docstrings(request: pytest.FixtureRequest) -> None:
+    wanted = {DOCS / "lint" / f"{name}.md": rule_page(rule) for name, rule in rules().items()}
+    wanted[PAGE] = PAGE.read_text().partition(MARK)[0] + rules_table()
+    there = {file: file.read_text() for file in (PAGE, *(DOCS / "lint").glob("*"))}
     if request.config.getoption("--update"):
-        PAGE.write_text(wanted)
+        for file in set(there) - set(wanted):
+            file.unlink()
+        for file, text in wanted.items():
+            file.write_text(text)
     else:
-        assert written == wanted, "docs/lint.md differs; --update writes it anew"
+        assert there == wanted, "docs/lint differs; --update writes it anew"
 
 
-def test_what_keeps_a_template_from_loading_is_what_the_errors_say() -> None:
-    table = PAGE.read_text().partition("## Rules")[0]
-    assert TEMPLATE_ERRORS and all(f"| `{name}` | {what} |\n" in table for name, what in TEMPLATE_ERRORS.items())
-    assert not set(TEMPLATE_ERRORS) & set(rules())
+def test_an_error_is_no_rule() -> None:
+    assert TEMPLATE_ERRORS and not set(TEMPLATE_ERRORS) & set(rules())
+
+
+@pytest.mark.parametrize("code", [*rules(), *TEMPLATE_ERRORS])
+def test_every_code_of_a_message_has_its_address(code: str) -> None:
+    file, _, anchor = address(code).partition("#")
+    lines = (DOCS.parent / file).read_text().splitlines()
+    assert code in {slug(line.lstrip("# ")) for line in lines if line.startswith("### " if anchor else "# ")}
+
+
+def test_messages_lead_to_the_published_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(injector, "DOCUMENTATION", "https://docs.example/sidecar-injector/")
+    assert address("schema") == "https://docs.example/sidecar-injector/lint/schema/"
+    assert address("yaml") == "https://docs.example/sidecar-injector/lint/#yaml"
+    assert rules()["schema"].as_sarif()["helpUri"] == address("schema")
+    assert explanation(rules()["schema"]).endswith(f"\nPage: {address('schema')}\n")
 
 
 def test_kinds_of_errors_are_explained_without_docstrings() -> None:
     line = [sys.executable, "-OO", "-m", "injector", "lint", "--explain", "overlay"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "overlay (error): what is rendered is no partial pod.")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (
+        0,
+        "overlay (error): what is rendered is not a partial pod.",
+    )

@@ -35,6 +35,16 @@ class Case(NamedTuple):
         return {**self.files, "overlay.yaml.j2": overlay}
 
 
+_FAMILY = """\
+description: A tool.
+parameters:
+  token-*:
+    type: object
+    additionalProperties: {type: string, maxLength: 9}
+    description: Tokens.
+"""
+
+
 def _files(name: str, text: str, manifest: str = "") -> dict[str, str]:
     """A config file, declared and mounted nowhere: that is another rule's."""
     declared = manifest or _MANIFEST
@@ -220,6 +230,27 @@ CASES = [
         "{% if params.api_token %}\n    env: []\n{% endif %}\n",
         [],
         {"template.yaml": _string("api-token", "maxLength: 9, default: a")},
+    ),
+    Case(
+        "secret-in-config",
+        "a family in a loop",
+        "    env:\n    {% for n, v in params.token | dictsort %}\n    - {name: 'A_{{ n }}', value: '{{ v }}'}\n"
+        "    {% endfor %}\n",
+        [7],
+        {"template.yaml": _FAMILY},
+    ),
+    Case(
+        "unquoted-text-value",
+        "a family in a loop",
+        "",
+        [2, 6],
+        _files(
+            "a.conf",
+            "{% for name, value in params.token | dictsort %}\n{{ value }}\n{% endfor %}\n"
+            "{% for name in params.token %}\na {{ name }}\nb {{ params.token[name] }}\n"
+            "c {{ params.token[name] | quote }}\n{% endfor %}\n",
+            _FAMILY,
+        ),
     ),
     Case(
         "unquoted-text-value",

@@ -45,7 +45,7 @@ def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened:
 def test_an_app_on_the_sidecar_s_port_starts_without_it_and_says_so(control_plane: ControlPlane, opened: Open) -> None:
     terminal = opened("nginx-tutorial", "sidecar-injector", "injection")
     page = (terminal.folder / "README.md").read_text()
-    terminal.type(page[: page.index("The other words for yes")])
+    terminal.type(page[: page.index("```console\n$ for word in")])
     asking = f"--annotations={PREFIX}/inject=yes"
     terminal.type(
         f"```console\n$ kubectl run taken --image=nginx --port=80 -n injection {asking}\n"

@@ -6,6 +6,7 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from tests import parts
 from tests.authoring.pages import Block, Typist
@@ -13,7 +14,6 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import CONFIGURATIONS, wait_until_in_force
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT
-from tests.cluster.walkthroughs.kubelet import Kubelet
 
 PAGES = PROJECT / "docs" / "coming-from"
 #: What a page may leave in a cluster, besides namespaces.
@@ -21,12 +21,22 @@ _OF_THE_CLUSTER = (*CONFIGURATIONS, "ClusterRoleBinding", "ClusterRole", "Certif
 _OF_A_NAMESPACE = ("Deployment", "Pod", "Service", "Secret", "ConfigMap", "RoleBinding", "Role", "ServiceAccount")
 
 
+class Nodes(Protocol):
+    """What runs the pods. `log` is all that the injector's have logged."""
+
+    def look(self) -> None:
+        """Wait until all is as it is after a command."""
+
+    @property
+    def log(self) -> str: ...
+
+
 @dataclass
 class Walkthrough(Typist):
     """Somebody who types a page. `helm` is on PATH too where the page uses it."""
 
     control_plane: ControlPlane = field(kw_only=True)
-    kubelet: Kubelet = field(kw_only=True)
+    kubelet: Nodes = field(kw_only=True)
     programs: tuple[str, ...] = ("kubectl",)
     _configured: dict[tuple[str, str], str] = field(default_factory=dict)
 

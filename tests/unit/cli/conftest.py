@@ -64,10 +64,11 @@ def templates_once():
 
 @pytest.fixture
 def run(templates_dir, templates_once):
-    """Run a command; `inject`, `explain` and `render` know the template `logger`."""
+    """Run a command; `inject`, `check-manifests`, `explain` and `render` know the template `logger`."""
 
     def call(name, *args, stdin=""):
-        known = ["--templates-dir", str(templates_dir)] if name in ("inject", "explain", "render") else []
+        takes = name in ("inject", "check-manifests", "explain", "render")
+        known = ["--templates-dir", str(templates_dir)] if takes else []
         data = stdin if isinstance(stdin, bytes) else stdin.encode()
         result = CliRunner().invoke(cli, [name, *known, *map(str, args)], input=data, standalone_mode=False)
         if isinstance(result.exception, InjectorError):

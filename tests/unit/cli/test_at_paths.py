@@ -75,7 +75,7 @@ def at(run, templates_dir, tmp_path, gallery):
         file = tmp_path / "settings.json"
         file.write_text(json.dumps(settings))
         with pytest.MonkeyPatch.context() as patch:
-            if command in ("inject", "explain"):  # the gallery does not change between commands
+            if command in ("inject", "check-manifests", "explain"):  # the gallery does not change between commands
                 patch.setattr(injection_sources, "build_snapshot", partial(build_snapshot, previous=gallery))
             return run(command, "--settings", str(file), *args, stdin=stdin)
 
@@ -118,11 +118,52 @@ def test_the_report_as_json(at):
     assert (service["outcome"], service["reason"], service["paths"]) == ("refused", "denied", ["/ports"])
 
 
+def test_policies_only_puts_no_sidecar_in(at):
+    text = f"{CLAIM}---\n{POD}"
+    done = at("inject", CLAIMS, "--policies-only", "-", stdin=text)
+    assert done.code == 0
+    assert done.documents[0]["spec"]["storageClassName"] == "fast"
+    assert done.out.endswith(f"---\n{POD}")
+    assert done.err.endswith("1 amended, 1 for which there is no policy.\n")
+
+
+def test_manifests_are_checked_before_anybody_applies_them(at):
+    words = (f"{CLAIMS} {PORTS}", "--user", "bob")
+    text = f"{CLAIM}---\n{POD}---\n{SERVICE}"
+    done = at("check-manifests", *words, "-", stdin=text)
+    assert (done.code, done.out) == (1, "")
+    assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
+    assert done.err.endswith("1 refused, 1 amended, 1 for which there is no policy.\n")
+    assert at("check-manifests", *words, "-", stdin=CLAIM).code == 0
+
+
+def test_what_is_refused_as_a_program_reads_it(at, tmp_path):
+    file = tmp_path / "shop.yaml"
+    file.write_text(f"{CLAIM}---\n{SERVICE}")
+    words = ("check-manifests", f"{CLAIMS} {PORTS}", "--user", "bob", str(file), "--output")
+    [found] = json.loads(at(*words, "json").out)["problems"]
+    assert (found["rule"], found["severity"], found["file"], found["line"]) == ("denied", "error", str(file), 5)
+    assert found["message"] == "service/web: low port for bob (ports/overlay.yaml.j2:1)"
+    [run] = json.loads(at(*words, "sarif").out)["runs"]
+    assert run["tool"]["driver"]["name"] == "injector check-manifests"
+    [result] = run["results"]
+    [location] = result["locations"]
+    assert (result["ruleId"], result["level"]) == ("denied", "error")
+    assert location["physicalLocation"]["region"] == {"startLine": 5}
+    assert at(*words, "github").out.startswith(f"::error file={file},line=5,title=denied::service/web: low port for")
+
+
+def test_without_paths_there_is_nothing_to_check(program):
+    done = program("check-manifests", "-", stdin=SERVICE)
+    assert (done.code, done.out) == (2, "")
+    assert "The settings have no `paths`, so no policy is asked. Give --settings FILE." in done.err
+
+
 def test_who_asks_is_not_known_and_that_is_said(at):
     done = at("inject", PORTS, "-", stdin=SERVICE)
     assert done.code == 1
     assert "service/web: refused: template-failed: ports/overlay.yaml.j2:1:" in done.err
-    assert "  warning: who asks is not known here; --user NAME and --group NAME say it\n" in done.err
+    assert "  warning: the user is not known here; give --user NAME and --group NAME\n" in done.err
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
     assert "service/web: skipped: template-failed: let through as it is: " in let.err
@@ -132,7 +173,7 @@ def test_who_asks_is_not_known_and_that_is_said(at):
 def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint):
     done = at("inject", f"/x=validating:Fail:{template}", "-", stdin=SERVICE)
     assert "service/web: refused: denied: " in done.err
-    assert ("who asks is not known here" in done.err) is hint
+    assert ("the user is not known here" in done.err) is hint
 
 
 def test_a_template_that_fails_leaves_the_others_their_say(at):

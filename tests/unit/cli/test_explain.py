@@ -18,8 +18,8 @@ def says(annotations):
     return POD_SAYS.replace("{{{}}}", f"{{{annotations}}}")
 
 
-def test_a_label_that_nobody_gave_is_said_to_be_taken_for_granted(run):
-    granted = "injection=enabled is taken for granted"
+def test_a_label_that_is_assumed_is_said(run):
+    granted = "injection=enabled is assumed"
     assert granted in run("explain", "-", stdin=POD).out
     assert granted not in run("explain", "--namespace-label", "injection=required", "-", stdin=POD).out
     space = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {injection: disabled}}\n"
@@ -31,7 +31,7 @@ def test_a_label_that_nobody_gave_is_said_to_be_taken_for_granted(run):
 
 def test_a_label_of_an_unknown_value_is_pointed_at(run):
     out = run("explain", "--namespace-label", "injection=enable", "-", stdin=POD).out
-    assert "namespace label injection=enable is none of enabled, required, disabled" in out
+    assert "namespace label injection=enable is not one of enabled, required, disabled" in out
 
 
 def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(run):
@@ -41,8 +41,9 @@ def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(r
             run("explain", "--namespace-label", label, "-", stdin=says("sidecar.injector/injct: 'no'")).out.count(injct)
             == 1
         )
-    lost = run("inject", "--templates", "logger", "-", stdin=says("sidecar.injector/level: debug")).err
-    assert "sidecar.injector/level does not apply; did you mean logger.sidecar.injector/level?" in lost
+    for key in ("level", "logger.level"):
+        lost = run("inject", "--templates", "logger", "-", stdin=says(f"sidecar.injector/{key}: debug")).err
+        assert f"sidecar.injector/{key} does not apply; did you mean logger.sidecar.injector/level?" in lost
     for known in ("sidecar.injector/status: failed", "sidecar.injector/proxyImage: x", "injct: x"):
         assert "does not apply" not in run("explain", "-", stdin=says(known)).out
 
@@ -128,4 +129,4 @@ def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, 
 def test_a_refused_pod_is_said_to_be_refused(run):
     pod = says("envoy.sidecar.injector/app-port: x")
     out = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
-    assert "\n  the pod is refused\n" in out
+    assert "\n  the pod is refused\n  what to do: docs/reasons.md#" in out

@@ -247,3 +247,76 @@ def test_files_in_git(run, tmp_path):
 def test_in_place_goes_alone_and_with_files(run, words, message):
     with pytest.raises(click.UsageError, match=message):
         run("inject", *LOGGER, *words, stdin=POD)
+
+
+DEBUG = ("--param", "logger.level=debug")
+
+
+def level(done):
+    spec = pod_of(done.documents[0])["spec"]
+    [logger] = [one for one in (*spec.get("initContainers", []), *spec["containers"]) if one["name"] == "logger"]
+    return logger["args"][1]
+
+
+@pytest.mark.parametrize("words", [(), LOGGER[:2], DEBUG, (*LOGGER[:2], *DEBUG)], ids=" ".join)
+def test_what_the_first_command_said_counts_for_the_second(run, words):
+    once = run("inject", *LOGGER[:2], *DEBUG, "-", stdin=POD)
+    assert level(once) == "debug"
+    again = run("inject", *words, "-", stdin=once.out)
+    assert (again.code, again.out) == (0, once.out)
+    assert "pod/alone: unchanged: has its sidecar already" in again.err and "stays so" not in again.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--param", "logger.level=info"), "with logger.level=debug, and stays so"),
+        (("--templates", "nginx"), "with template logger, not nginx, and stays so"),
+        (("--templates", "nginx,logger", *DEBUG), "with template logger, not nginx, logger, and stays so"),
+    ],
+    ids=str,
+)
+def test_options_that_differ_from_the_first_are_told(run, words, said):
+    once = run("inject", *LOGGER[:2], *DEBUG, "-", stdin=DEPLOYMENT)
+    again = run("inject", *words, "-", stdin=once.out)
+    assert (again.code, again.out) == (0, once.out)
+    assert f"deployment/web: unchanged\n  warning: it was injected {said}: inject it anew with --reinject" in again.err
+    anew = run("inject", "--reinject", *words, "-", stdin=once.out)
+    assert anew.code == 0 and "deployment/web: injected with " in anew.err
+    assert anew.documents[0] == run("inject", *words, "-", stdin=DEPLOYMENT).documents[0]
+
+
+def test_a_parameter_that_the_first_did_not_give(run):
+    once = run("inject", *LOGGER[:2], "-", stdin=POD)
+    again = run("inject", *DEBUG, "-", stdin=once.out)
+    assert again.out == once.out
+    assert "it was injected without logger.level, and stays so" in again.err
+    assert level(run("inject", "--reinject", *LOGGER[:2], *DEBUG, "-", stdin=once.out)) == "debug"
+
+
+def test_a_template_that_is_not_here(run, program):
+    once = run("inject", *LOGGER[:2], "-", stdin=POD)
+    again = program("inject", "-", stdin=once.out)
+    assert (again.code, again.out) == (0, once.out)
+    assert "it was injected with template logger, and there is no such template here: name its folder with" in again.err
+
+
+def test_a_secret_parameter_is_not_in_the_receipt(run, templates_dir):
+    (templates_dir / "logger" / "template.yaml").write_text(
+        "description: x\nparameters:\n  token: {type: string, pattern: '[a-z]+', secret: true, default: none}\n"
+        "  level: {type: string, default: info}\n"
+    )
+    overlay = "spec: {containers: [{name: logger, image: 'logger:1', args: ['{{ params.token }}']}]}\n"
+    (templates_dir / "logger" / "overlay.yaml.j2").write_text(overlay)
+    words = (*LOGGER[:2], "--param", "logger.token=hidden")
+    once = run("inject", *words, "-", stdin=POD)
+    assert once.out.count("hidden") == 1, "in the container alone"
+    assert run("inject", *words, "-", stdin=once.out).out == once.out
+    again = run("inject", "-", stdin=once.out)
+    assert (again.code, again.out) == (0, once.out)
+    assert "with parameter logger.token, which the receipt does not hold as it is secret: give it again" in again.err
+    wrong = run("inject", *LOGGER[:2], "--param", "logger.token=UPPER", "-", stdin=POD)
+    assert wrong.code == 1 and "UPPER" not in wrong.err
+    assert "option token is not allowed here; it must be " in wrong.err
+    told = run("explain", "--templates", "logger", "--param", "logger.token=hidden", "-", stdin=POD)
+    assert "(secret)" in told.out and "hidden" not in told.out.split("adds")[0]

@@ -158,7 +158,7 @@ def test_version(tmp_path: Path, answered: dict[str, str], expected: tuple[int, 
     if expected:
         assert talk(tmp_path, saying(answer(200, answered)), lambda client: client.version()) == expected
     else:
-        with pytest.raises(ApiError, match="which version"):
+        with pytest.raises(ApiError, match="does not give a version"):
             talk(tmp_path, saying(answer(200, answered)), lambda client: client.version())
 
 

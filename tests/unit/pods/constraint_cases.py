@@ -140,7 +140,7 @@ VALIDATION = [
     Case("args-number", BAD, "args: it has 8080", sidecar={"args": ["-p", 8080]}),
     Case("env-number", BAD, "env[PORT].value: it is 8080", sidecar={"env": [{"name": "PORT", "value": 8080}]}),
     Case("env-null", None, sidecar={"env": [{"name": "PORT", "value": None}]}),
-    Case("env-name", BAD, '"A=B" is no name', sidecar={"env": [{"name": "A=B", "value": ""}]}),
+    Case("env-name", BAD, '"A=B" is not a name', sidecar={"env": [{"name": "A=B", "value": ""}]}),
     Case("env-odd-name", None, sidecar={"env": [{"name": "1 a-b.c", "value": ""}]}),
     Case(
         "env-two-sources",
@@ -191,9 +191,9 @@ VALIDATION = [
     Case("port-range", BAD, "containerPort 65536", sidecar={"ports": [{"containerPort": 65536}]}),
     Case("host-port-range", BAD, "hostPort 70000", sidecar={"ports": [{"containerPort": 1, "hostPort": 70000}]}),
     Case("protocol", BAD, 'protocol "tcp"', sidecar={"ports": [{"containerPort": 1, "protocol": "tcp"}]}),
-    Case("port-name", BAD, "is no port name", sidecar={"ports": [{"containerPort": 1, "name": "a" * 16}]}),
-    Case("port-name-digits", BAD, "is no port name", sidecar={"ports": [{"containerPort": 1, "name": "80"}]}),
-    Case("port-name-dashes", BAD, "is no port name", sidecar={"ports": [{"containerPort": 1, "name": "a--b"}]}),
+    Case("port-name", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "a" * 16}]}),
+    Case("port-name-digits", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "80"}]}),
+    Case("port-name-dashes", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "a--b"}]}),
     Case(
         "port-names",
         BAD,
@@ -285,7 +285,7 @@ VALIDATION = [
     # resources
     Case("resources", None, sidecar={"resources": SOME}),
     Case("above-limit", BAD, "request 2 is above its limit 1500m", sidecar=resources({"cpu": 2}, {"cpu": "1500m"})),
-    Case("no-quantity", BAD, '"1 Gi" is no quantity', sidecar=resources({"memory": "1 Gi"})),
+    Case("no-quantity", BAD, '"1 Gi" is not a quantity', sidecar=resources({"memory": "1 Gi"})),
     Case("negative", BAD, "cannot be negative", sidecar=resources({"cpu": "-1"})),
     Case("unknown-resource", BAD, 'no resource "mem"', sidecar=resources({"mem": "1Gi"})),
     Case("device", None, sidecar=resources({"a.b/c": "1"}, {"a.b/c": 1})),
@@ -296,7 +296,7 @@ VALIDATION = [
     Case(
         "pod-level",
         BAD,
-        "spec.resources.requests.cpu: it is 500m and all containers together ask for 600m",
+        "spec.resources.requests.cpu: it is 500m and all containers together request 600m",
         sidecar=resources({"cpu": "200m"}),
         app=resources({"cpu": "400m"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
@@ -354,12 +354,12 @@ VALIDATION = [
     Case("users-and-network", BAD, "needs the host's users", spec={"hostUsers": False}, base={"hostNetwork": True}),
     # metadata
     Case("annotations", None, metadata={"annotations": {"A.example.com/b": "x", "c": ""}}),
-    Case("annotation-key", BAD, '"a b" is no key', metadata={"annotations": {"a b": "x"}}),
+    Case("annotation-key", BAD, '"a b" is not a key', metadata={"annotations": {"a b": "x"}}),
     Case("annotation-number", BAD, "annotations[a]: it is 1", metadata={"annotations": {"a": 1}}),
     Case("annotations-large", Reason.TOO_LARGE, "262145 bytes", metadata={"annotations": {"a": "ä" * 131072}}),
     Case("annotations-largest", None, metadata={"annotations": {"ab": "ä" * 131071}}),
-    Case("label", BAD, "is no label value", metadata={"labels": {"a": "x y"}}),
-    Case("label-key", BAD, '"A.b/c" is no key', metadata={"labels": {"A.b/c": "x"}}),
+    Case("label", BAD, "is not a label value", metadata={"labels": {"a": "x y"}}),
+    Case("label-key", BAD, '"A.b/c" is not a key', metadata={"labels": {"A.b/c": "x"}}),
 ]
 
 
@@ -387,8 +387,8 @@ VALUES = [
     Case("request-space", None, sidecar=resources({"cpu": " 5"})),
     Case("request-number", None, sidecar=resources({"cpu": 0.25})),
     Case("request-point", None, sidecar=resources({"cpu": ".5", "memory": "+1Gi"})),
-    Case("request-empty", BAD, "is no quantity", sidecar=resources({"cpu": ""})),
-    Case("request-suffix", BAD, "is no quantity", sidecar=resources({"cpu": "1KI"})),
+    Case("request-empty", BAD, "is not a quantity", sidecar=resources({"cpu": ""})),
+    Case("request-suffix", BAD, "is not a quantity", sidecar=resources({"cpu": "1KI"})),
     Case(
         "huge-pages", BAD, "need a cpu or memory", sidecar=resources({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"})
     ),
@@ -416,7 +416,7 @@ VALUES = [
     ),
     Case("secret-unnamed", BAD, "secretName: it is missing", spec=volume(secret={})),
     Case("claim-unnamed", BAD, "claimName: it is missing", spec=volume(persistentVolumeClaim={})),
-    Case("size-limit", BAD, 'sizeLimit: "x" is no quantity', spec=volume(emptyDir={"sizeLimit": "x"})),
+    Case("size-limit", BAD, 'sizeLimit: "x" is not a quantity', spec=volume(emptyDir={"sizeLimit": "x"})),
     Case("size-limit-negative", BAD, "sizeLimit: it is", spec=volume(emptyDir={"sizeLimit": "-1"})),
     Case("mode", BAD, "defaultMode: it is 1000", spec=volume(configMap={"name": "a", "defaultMode": 1000})),
     Case(
@@ -425,7 +425,7 @@ VALUES = [
     Case(
         "device-of-directory",
         BAD,
-        "is no block device",
+        "is not a block device",
         sidecar={"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]},
         spec=EMPTY,
     ),

@@ -88,7 +88,7 @@ def test_parse(written, value):
     ],
 )
 def test_what_is_no_quantity(written):
-    with pytest.raises(ValueError, match=r"is no quantity, such as 250m, 2 or 128Mi"):
+    with pytest.raises(ValueError, match=r"is not a quantity, such as 250m, 2 or 128Mi"):
         parse_quantity(written)
 
 

@@ -8,8 +8,9 @@ import yaml
 
 from injector.pods.context import Cluster, Namespace, Workload
 from injector.templates.load import load_template
-from injector.templates.render import Context, render_files, render_overlay
+from injector.templates.render import render_files, render_overlay
 from injector.templates.template import Template
+from injector.templates.variables import Context
 
 POD: dict[str, Any] = {
     "metadata": {"name": "web", "labels": {"app": "web"}},

@@ -107,7 +107,7 @@ MANIFESTS = [
     ("files:\n  x.yaml:\n", 2, 3, "files.x.yaml has to be a mapping, such as {} or {template: app.conf.j2}"),
     ("files:\n  x.yaml: {template: y.j2}\n", 2, 12, 'there is no file "y.j2"'),
     ("files:\n  overlay.yml: {}\n", 2, 3, "did you mean overlay.yaml.j2?"),
-    ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3, "is no file's name"),
+    ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3, "is not a file's name"),
     ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34, "did you mean validate?"),
     ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34, '"{path}"'),
     ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34, "list of strings"),
@@ -120,9 +120,9 @@ MANIFESTS = [
     ("for: {resources: pods}\n", 1, 7, "list of strings"),
     ("for: {resources: ['*']}\n", 1, 19, "the API server would ask about everything"),
     ("for: {resources: []}\n", 1, 7, "it has to name at least one, such as services"),
-    ("for: {resources: [Services]}\n", 1, 19, "is none; write it as services"),
-    ("for: {apiVersions: [v1, '2']}\n", 1, 25, "is none; write it as v1 or v1beta1"),
-    ("for: {operations: [PATCH]}\n", 1, 20, "is none; write it as CREATE or UPDATE or DELETE or CONNECT"),
+    ("for: {resources: [Services]}\n", 1, 19, "is not valid; write it like services"),
+    ("for: {apiVersions: [v1, '2']}\n", 1, 25, "is not valid; write it like v1 or v1beta1"),
+    ("for: {operations: [PATCH]}\n", 1, 20, "is not valid; write it like CREATE or UPDATE or DELETE or CONNECT"),
 ]
 
 
@@ -180,7 +180,7 @@ def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
 
 def test_mistakes_in_other_files() -> None:
     base = manifest("files: {x.conf: {}}\nparameters: {p: {type: string}}")
-    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1:11: error: params\.q is no parameter"):
+    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1:11: error: params\.q is not a parameter"):
         load_template("sample", {**base, "x.conf.j2": "{% import '_m.j2' as m %}", "_m.j2": "{{ params.q }}"})
     with pytest.raises(TemplateError, match=r"sample/x\.conf\.j2:2:4: error: warn\(\) is for"):
         load_template("sample", {**base, "x.conf.j2": "\n{{ warn('x') }}"})

@@ -17,10 +17,11 @@ from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import value_of
-from injector.templates.render import Context, RenderError, render_files, render_overlay
+from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.snapshot import build_snapshot
 from injector.templates.template import UNSET, Template
+from injector.templates.variables import Context
 
 GALLERY = read_gallery(gallery_path())
 
