@@ -1,6 +1,6 @@
 # The server's image: Python, the locked requirements, the injector. No shell, no compiler, no package manager.
 #
-#   docker build -t registry.example/sidecar-injector:0.1.0 .
+#   docker build -t registry.example/sidecar-injector:0.2.0 .
 #
 # Both stages are Debian 12 with Python 3.11, so what is installed in the first runs in the second.
 

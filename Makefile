@@ -15,6 +15,10 @@ REPOSITORY ?=
 # How long `make fuzz` tries each target.
 SECONDS ?= 60
 STAMP  := $(VENV)/.ready
+# Where `make docs` leaves the site, and `make docs-serve` shows it.
+SITE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sidecar-injector/docs-site
+PORT ?= 8000
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 # Which Kubernetes `make test-oldest` runs; the others run what tests/parts/build-control-plane names.
 OLDEST := v1.30.14
 
@@ -22,7 +26,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -83,6 +87,17 @@ lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(STAMP) ## Build the documentation site as SITE, where no link may be dead, and open each page in Chromium
+	$(WITH_PARTS) $(BIN)/python -m pytest -q tests/deploy/test_docs_site.py
+	$(MKDOCS) build --strict --site-dir "$(SITE)"
+	@echo "$(SITE)/index.html"
+
+docs-serve: $(STAMP) ## Show the documentation site on http://127.0.0.1:PORT, 8000; a page that you save shows at once
+	$(MKDOCS) serve --dev-addr 127.0.0.1:$(PORT) --livereload --watch README.md --watch templates
+
+diagrams: $(STAMP) ## Draw the diagrams in docs/: the way of a pod, and the decision table from the code
+	$(BIN)/python -m deploy.diagrams
 
 bench: $(STAMP) ## Measure the server and write the tables and the picture in docs/
 	$(BIN)/python -m injector.loading.shipped
