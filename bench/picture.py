@@ -63,7 +63,7 @@ _COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b7791f", "#c53030")
 
 def _panel(panel: Panel, x: int, y: int, longest: float) -> list[str]:
     """One panel: its frame and scale, its lines, and below them their names."""
-    left, wide, high = x + 44, _WIDE - 68, 100
+    left, wide, high = x + 56, _WIDE - 80, 100
     highest = max((value for points in panel.lines.values() for _, value in points if isfinite(value)), default=0) or 1
     bottom = y + 28 + high
     parts = [
