@@ -67,7 +67,7 @@ def node() -> Iterator[Node]:
     if why := missing():
         parts.go_without(parts.NODE, why)
     programs, folder = parts.require(parts.CONTROL_PLANE), parts.require(parts.NODE)
-    for program in ("envoy", "oauth2-proxy", "otelcol", "vault", "fluent-bit", "sdk-server"):
+    for program in ("envoy", "cloud-sql-proxy", "oauth2-proxy", "otelcol", "vault", "fluent-bit", "sdk-server"):
         parts.get(program)
     with ThreadPoolExecutor() as pool:
         archives = [made.result() for made in [pool.submit(make, folder) for make in (images.gallery, images.injector)]]

@@ -42,6 +42,8 @@ _APPS = (
 INJECTOR = yaml.safe_load((ROOT / "deploy/chart/values.yaml").read_text())["image"]["repository"]
 _TYPE = "application/vnd.oci.image."
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: Programs whose own image begins with them, so that a template gives arguments alone.
+_ENTRY_POINTS = ("cloud-sql-proxy", "otelcol", "sdk-server")
 _KEPT = 3  #: archives of each kind that stay in the cache
 
 
@@ -88,13 +90,14 @@ def gallery(folder: Path) -> Path:
     for template, program, path in (
         ("envoy", "envoy", "usr/local/bin/envoy"),
         ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy"),
+        ("cloud-sql-proxy", "cloud-sql-proxy", "cloud-sql-proxy"),
         ("otel-collector", "otelcol", "otelcol"),
         ("vault-agent", "vault", "bin/vault"),
         ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit"),
         ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server"),
     ):
         if file := parts.find(program):
-            config = {"Entrypoint": [f"/{path}"]} if program in ("otelcol", "sdk-server") else {}
+            config = {"Entrypoint": [f"/{path}"]} if program in _ENTRY_POINTS else {}
             images.append(Image(default(template), [base, {path: file}], config))
     made_of = [(image.name, _identity(image)) for image in images]
     return _kept(folder / "images", "gallery", [Path(__file__).read_text(), made_of], lambda to: write(images, to))

@@ -17,8 +17,8 @@ _HEAD = """\
 
 `make test-node` starts a Kubernetes of one node with a real kubelet, containerd and runc, installs the injector from
 the image that the Dockerfile makes, and runs real pods. `make soak` runs the rows with 1,000 pods and those that
-measure a pod's start. With `NODE_ARGS=--update` a run writes its rows anew. How long a row took on this machine says
-nothing of yours; compare rows with one another.
+measure a pod's start. With `NODE_ARGS=--update` a run replaces its rows on this page. The seconds are those of
+the machine below, and yours may differ: compare rows with one another.
 
 Made on {machine}, with {kubernetes}:
 

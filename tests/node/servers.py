@@ -6,7 +6,8 @@ import base64
 import json
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicNumbers
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from tests import parts
 from tests.cluster.api import Object
@@ -36,6 +37,28 @@ def provider(start: Try) -> dict[str, str]:
     answers = {"env": [{"name": "ANSWER", "value": json.dumps(document)}]}
     start("none", name="provider", space=space, annotations=_NO, container=answers)
     return {"issuer-url": url, "client-id": "web", "secret-name": "login"}
+
+
+def cloud_sql(start: Try) -> dict[str, str]:
+    """The key of a service account in a Secret of the present namespace, and a server that gives tokens for it.
+
+    Google's own API and its databases are not there.
+    """
+    parts.require("cloud-sql-proxy")
+    space = start.space
+    token = {"access_token": "s3cret", "token_type": "Bearer", "expires_in": 3600}
+    answers = {"env": [{"name": "ANSWER", "value": json.dumps(token)}], **DROPPED}
+    made = start("none", name="tokens", space=space, annotations=_NO, container=answers, securityContext=UNPRIVILEGED)
+    key = generate_private_key(65537, 2048).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    account = {
+        "type": "service_account",
+        "client_email": "web@shop-prod.iam.gserviceaccount.com",
+        "private_key": key.decode(),
+        "token_uri": f"http://{made['status']['podIP']}:8080/token",
+    }
+    secret = {"service_account.json": json.dumps(account)}
+    start.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sql"}, "stringData": secret}, space)
+    return {"instances": '["shop-prod:europe-west1:orders"]', "credentials-secret": "sql"}
 
 
 def vault(start: Try) -> dict[str, str]:

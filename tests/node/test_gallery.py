@@ -14,7 +14,7 @@ from tests.cluster.processes import eventually
 from tests.node.calls import ENABLED, PORT, Try, call
 from tests.node.images import default
 from tests.node.installation import Installation
-from tests.node.servers import DROPPED, UNPRIVILEGED, provider, vault
+from tests.node.servers import DROPPED, UNPRIVILEGED, cloud_sql, provider, vault
 
 RESTRICTED = {**ENABLED, "pod-security.kubernetes.io/enforce": "restricted"}
 
@@ -60,7 +60,7 @@ def test_nginx(start: Try) -> None:
 
 
 def test_fault(start: Try) -> None:
-    """fault: of 400 requests about half fail as told, the others reach the app"""
+    """fault: of 400 requests about half fail as the parameters say, the others reach the app"""
     web = start("fault", {"delay-percentage": "0", "abort-percentage": "50", "abort-status": "418"})
     codes = [call(web["status"]["podIP"], "/", 16006).code for _ in range(400)]
     assert set(codes) == {200, 418}
@@ -68,7 +68,7 @@ def test_fault(start: Try) -> None:
 
 
 def test_oauth2_proxy(start: Try) -> None:
-    """oauth2-proxy: who is not logged in is sent to the provider's login, /open reaches the app"""
+    """oauth2-proxy: a client without a login is redirected to the provider's, /open reaches the app"""
     start.space = start.make_space(ENABLED)
     given = {**provider(start), "skip-paths": '["/open"]'}
     web = start("oauth2-proxy", given, space=start.space)
@@ -102,6 +102,19 @@ def test_vault_agent(start: Try) -> None:
     start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
     found = start.node.kubectl("exec", "-n", space, "web", "-c", "vault-agent", "--", "cat", "/secrets/db")
     assert json.loads(found.stdout) == {"password": "s3cret"}
+
+
+def test_cloud_sql_proxy(start: Try) -> None:
+    """cloud-sql-proxy, Pod Security restricted: it takes the app's connection, and logs in with the Secret's key"""
+    space = start.space = start.make_space(RESTRICTED)
+    given = cloud_sql(start)
+    web = start("cloud-sql-proxy", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
+    assert call(web["status"]["podIP"], "/get?url=http://127.0.0.1:5432/", timeout=60).code == 502
+    assert call(web["status"]["podIP"], port=5432).code == 0, "the database is the app's alone"
+    log = start.log(web, "cloud-sql-proxy")
+    assert "Accepted connection from 127.0.0.1" in log
+    # With the token that it got it asks Google's API, which no node of a test reaches.
+    assert "lookup sqladmin.googleapis.com" in log
 
 
 def test_prometheus_exporter(start: Try) -> None:
@@ -151,7 +164,7 @@ def test_three_templates_together(start: Try) -> None:
 
 
 def test_not_injected(start: Try) -> None:
-    """a pod that says no comes without a sidecar"""
+    """a pod with `sidecar.injector/inject: "false"` gets no sidecar"""
     web = start("none", annotations={"sidecar.injector/inject": "false"})
     assert [c["name"] for c in web["spec"]["containers"]] == ["app"] and "initContainers" not in web["spec"]
     assert "X-Request-Id" not in call(web["status"]["podIP"]).text

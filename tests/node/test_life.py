@@ -50,7 +50,7 @@ def delete_under_way(start: Try, web: Object) -> tuple[Answer, Object]:
 
 
 def test_set_up_then_sidecar_then_app(start: Try) -> None:
-    """order at the start: the redirect's set-up ends, Envoy starts, the app starts when Envoy is ready"""
+    """order at the start: the redirect is set up, Envoy starts, the app starts when Envoy is ready"""
     web = start("envoy")
     ended, started = times(web, "terminated", "finishedAt"), times(web, "running", "startedAt")
     assert list(ended) == ["envoy-redirect"]
@@ -81,7 +81,7 @@ def test_the_same_with_plain_containers(start: Try) -> None:
 
 
 def test_the_sidecar_is_killed(start: Try) -> None:
-    """Envoy killed: it is started again and carries requests, the app's container is the same"""
+    """Envoy killed: it restarts and carries requests, the app's container does not restart"""
     web = start("envoy")
     before = statuses(web)
     start.node.kill_container(before[SIDECAR]["containerID"])
@@ -91,7 +91,7 @@ def test_the_sidecar_is_killed(start: Try) -> None:
 
 
 def test_out_of_memory(start: Try) -> None:
-    """a sidecar beyond its memory limit: the kernel ends it, it is started again, the app is left alone"""
+    """a sidecar beyond its memory limit: the kernel ends it, it restarts, the app does not"""
     helper = {
         "name": "helper",
         "image": "registry.example/app:1",
@@ -112,7 +112,7 @@ def was_killed(start: Try, web: Object, container: str) -> str:
 
 
 def test_the_image_is_patched_in_the_running_pod(start: Try) -> None:
-    """another image for Envoy in the running pod: only Envoy is started anew"""
+    """another image for Envoy in the running pod: only Envoy restarts"""
     web = start("envoy")
     before = statuses(web)
     index, spec = next((i, c) for i, c in enumerate(web["spec"]["initContainers"]) if c["name"] == SIDECAR)
@@ -137,7 +137,7 @@ def again(start: Try, web: Object, before: dict[str, Object]) -> dict[str, Objec
 
 
 def test_resized_in_place(start: Try) -> None:
-    """the app resized in place, more CPU and memory: nothing is started anew, requests go on"""
+    """the app resized in place, more CPU and memory: no container restarts, requests are answered meanwhile"""
     few = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}}
     web = start("envoy", container={"resources": few})
     before = statuses(web)
@@ -187,7 +187,7 @@ PROBES: dict[str, Object] = {
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes as httpGet, tcpSocket, grpc and exec through the redirect: Ready, and not where the app does not listen"""
+    """probes by httpGet, tcpSocket, grpc and exec through the redirect: Ready, but not where the app does not listen"""
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
     web = start("envoy", container={"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe})
     assert statuses(web)["app"]["restartCount"] == 0
@@ -202,7 +202,7 @@ def test_probes_through_the_redirect(start: Try, form: str) -> None:
 
 
 def test_kubelet_is_killed_and_started(start: Try) -> None:
-    """kubelet killed and started: pods run on, none is started anew, and a new one comes up"""
+    """kubelet killed and started again: pods continue, none restarts, and a new one starts"""
     web = start("envoy")
     start.node.kill_kubelet()
     assert call(web["status"]["podIP"]).code == 200
@@ -214,7 +214,7 @@ def test_kubelet_is_killed_and_started(start: Try) -> None:
 
 
 def test_drained_with_a_disruption_budget(start: Try) -> None:
-    """a node drained, with a PodDisruptionBudget: evictions wait for the budget, and all pods come up again"""
+    """a node drained, with a PodDisruptionBudget: evictions wait for the budget, and all pods start again"""
     space = start.make_space(ENABLED)
     start.api.create(deployment("drained", 2, containers=[app()], nodeName=None), space)
     wait_until_available(start.api, "drained", space)

@@ -24,8 +24,8 @@ _OF_THE_MACHINE = {"InjectorHangs", "InjectorSlow", "InjectorBusy"}
 def test_alerts_and_panels(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Prometheus scrapes the replicas where their pods' annotations say: no alert while all is well, and each panel of
-    the dashboard has its lines; with all replicas gone alerts say so, and that they are gone ends when they are back
+    """Prometheus scrapes the replicas by annotations of their pods: no alert fires while all is well, and each panel of
+    the dashboard has data; alerts fire while all replicas are gone, and end when they are back
     """
     parts.require("prometheus")
     values = {"metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}}
@@ -59,7 +59,7 @@ def test_alerts_and_panels(
             for panel in dashboard["panels"]
             if panel["type"] != "row"
         }
-        record_property("panels with lines", sum(drawn.values()))
+        record_property("panels with data", sum(drawn.values()))
         assert [title for title, has_lines in drawn.items() if not has_lines] == []
     finally:
         prometheus.stop()

@@ -110,7 +110,7 @@ def test_a_stream_in_a_required_namespace(
 def test_a_thousand_pods_in_a_required_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """1,000 pods in a `required` namespace through an upgrade, a reload, kills and renewed certificates: each Ready"""
+    """1,000 pods in a `required` namespace through an upgrade, a reload, kills and new certificates: each is Ready"""
     space = namespace(labels={"injection": "required"}, annotations=CHOSEN)
     assert not run(restored, space, 1000, 6, record_property).without
 
@@ -119,6 +119,6 @@ def test_a_thousand_pods_in_a_required_namespace(
 def test_a_thousand_pods_in_an_enabled_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """1,000 pods in an `enabled` namespace through the same: each Ready, and how many came without their sidecar"""
+    """1,000 pods in an `enabled` namespace through the same: each is Ready, and how many have no sidecar"""
     space = namespace(labels={"injection": "enabled"}, annotations=CHOSEN)
     assert len(run(restored, space, 1000, 6, record_property).without) < 50

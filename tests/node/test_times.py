@@ -17,7 +17,7 @@ from tests.cluster.processes import eventually
 from tests.node.calls import ENABLED, Try, is_ready
 from tests.node.images import default
 from tests.node.installation import Installation
-from tests.node.servers import provider, vault
+from tests.node.servers import cloud_sql, provider, vault
 
 TIMES = 20
 _HELPER = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/"}
@@ -39,11 +39,12 @@ KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "prometheus-exporter": ("prometheus-exporter", _EXPORTER),
     "otel-collector": ("otel-collector", {"endpoint": "https://otel-gateway.observability:4317"}),
     "vault-agent": ("vault-agent", {}),
+    "cloud-sql-proxy": ("cloud-sql-proxy", {}),
     "fluent-bit": ("fluent-bit", {"output": "stdout"}),
     "agones-sdk": ("agones-sdk", {}),
 }
 _PROGRAMS = {"fluent-bit": "fluent-bit", "agones-sdk": "sdk-server"}
-_SERVERS = {"oauth2-proxy": provider, "vault-agent": vault}
+_SERVERS = {"oauth2-proxy": provider, "vault-agent": vault, "cloud-sql-proxy": cloud_sql}
 
 
 def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[float, float]:
@@ -66,7 +67,7 @@ def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[flo
 def test_what_a_start_costs(
     injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """a pod's start with {what}, and in turn one that says no to it: median of 20 each"""
+    """a pod's start with {what}, and in turn one without a sidecar: median of 20 each"""
     templates, parameters = KINDS[what]
     if templates in _PROGRAMS:
         parts.require(_PROGRAMS[templates])

@@ -24,8 +24,8 @@ VERSION = "0.1.0"
 def test_an_upgrade_from_the_release_before(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """an upgrade of 0.1.0, its image and chart, by Helm, while Deployments of a `required` namespace are scaled up and
-    down: each pod Ready with its sidecar, old pods stay good, `injector check` is content
+    """an upgrade from 0.1.0, its image and chart, by Helm, while Deployments of a `required` namespace are scaled up
+    and down: each pod is Ready with its sidecar, older pods keep working, `injector check` finds no problem
     """
     node, api = injector.node, injector.api
     code = released(VERSION, tmp_path)

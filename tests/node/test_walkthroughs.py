@@ -97,7 +97,7 @@ def opened(empty: Node, tmp_path: Path) -> Iterator[Open]:
 
 
 def test_flask(node: Node, opened: Open) -> None:
-    """docs/coming-from/flask-tutorial, typed: its pods are Ready, but for fluentd's, which has no image here"""
+    """docs/coming-from/flask-tutorial, typed: its pods are Ready, except fluentd's, which has no image here"""
     test_flask_tutorial.test_from_the_first_command_to_the_last(node, opened)
 
 
@@ -117,5 +117,5 @@ def test_nginx(node: Node, opened: Open) -> None:
 
 
 def test_validating(node: Node, openshift: None, opened: Open) -> None:
-    """docs/coming-from/validating-walkthrough, typed: its pods are Ready, but for one that needs a provider"""
+    """docs/coming-from/validating-walkthrough, typed: its pods are Ready, except one that needs an OpenID provider"""
     test_validating_walkthrough.test_from_the_first_command_to_the_last(node, openshift, opened)

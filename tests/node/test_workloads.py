@@ -43,7 +43,7 @@ def asking(url: str, **fields: Any) -> Object:
 
 
 def test_a_job_completes(start: Try, url: str) -> None:
-    """Job: its app asks a Service by name through Envoy and ends; the Job is complete, Envoy has ended too"""
+    """Job: its app calls a Service by name through Envoy and ends; the Job completes, Envoy ends too"""
     start.api.create(job("once", containers=[asking(url)]), start.space)
     ended = eventually("the Job ends", lambda: condition(start.api.get("Job", "once", start.space)), 90)
     [made] = start.api.list("Pod", start.space, labelSelector="job-name=once")
@@ -53,13 +53,13 @@ def test_a_job_completes(start: Try, url: str) -> None:
 
 
 def test_a_job_that_fails_fails(start: Try, url: str) -> None:
-    """Job whose app fails: the Job has failed, the sidecar does not keep it"""
+    """Job whose app fails: the Job fails, the sidecar does not keep it running"""
     start.api.create(job("fails", containers=[asking(f"{url}fail")]), start.space)
     assert eventually("the Job ends", lambda: condition(start.api.get("Job", "fails", start.space)), 90) == "Failed"
 
 
 def test_a_cron_job_completes(start: Try, url: str) -> None:
-    """CronJob: the Job that is made of it completes"""
+    """CronJob: its Job completes"""
     template = job("x", containers=[asking(url)])["spec"]
     spec = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": template}}
     start.api.create(
@@ -70,7 +70,7 @@ def test_a_cron_job_completes(start: Try, url: str) -> None:
 
 
 def test_deployment_through_a_service(start: Try, url: str) -> None:
-    """Deployment: its pods are Ready with Envoy, and reached by the Service's address"""
+    """Deployment: its pods are Ready with Envoy, and answer at the Service's address"""
     address = start.api.get("Service", "web", start.space)["spec"]["clusterIP"]
     eventually("kube-proxy knows the pods", lambda: call(address, "/", 80).code == 200)
     assert "X-Request-Id" in call(address, "/service", 80).text
@@ -94,7 +94,7 @@ def test_other_controllers(start: Try, kind: str) -> None:
 
 
 def test_an_init_container_that_needs_the_network(start: Try, url: str) -> None:
-    """an init container of the app asks a Service by name: Envoy runs already"""
+    """an init container of the app calls a Service by name: Envoy already runs"""
     before = {"name": "ask", "image": IMAGE, "args": ["get", url]}
     start.make("envoy", "asks", initContainers=[before])
     made = wait_until_ready(start.api, start.space, "asks")
@@ -104,7 +104,7 @@ def test_an_init_container_that_needs_the_network(start: Try, url: str) -> None:
 
 
 def test_a_pod_of_the_hosts_network(start: Try) -> None:
-    """a pod of the host's network is left alone"""
+    """a pod with `hostNetwork` gets no sidecar"""
     own = {"env": [{"name": "PORT", "value": "18099"}], "ports": [{"containerPort": 18099}], "readinessProbe": None}
     web = start("none", hostNetwork=True, container=own)
     assert sidecar_names(web) == []
@@ -112,7 +112,7 @@ def test_a_pod_of_the_hosts_network(start: Try) -> None:
 
 
 def test_required_with_the_injector_away_and_back(start: Try, injector: Installation) -> None:
-    """injection=required with no replica of the injector: pods are refused; when it is back they come up with Envoy"""
+    """injection=required without a replica of the injector: pods are refused; when it is back they start with Envoy"""
     space = start.make_space({"injection": "required"})
     injector.scale(0)
     try:
