@@ -89,15 +89,15 @@ class InjectionError(InjectorError):
 #: off.
 TEMPLATE_ERRORS: Mapping[str, str] = MappingProxyType(
     {
-        "syntax": "Jinja cannot read it, or it uses a part of Jinja that is not available",
-        "name": "a name, parameter, filter, test, method or field that is not there",
-        "yaml": "what it writes, or template.yaml, is not the intended YAML",
+        "syntax": "the file is not valid Jinja, or uses a part of Jinja that is not available",
+        "name": "a name, parameter, filter, test, method or field that does not exist",
+        "yaml": "template.yaml, or the text that a file renders, is not valid YAML",
         "manifest": "template.yaml says something that is not allowed",
-        "parameter": "the declaration of a parameter in template.yaml",
-        "overlay": "what is rendered is not a partial pod",
-        "value": "a value cannot stand where it stands, or does not allow this operation",
+        "parameter": "the declaration of a parameter in template.yaml is not valid",
+        "overlay": "the overlay does not render a partial pod",
+        "value": "a value does not fit at its place, or does not allow this operation",
         "file": "a file is missing, cannot be read, or includes itself",
-        "limit": "too much time, memory, output, or too deep",
+        "limit": "the template takes too much time or memory, or its output is too large or too deep",
     }
 )
 

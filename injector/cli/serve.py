@@ -30,7 +30,7 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     variable="SETTINGS",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings. Reloaded when they change, except server, certificates and which paths there are.",
+    help="The settings file. Changes take effect without a restart, except of server, certificates and the list of paths.",
 )
 @_option(
     "--templates-dir",
@@ -46,13 +46,13 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     variable="NAMESPACE",
     metavar="NS",
     default="",
-    help="The injector's own namespace: its template ConfigMaps are read, its pods left alone.",
+    help="The injector's own namespace: it reads template ConfigMaps there, and does not inject its pods.",
 )
 @_option(
     "--standalone",
     variable="STANDALONE",
     is_flag=True,
-    help="Need no API server: every namespace counts as enabled, nothing is created.",
+    help="Work without an API server: every namespace counts as enabled, and no ConfigMap is created.",
 )
 @_option("--kubeconfig", variable="KUBECONFIG", metavar="FILE", help="As with kubectl. Default: as a pod in a cluster.")
 @_option("--pod-name", variable="POD_NAME", metavar="NAME", default="", help="Its own pod's name. Default: the host's.")

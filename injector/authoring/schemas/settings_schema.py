@@ -11,58 +11,68 @@ from injector.settings import LONGEST_PREFIX, Settings
 
 #: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.
 HELP: Final = {
-    "prefix": "what the injector's annotations and labels begin with",
+    "prefix": "how the injector's annotations and labels begin",
     "namespaceLabel": "the namespace label that switches injection on, and its values",
     "namespaceLabel.key": "the namespace label that switches injection on",
     "namespaceLabel.enabled": (
-        "its value for: inject; where that cannot be done, the pod starts without its sidecar"
+        "value of the label: inject; a pod that the injector cannot inject starts without its sidecar"
     ),
-    "namespaceLabel.required": "its value for: inject; where that cannot be done, the pod is refused",
-    "namespaceLabel.disabled": "its value for: never",
-    "yesValues": "values of a pod's `inject` that mean yes, in any case",
+    "namespaceLabel.required": "value of the label: inject; a pod that the injector cannot inject is refused",
+    "namespaceLabel.disabled": "value of the label: never inject",
+    "yesValues": "values of a pod's annotation or label `inject` that mean yes, in upper or lower case",
     "noValues": "values that mean no; no value can be in both lists",
     "podDefault": (
-        "`inject`: a labelled namespace is enough. `skip`: under `enabled` the pod must say yes as well. `named`: the "
-        "same, and a pod that names its templates says yes by that, wherever it is"
+        "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace the pod must also say yes. "
+        "`named`: as `skip`, and a pod that names its templates is injected in any namespace that does not say no"
     ),
-    "ignoredNamespaces": "namespaces in which nothing is injected, whatever their label; the injector's own is added",
+    "ignoredNamespaces": (
+        "namespaces in which the injector does nothing, whatever their label; its own namespace always belongs to "
+        "them"
+    ),
     "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
     "alwaysSelector": (
-        "label selector of pods that are injected wherever they are, unless they or their namespace say no"
+        "label selector of pods that are injected in any namespace, unless they or their namespace say no"
     ),
-    "exemptSelector": "label selector of pods that even a `required` namespace lets through as they are",
-    "templatesKey": "the annotation that names templates, of pods and namespaces; empty: `templates` behind the prefix",
-    "templates": "templates for a pod when neither it nor its namespace names one and no template selects it",
-    "parameters": "values of parameters: template, parameter, value; annotations count before them",
+    "exemptSelector": "label selector of pods that are not injected and not refused, even in a `required` namespace",
+    "templatesKey": (
+        "annotation of pods and namespaces that names templates; empty: the prefix followed by `/templates`"
+    ),
+    "templates": (
+        "templates for a pod if neither the pod nor its namespace names one, and no template's selector matches the "
+        "pod"
+    ),
+    "parameters": "values of parameters, by template and parameter; an annotation overrides them",
     "required.resources": (
-        "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: what its "
-        "LimitRanges fill in. `any`: all, for clusters whose vertical autoscaler sizes sidecars too"
+        "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: only what "
+        "its LimitRanges fill in. `any`: everything, for clusters in which a vertical autoscaler sizes sidecars too"
     ),
     "required.podParameters": (
         "whether pods of a `required` namespace may set parameters that weaken a sidecar: `ignore` or `allow`"
     ),
-    "nativeSidecars": (
-        "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`"
-    ),
+    "nativeSidecars": "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`",
     "clusterDomain": "what templates see as `cluster.domain`",
     "retryRefused": (
-        "whether controllers whose pods were refused while the injector did not answer try again at once; needs more "
-        "permissions; takes effect at the next start"
+        "whether the injector makes controllers try again at once when their pods were refused because it did not "
+        "answer; needs more permissions; takes effect at the next start"
     ),
     "reviewWork": (
-        "units of work, counted and not timed, that one review may take; beyond it: `too-costly`. 0 means no bound"
+        "how much work one review may take, in units that the injector counts (about microseconds); a pod above it "
+        "fails with `too-costly`. 0 means no limit"
     ),
     "paths": "paths of their own: path, templates and what else is set for it",
     "server": "where `injector serve` listens, its certificate, and its bounds; takes effect at the next start",
-    "server.address": "address that `serve` listens on; empty: all",
+    "server.address": "address on which `serve` listens; empty: all addresses",
     "server.port": "HTTPS port",
     "server.metricsPort": "HTTP port of `/healthz`, `/readyz`, `/metrics`",
-    "server.certificate": "certificate, PEM, with its chain",
-    "server.key": "its key, PEM, not encrypted",
+    "server.certificate": "certificate with its chain, as PEM",
+    "server.key": "key of the certificate, as PEM, not encrypted",
     "server.mutatePaths": "paths of the mutating webhook",
     "server.validatePaths": "paths of the validating guard",
-    "server.advisePaths": "paths of the webhook that only warns, about workloads",
-    "server.drainSeconds": "seconds to go on serving after SIGTERM; keep it 10 below the pod's grace period",
+    "server.advisePaths": "paths of the webhook that only warns about workloads",
+    "server.drainSeconds": (
+        "for how many seconds the server still answers after SIGTERM; the pod's grace period must be 10 seconds "
+        "longer"
+    ),
     "server.idleSeconds": "seconds after which an idle connection is closed",
     "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
     "server.maxConnections": "open HTTPS connections; above this number the least used one is closed",
@@ -71,24 +81,28 @@ HELP: Final = {
     "server.maxHeaderBytes": "largest request header",
     "server.cacheBytes": "memory for answers to pods seen before",
     "certificates": (
-        "where the certificate comes from, and how the built-in one is kept; takes effect at the next start"
+        "where the certificate comes from, and how the built-in one is renewed; takes effect at the next start"
     ),
     "certificates.source": "where the certificate comes from: `files`, `builtin`, `cert-manager`, `csr`",
     "certificates.lifeSeconds": "`builtin`: how long a certificate is valid; a new one is made after two thirds",
-    "certificates.authorityLifeSeconds": "`builtin`: the same for the authority that signs it",
+    "certificates.authorityLifeSeconds": (
+        "`builtin`: how long the authority is valid that signs it; a new one is made after two thirds"
+    ),
     "certificates.settleSeconds": "`builtin`: for how long every `caBundle` has a new authority before it signs",
-    "certificates.secret": "`builtin`: the Secret that holds everything, in the injector's namespace",
+    "certificates.secret": (
+        "`builtin`: the Secret with the certificate, the authority and their keys, in the injector's namespace"
+    ),
     "certificates.service": "`builtin`: the Service that the certificate is for, and whose entries get the `caBundle`",
     "certificates.webhooks": "`builtin`: name of the two webhook configurations",
-    "certificates.lease": "`builtin`: the Lease that says which replica does the writing",
-    "certificates.leaseSeconds": "`builtin`: after how long another replica follows one that died",
+    "certificates.lease": "`builtin`: the Lease that says which replica renews certificates",
+    "certificates.leaseSeconds": "`builtin`: after how many seconds another replica takes over from one that died",
 }  # fmt: skip
 
 #: What each key of a path does; the docs have these in a table of their own.
 _PATHS: Final = {
     "type": "`mutating`: its templates may complete the object. `validating`: they may only refuse or warn",
     "templates": "the templates, in order; at least one",
-    "failurePolicy": "where the webhook or a template itself fails: `Ignore` lets through, `Fail` refuses",
+    "failurePolicy": "what happens if the webhook or a template fails: `Ignore` admits the object, `Fail` refuses it",
 }
 
 _PREFIX = rf"^(?=.{{1,{LONGEST_PREFIX}}}$){DNS_SUBDOMAIN}$"

@@ -1,9 +1,9 @@
 """A container asks for a capability that Pod Security refuses.
 
-Level `baseline` allows a short list, NET_ADMIN and NET_RAW not among them; `restricted` allows NET_BIND_SERVICE alone.
-So the pod does not start in namespaces of those levels, with its sidecar or, where it is required, at all. Where the
-capability is the template's point, disable this rule on its line and say which level it needs:
-`- NET_ADMIN  # lint: disable=added-capabilities iptables needs it; namespaces at level privileged`.
+Level `baseline` allows a short list of capabilities, without NET_ADMIN and NET_RAW. Level `restricted` allows only
+NET_BIND_SERVICE. In a namespace of such a level the pod starts without its sidecar, or, if the namespace is `required`,
+the pod is refused. If the sidecar needs the capability, disable this rule on the line and say which level it needs: `-
+NET_ADMIN # lint: disable=added-capabilities iptables needs it; namespaces at level privileged`.
 
 Source: Kubernetes docs, "Pod Security Standards", Capabilities.
 

@@ -1,11 +1,15 @@
-"""The overlay reaches into the app's containers further than it seems.
+"""The overlay changes the app's containers more than it seems to.
 
-Four accidents. A container called `app` or `web`, or as a program that is an app elsewhere, such as `redis`: a pod
-that has one of that name gets no sidecar, its own container is patched; where it is the only one, the pod is not
-injected at all. A loop over the pod's containers, which does so to each: `"*"` means all of them, and with `only:` or
-`except:` some. `"*"` with a command, a port or a probe: every container of the app gets it that has none of its own,
-and its image's command is no longer run. `"*"` with a variable such as PATH or HOME: what the image says itself is not
-in the pod, so it is overwritten.
+The rule finds four mistakes:
+
+- A sidecar has a name that apps use, such as `app`, `web` or `redis`. If the pod has a container of this name, the
+  injector patches that container and adds no sidecar. If it is the pod's only container, the injection fails.
+- A loop over the pod's containers. The template takes each of them for its sidecar. Write `"*"` for all containers of
+  the app, with `only:` or `except:` for some of them.
+- `"*"` has a command, a port or a probe. Every container of the app that has none gets it. A command replaces the one
+  of the image.
+- `"*"` has a variable such as PATH or HOME. The value that the image sets is not in the pod, so the template overwrites
+  it.
 
 Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": what the pod
 says takes the place of the image's.

@@ -1,8 +1,9 @@
-"""A list that does not merge stands where the pod may have its own.
+"""A list that does not merge is set where the pod may have its own list.
 
-Lists without a merge key belong whole to one side: a pod that has one keeps it, and nothing of the overlay's gets in;
-with `!replace`, nothing of the pod's is left. At a sidecar of the template's own that does no harm, at the pod and at
-`"*"` it does. Volumes, variables, ports, tolerations and others of the merge table do merge.
+A list without a merge key is not merged. If the pod has the list, the pod's list stays, and none of the overlay's
+elements is added. With `!replace` the overlay's list replaces the pod's. In a container of the template this does no
+harm. At the pod, or in `"*"`, it does. Volumes, variables, ports, tolerations and the other lists in the merge table do
+merge.
 
 Source: Kubernetes API reference, the list types (`x-kubernetes-list-type: atomic`).
 

@@ -1,7 +1,8 @@
-"""A program listens on the loopback address alone where kubelet probes it.
+"""A program listens only on the loopback address, and the kubelet probes it.
 
-Kubelet's probes come from outside of the pod, to the pod's own address. A port that is bound to 127.0.0.1 refuses them:
-the startup probe never succeeds, and what follows is never started. `--mode validate` and `-t` see nothing wrong in it.
+The kubelet sends its probes to the pod's own address. A program that listens on 127.0.0.1 does not get them. The
+startup probe never succeeds, so the containers after it never start. `--mode validate` and `-t` do not find this
+mistake.
 
 Source: Kubernetes docs, "Pod Lifecycle", Probes: HTTP and TCP probes go to the pod's IP address.
 

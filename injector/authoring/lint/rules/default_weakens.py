@@ -1,9 +1,9 @@
-"""A `!default` stands where a `required` namespace guarantees the template's value.
+"""A `!default` is at a place where a `required` namespace guarantees the template's value.
 
-In a `required` namespace the sidecars, their volumes, and the variables, mounts and ports that `"*"` gives the app are
-as the template has them, or the pod is refused. With `!default` a pod's own value counts there as well: an app team can
-turn off what the sidecar is for. Take the tag away. Where the pod may have its say, list the field of a sidecar as
-`overridable`, or turn this rule off at the line.
+In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables, mounts
+and ports that `"*"` gives the app. With `!default` the pod's own value is allowed there, so an application team can
+turn off what the sidecar is for. Remove the tag. If a pod may change a field of the sidecar, list the field in
+`overridable`, or disable this rule on the line.
 
 Source: the author's guide, "Merge: fill in, do not overwrite".
 
@@ -31,7 +31,7 @@ Good:
         env:
         - {name: HTTPS_PROXY, value: "http://127.0.0.1:3128"}
 
-Proof: the API server takes both; what a `required` namespace makes of them is shown by the tests of `!default`.
+Proof: the API server accepts both; the tests of `!default` show what happens in a `required` namespace.
 """
 
 from __future__ import annotations

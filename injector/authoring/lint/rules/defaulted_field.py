@@ -1,8 +1,8 @@
 """The overlay fills in a field that is never empty in a cluster.
 
-The API server writes its defaults into a pod before any webhook sees it: `terminationGracePeriodSeconds: 30`,
-`restartPolicy: Always`, an `imagePullPolicy` in every container. What the pod has, stays; so the overlay's value counts
-in manifests on your own machine and never in the cluster. Say `!replace` where it has to hold, or leave it out.
+The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
+`restartPolicy: Always`, an `imagePullPolicy` in every container. A value that the pod has stays. So the overlay's value
+has an effect on the command line, and none in the cluster. Write `!replace` if the value must apply, or remove it.
 
 Source: Kubernetes API reference, PodSpec and Container, defaults; docs, "Dynamic Admission Control".
 

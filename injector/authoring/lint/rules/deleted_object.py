@@ -1,27 +1,27 @@
-"""The template reads `object`, and is for nothing but deletions.
+"""The template reads `object`, and is only for deletions.
 
-On DELETE there is no object any more: `object` is {}, and what goes is in `oldObject`. A condition on `object` is then
-the same for everything that is deleted.
+On DELETE `object` is {}. The object to delete is `oldObject`. So a condition on `object` gives the same result for
+every object.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `object` is null for DELETE.
 
 Bad:
     # template.yaml
-    description: What is labelled so is not deleted.
+    description: Keeps claims with the label keep=yes.
     for: {resources: [persistentvolumeclaims], operations: [DELETE]}
     # overlay.yaml.j2
-    {% if object.metadata.labels.keep | default("no") == "yes" %}{{ deny("label keep=yes is on it") }}{% endif %}
-    {{ warn("its volume may go with it") }}
+    {% if object.metadata.labels.keep | default("no") == "yes" %}{{ deny("it has the label keep=yes") }}{% endif %}
+    {{ warn("its volume may be deleted too") }}
 
 Good:
     # template.yaml
-    description: What is labelled so is not deleted.
+    description: Keeps claims with the label keep=yes.
     for: {resources: [persistentvolumeclaims], operations: [DELETE]}
     # overlay.yaml.j2
-    {% if oldObject.metadata.labels.keep | default("no") == "yes" %}{{ deny("label keep=yes is on it") }}{% endif %}
-    {{ warn("its volume may go with it") }}
+    {% if oldObject.metadata.labels.keep | default("no") == "yes" %}{{ deny("it has the label keep=yes") }}{% endif %}
+    {{ warn("its volume may be deleted too") }}
 
-Proof: what an API server leaves out of a review is told by its reference, and a review without it is a good one.
+Proof: the API server's reference says which objects a review contains, and no API server refuses such a template.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""A comment that switches a rule off names none, gives no reason, or switches nothing off.
+"""A comment that disables a rule names no rule, gives no reason, or has no effect.
 
-A rule is switched off by `# lint: disable=RULE WHY` at the end of a line, or on a line of its own for the next one; in
-`template.yaml`, at the left margin, for the whole template. On a line of its own, `{# lint: disable=RULE WHY #}` is the
-same (at the end of a line Jinja would take the line's end with it), and `<!-- ... -->` in the README. Several rules are
-separated by commas.
+`# lint: disable=RULE WHY` disables a rule for its line, or, on a line of its own, for the next line. At the left margin
+of `template.yaml` it disables the rule for the whole template. In a file in which `#` is not a comment, write `{# lint:
+disable=RULE WHY #}` on a line of its own, and `<!-- ... -->` in the README. At the end of a line, Jinja would remove
+the line end together with the comment. Separate several rules by commas.
 
-Why: a comment that is misspelt or left over hides the next mistake, and one without a reason is a question to whoever
-reads the template next.
+Why: a comment that is misspelt or out of date can hide the next mistake. Without a reason, the next author does not
+know whether the comment is still needed.
 
 Bad:
     # template.yaml
@@ -27,7 +27,7 @@ Good:
       - name: tool
         image: tool:1
 
-Proof: the comments are the linter's own.
+Proof: only the linter reads these comments.
 """
 
 from __future__ import annotations

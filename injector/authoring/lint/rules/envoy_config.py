@@ -1,9 +1,12 @@
-"""Envoy's configuration is valid and does not work: what `envoy --mode validate` does not see.
+"""Envoy accepts the configuration, but it does not work.
 
-It accepts a tcp_proxy to a cluster that is not there (each connection is closed), an HTTP connection manager without
-any filter (no request is ever answered), two listeners of one name (the second is ignored), an address that no pod has
-(Envoy does not start), and a cluster of type ORIGINAL_DST behind a listener without the filter original_dst (nothing
-gets through).
+`envoy --mode validate` does not find these mistakes:
+
+- a tcp_proxy to a cluster that does not exist: Envoy closes each connection
+- an HTTP connection manager without a filter: no request gets an answer
+- two listeners with one name: Envoy ignores the second
+- an address that no pod has: Envoy does not start
+- a cluster of type ORIGINAL_DST behind a listener without the filter original_dst: no connection gets through
 
 Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Listener", "Original destination".
 

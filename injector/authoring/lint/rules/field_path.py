@@ -1,7 +1,7 @@
-"""A variable or a file takes a field of the pod that Kubernetes does not hand out.
+"""A variable or a file takes a field of the pod that the downward API does not have.
 
-`fieldRef` knows a dozen fields, `resourceFieldRef` the container's requests and limits. The API server refuses the pod
-for any other; no schema knows them, because there they are just strings.
+`fieldRef` can name about a dozen fields, and `resourceFieldRef` the container's requests and limits. The API server
+refuses a pod that names any other. A schema cannot find this mistake, because the name of the field is a string.
 
 Source: Kubernetes docs, "Downward API", Available fields.
 

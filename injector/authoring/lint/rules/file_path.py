@@ -1,10 +1,10 @@
-"""A command names a config file of the template where it is not.
+"""A command names a config file of the template at a path where the file is not.
 
-Looked at are absolute paths in commands and arguments whose last part is the name of a file of the template, in
-containers that see this file. A path below no mount of the container is one of its image's, and that it means another
-file of the same name is unlikely; where the command names the right path as well, it may be copying one to the other.
+The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path whose
+last part is the file's name, if no mount of the container has the file there. It does not report a path if the command
+also names the right path, because the command may copy the file.
 
-Why: the program does not find the file and ends, or takes the image's own without a word.
+Why: the program does not find the file and ends, or it silently uses the file of its image.
 
 Bad:
     # template.yaml
@@ -44,7 +44,7 @@ Good:
       - name: tool-config
         configMap: {name: "{{ files.configmap }}"}
 
-Proof: what is in the image nobody knows before it runs; the API server does not look.
+Proof: the API server does not know what is in an image.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A container's port is a number that nobody can change.
+"""A container's port is a fixed number.
 
-Every port is some app's. Where the pod declares the same, its injection fails, and with a number in the overlay there
-is nothing that its author could set to get the sidecar after all. Make it a parameter, and use that in the config file
-as well.
+Any port may already be used by an app. If the pod declares the same port, the injection fails, and the pod's author has
+no parameter to change the sidecar's port. Make the port a parameter, and use the parameter in the config file as well.
 
 Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
 

@@ -1,8 +1,9 @@
-"""A text file quotes a value for another syntax than its own.
+"""A text file quotes a value for the syntax of another kind of file.
 
-Each syntax has its own quotes: JSON's leave `${` as it is, which HCL expands, and `$(`, which a shell runs. So a value
-can end the string that it stands in. When the pod is injected, such a value is refused, and there is no sidecar. Write
-`quote`, which does what the file's syntax needs. The name of the file tells the syntax, or `syntax:` in template.yaml.
+Each syntax has its own quoting. For example, quotes for JSON keep `${`, which HCL expands, and `$(`, which a shell
+runs. So a value could end the string that contains it. The injector refuses such a value when it injects the pod, and
+the pod gets no sidecar. Write `quote`, which quotes for the syntax of the file. The injector knows the syntax by the
+file's name, or by `syntax:` in template.yaml.
 
 Source: the author's guide, "Config files".
 
@@ -46,7 +47,7 @@ Good:
       - name: shipper-config
         configMap: {name: "{{ files.configmap }}"}
 
-Proof: the file is one that its program reads; what a value does within it is shown by the tests of each syntax.
+Proof: the program can read the file; the tests of each syntax show what a value can do in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A preStop hook sleeps longer than some pods may take to end.
+"""A preStop hook sleeps longer than some pods have time to end.
 
-The API server refuses a pod whose `preStop.sleep` is above its `terminationGracePeriodSeconds`; so such pods, those of
-tests and batches with a period of a second or 0 among them, get no sidecar. Take the smaller of the two.
+The API server refuses a pod whose `preStop.sleep` is longer than its `terminationGracePeriodSeconds`. Some pods, such
+as tests and batch jobs, have a period of 0 or 1 seconds; they would get no sidecar. Use the smaller of the two numbers.
 
 Source: Kubernetes docs, "Container Lifecycle Hooks", Sleep action; API validation of SleepAction.
 

@@ -1,9 +1,9 @@
-"""The overlay opens namespaces of the whole pod: the node's network, processes or memory, or one for all containers.
+"""The overlay opens a namespace of the whole pod: the node's network, processes or memory, or one for all containers.
 
-`hostNetwork`, `hostPID` and `hostIPC` are refused by Pod Security levels `baseline` and `restricted`, and turn every
-port of the app into a port of its node. `shareProcessNamespace` makes the app something else than process 1, which
-images with an init of their own do not survive, and shows each container the others' files. None of them concerns the
-sidecar alone: that is for the pod's author to decide.
+Pod Security levels `baseline` and `restricted` refuse `hostNetwork`, `hostPID` and `hostIPC`. With `hostNetwork` every
+port of the app is a port of its node. With `shareProcessNamespace` the app is no longer process 1, so images with an
+init system of their own fail, and each container can see the files of the others. These fields change the app, not only
+the sidecar. The author of the pod has to decide about them.
 
 Source: Kubernetes docs, "Pod Security Standards", Host Namespaces, and "Share Process Namespace between Containers".
 

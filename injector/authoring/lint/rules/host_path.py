@@ -1,8 +1,8 @@
 """A volume is a folder of the node.
 
-A hostPath is a way from the pod to its node: Pod Security levels `baseline` and `restricted` refuse it. It ties the
-app to what its node happens to have, and two pods on a node share it. A sidecar that needs the app's files shares an
-emptyDir with it.
+With a hostPath a pod can reach its node, so Pod Security levels `baseline` and `restricted` refuse it. The app then
+depends on what its node has, and two pods on one node share the folder. If a sidecar needs the app's files, let both
+mount an emptyDir.
 
 Source: Kubernetes docs, "Pod Security Standards", HostPath Volumes.
 

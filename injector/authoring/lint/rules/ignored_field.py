@@ -1,9 +1,9 @@
-"""The overlay says something beside `metadata` and `spec`.
+"""The overlay has a field beside `metadata` and `spec`.
 
-An overlay is a part of a pod; only its metadata and its spec are merged. `apiVersion`, `kind`, `status`, and whatever
-else stands beside them, go nowhere.
+An overlay is a part of a pod. The injector merges only its `metadata` and its `spec`. `apiVersion`, `kind`, `status`
+and every other field beside them have no effect.
 
-Why: who writes it expects something of it, a Deployment's replicas perhaps, and nobody says that nothing comes of it.
+Why: the author of such a field expects an effect, for example a Deployment's `replicas`, and gets no error.
 
 Bad:
     # overlay.yaml.j2
@@ -21,7 +21,7 @@ Good:
       - name: tool
         image: {{ params.image }}
 
-Proof: what is not merged reaches no API server.
+Proof: the field is not merged, so it never reaches an API server.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""An image's name is not an image reference.
+"""An image's name is not a valid image reference.
 
-What the defaults render is held against the grammar of image references, as `format: image` holds a parameter's value
-against it: `[host[:port]/]name[:tag][@digest]`, where name is in small letters.
+The rule checks the images that the template renders with its defaults. A reference has the form
+`[host[:port]/]name[:tag][@digest]`, with a name in small letters. For values of a parameter, `format: image` checks the
+same.
 
-Why: the API server takes any text. kubelet does not: the sidecar stays in InvalidImageName, and the app, which waits
-for it, never starts.
+Why: the API server accepts any text as an image. The kubelet does not: the sidecar stays in InvalidImageName, and the
+app, which waits for the sidecar, never starts.
 https://github.com/distribution/reference/blob/main/reference.go
 
 Bad:
@@ -21,7 +22,7 @@ Good:
       - name: tool
         image: registry.example:5000/tool:1.2.3
 
-Proof: it is kubelet that reads the name, and that needs a machine of its own.
+Proof: the kubelet reads the name, and a control plane without nodes has no kubelet.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""An image has no version: no tag, or the tag `latest`.
+"""An image has no tag, or the tag `latest`.
 
-An image without a tag is `latest`. A value that is given for a parameter is its user's; defaults are looked at.
+An image without a tag has the tag `latest`. The rule checks the defaults of parameters, not values that a user sets.
 
-Why: with `latest`, two pods of one Deployment run different versions, a node that restarts brings an upgrade nobody
-asked for, and a rollback changes nothing. It also makes kubelet ask the registry at each start (`imagePullPolicy` is
-Always by default for `latest`), so no pod starts while the registry is away.
+Why: with `latest`, two pods of one Deployment may run different versions, a restart may bring a new version, and a
+rollback does not bring back the old one. The kubelet also asks the registry at each start, because `imagePullPolicy` is
+then Always by default. So no pod starts while the registry is down.
 https://kubernetes.io/docs/concepts/containers/images/
 
 Bad:

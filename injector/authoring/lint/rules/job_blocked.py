@@ -1,8 +1,9 @@
-"""A Job with this sidecar never ends, and nobody is told.
+"""A Job with this sidecar never completes, and the template does not warn.
 
-A Job is done when all its containers are. A native sidecar does not count; a plain container does, and where the
-cluster has no native sidecars, or `nativeSidecars: never` is set, that is what a sidecar is. `native` tells you: warn,
-or fail(). A `restartPolicy` at the container other than Always keeps it plain in every cluster.
+A Job completes when all its containers have ended. A native sidecar does not count, but a plain container does. A
+sidecar is a plain container if the cluster has no native sidecars, or with the setting `nativeSidecars: never`. The
+template can see that by `native`: call warn() or fail(). A container with a `restartPolicy` other than Always is plain
+in every cluster.
 
 Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers.
 

@@ -1,7 +1,7 @@
 """A container mounts a volume that neither the overlay nor the pod has.
 
-The API server refuses the whole pod ("volumeMounts[0].name: Not found"), so the injector refuses the injection. Mostly
-it is a name that was changed at one of its two places.
+The API server would refuse the whole pod ("volumeMounts[0].name: Not found"), so the injection fails. Most often the
+name was changed in only one of the two places.
 
 Source: Kubernetes API reference, VolumeMount: `name` must match the name of a volume.
 

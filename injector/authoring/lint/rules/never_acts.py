@@ -1,25 +1,25 @@
-"""Nothing that was tried at a path is refused, warned of or completed.
+"""The template of a path refused, warned of and completed no object that the linter tried.
 
-A template for a path says something or adds something, or it is asked for nothing: each request of its kind waits for
-the answer all the same. Tried are samples of what `for` names, which say next to nothing, with the parameters at their
-edges, and what the template's cases ask. Most often a condition asks for a field that is called otherwise. Where the
-template is right, and acts on what no sample has, a case shows it.
+A template for a path should refuse, warn or complete. If it never does, the API server calls it for nothing, and every
+request of its kind waits for the answer. The linter tries sample objects of what `for` names, with the parameters at
+their limits, and the objects of the template's cases. The samples have only a name and a few fields. Most often a
+condition has the wrong name of a field. If the template is right, write a case with an object on which it acts.
 
 Bad:
     # template.yaml
-    description: Every Service says whose it is.
+    description: Every Service has a label team.
     for: {resources: [services], operations: [CREATE, UPDATE]}
     # overlay.yaml.j2
     {% if object.labels.team | default("somebody") == "" %}{{ deny("label it with its team") }}{% endif %}
 
 Good:
     # template.yaml
-    description: Every Service says whose it is.
+    description: Every Service has a label team.
     for: {resources: [services], operations: [CREATE, UPDATE]}
     # overlay.yaml.j2
     {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
 
-Proof: nothing happens, which no API server tells of.
+Proof: nothing happens, so an API server reports nothing.
 """
 
 from __future__ import annotations

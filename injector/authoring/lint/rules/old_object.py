@@ -1,7 +1,7 @@
-"""The template reads `oldObject`, and is for nothing that has an object before.
+"""The template reads `oldObject`, and is not for UPDATE or DELETE.
 
-There is an object before on UPDATE and on DELETE. On CREATE and CONNECT `oldObject` is {}, so that what the template
-compares is never there: the operation is missing in `for`, or `object` was meant.
+Only UPDATE and DELETE have an `oldObject`. On CREATE and CONNECT it is {}. Either an operation is missing in `for`, or
+you want to read `object`.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `oldObject` is populated for
 DELETE and UPDATE.
@@ -26,7 +26,7 @@ Good:
     {% endif %}
     metadata: {labels: {class: kept}}
 
-Proof: what an API server leaves out of a review is told by its reference, and a review without it is a good one.
+Proof: the API server's reference says which objects a review contains, and no API server refuses such a template.
 """
 
 from __future__ import annotations

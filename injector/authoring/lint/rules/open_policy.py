@@ -1,9 +1,9 @@
-"""Whoever is judged by a policy at a path may set its parameters.
+"""An object that a policy checks may set the parameters of the policy.
 
-A template that refuses and adds nothing is a policy. A parameter without `from` is set by an annotation of the object
-too, before the namespace and the settings: whoever is refused allows it to himself. And a value there that its schema
-does not take makes the template fail, which at a path with `failurePolicy: Ignore` lets the object through. Say `from:
-[settings]`, or `[namespace, settings]` where those who may change a namespace may decide.
+A policy is a template that refuses and adds nothing. Without `from`, an annotation of the object can set a parameter,
+and it overrides the namespace and the settings. So an object that the policy would refuse can allow itself. A value
+that the schema does not allow makes the template fail, and with `failurePolicy: Ignore` the object is admitted. Write
+`from: [settings]`. If the people who may change a namespace may decide, write `[namespace, settings]`.
 
 Bad:
     # template.yaml
@@ -32,7 +32,7 @@ Good:
     # overlay.yaml.j2
     {% if object.spec.type | default("") not in params.types %}{{ deny("its type is not wanted here") }}{% endif %}
 
-Proof: the object is let through, which every API server takes.
+Proof: the API server admits the object in both cases.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`overridable` names something that is not a field of a container.
 
-In a `required` namespace a pod may customise a sidecar by a container of its name, and set only the fields listed here.
-A misspelt one lets nobody set anything: pods that were promised their own `resources` are refused. Whole fields are
-meant, `resources` and not `resources.limits`.
+In a `required` namespace a pod may customise a sidecar with a container of the same name, and set only the fields that
+are listed here. If a name is misspelt, the injector refuses pods that set the field. Name whole fields: `resources`,
+not `resources.limits`.
 
 Source: the author's guide, template.yaml; Kubernetes API reference, Container.
 

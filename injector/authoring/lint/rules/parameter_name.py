@@ -1,6 +1,6 @@
-"""Two parameters have names that differ by dashes only.
+"""The names of two parameters differ only by dashes.
 
-Why: who mistypes one of them gets the other, or a hint to it: spelling hints leave dashes out, as people do.
+Why: if you misspell one of them, you set the other. The hint for a misspelt name also ignores dashes.
 
 Bad:
     # template.yaml
@@ -22,7 +22,7 @@ Good:
     metadata:
       annotations: {example.com/timeouts: "{{ params.connect_timeout }} {{ params.answer_timeout }}"}
 
-Proof: both names are good annotation keys; it is people who mix them up.
+Proof: both names are valid annotation keys; only people confuse them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A parameter takes anything: it has no format, pattern, choices or bounds.
+"""A parameter accepts any value: it has no format, pattern, list of values or limits.
 
-Asked of texts (`format`, `pattern`, `enum`, `const` or `maxLength`), of numbers (a lower and an upper bound, `format:
-port`, `enum` or `const`), of lists (`items` and `maxItems`), of objects (`properties`, or a schema for
-`additionalProperties` or `propertyNames`), and of what is within lists and objects.
+The rule checks strings (`format`, `pattern`, `enum`, `const` or `maxLength`), numbers (a lower and an upper limit,
+`format: port`, `enum` or `const`), lists (`items` and `maxItems`), objects (`properties`, or a schema for
+`additionalProperties` or `propertyNames`), and what is inside lists and objects.
 
-Why: what the schema allows, somebody will set: a negative timeout, a port of 70000, a name with a blank. With bounds
-the pod's author reads what is allowed, at once, in place of a sidecar that does not start.
+Why: somebody will set a value that makes no sense, such as a negative timeout, the port 70000 or a name with a blank.
+With limits the author of the pod reads at once what is allowed. Without them the sidecar does not start.
 
 Bad:
     # template.yaml
@@ -27,7 +27,7 @@ Good:
     metadata:
       annotations: {example.com/user: "{{ params.user }} {{ params.name }}"}
 
-Proof: the schema is the injector's own; the API server never sees it.
+Proof: the schema belongs to the injector; the API server never sees it.
 """
 
 from __future__ import annotations

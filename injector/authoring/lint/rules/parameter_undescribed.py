@@ -1,7 +1,7 @@
 """A parameter, or the template, has no description.
 
-Why: descriptions are what `injector docs` prints and what a person sees who has to choose a value; a name alone does
-not say the unit, nor what happens at 0.
+Why: `injector docs` prints the description, and users read it to choose a value. The name of a parameter does not say
+which unit it has, or what 0 means.
 
 Bad:
     # template.yaml
@@ -21,7 +21,7 @@ Good:
     metadata:
       annotations: {example.com/delay: "{{ params.delay_seconds }}"}
 
-Proof: descriptions are for people; no program misses one.
+Proof: only people read descriptions.
 """
 
 from __future__ import annotations

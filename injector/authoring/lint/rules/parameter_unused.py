@@ -2,7 +2,7 @@
 
 No file that the template renders or includes reads `params.<name>`.
 
-Why: an annotation that sets such a parameter is accepted and changes nothing, and nobody is told.
+Why: an annotation that sets the parameter has no effect, and there is no error.
 
 Bad:
     # template.yaml
@@ -21,7 +21,7 @@ Good:
     metadata:
       annotations: {example.com/log-level: "{{ params.log_level }}"}
 
-Proof: a parameter that is not used reaches nothing that could refuse it.
+Proof: the parameter has no effect, so no API server can refuse it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""A parameter looks as if a pod could weaken its sidecar by it, and nobody has said whether that is so.
+"""A parameter may weaken the sidecar, and the template does not say whether it does.
 
-Asked of images, user IDs, programs and their arguments, and of what is excluded, skipped, dropped, allowed or trusted;
-and of `image`, `command` and `args` in `overridable`, where they are parameters that weaken.
+The rule checks parameters for images, user IDs, programs and their arguments, and for what is excluded, skipped,
+dropped, allowed or trusted. It also checks `image`, `command` and `args` in `overridable`, if they are parameters that
+weaken.
 
-Why: in a `required` namespace no pod goes without its sidecar. With another image, or with every address excluded, it
-goes with one that does nothing. A parameter with `weakens: true` counts there from the namespace and the settings
-alone. Say `weakens: false` where a pod may set it all the same.
+Why: a `required` namespace guarantees that every pod has its sidecar. With another image, or with every address
+excluded, the sidecar is there and does nothing. In a `required` namespace only the namespace and the settings can set a
+parameter with `weakens: true`. Write `weakens: false` if a pod may set it too.
 
 Source: the author's guide, Parameters.
 
@@ -29,7 +30,7 @@ Good:
       containers:
       - {name: proxy, image: "{{ params.image }}"}
 
-Proof: the pod is admitted with another image, which every API server takes.
+Proof: the API server accepts the pod with another image as well.
 """
 
 from __future__ import annotations

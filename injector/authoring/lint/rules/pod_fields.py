@@ -1,8 +1,9 @@
-"""A field of the whole pod is set for the sidecar's sake.
+"""The overlay sets a field of the whole pod for the sidecar.
 
-`spec.securityContext`, `nodeSelector`, `affinity` and the like hold for the app as well: with `runAsUser: 101` at the
-pod, the app runs as user 101 too, and cannot read its own files. What the sidecar needs belongs to its container; what
-is meant for the pod, to a template without a container, or with a reason to disable this rule.
+`spec.securityContext`, `nodeSelector`, `affinity` and similar fields apply to the app as well. For example, with
+`runAsUser: 101` at the pod the app also runs as user 101, and cannot read its own files. Set what the sidecar needs in
+its container. If the field is meant for the pod, put it into a template without a container, or disable this rule with
+a reason.
 
 Source: Kubernetes docs, "Configure a Security Context for a Pod or Container": settings of the pod apply to all its
 containers.

@@ -1,8 +1,8 @@
-"""The overlay gives pods a label that Services and controllers select by.
+"""The overlay gives pods a label that Services and controllers often select.
 
-A pod that has no `app` label gets this one, and with it the traffic of whichever Service selects it, the rules of
-NetworkPolicies, and a place in others' PodDisruptionBudgets. Labels of a template's own have a prefix, as in
-`shipper.example.com/version`; what nothing selects by is an annotation.
+A pod without an `app` label gets this one. Then Services, NetworkPolicies and PodDisruptionBudgets that select the
+label apply to the pod as well, and it may get the traffic of another app. Give a label of the template a prefix, as in
+`shipper.example.com/version`. If nothing selects it, use an annotation.
 
 Source: Kubernetes docs, "Labels and Selectors", and "Service": a Service's pods are all that its selector fits.
 

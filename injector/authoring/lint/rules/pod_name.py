@@ -1,10 +1,10 @@
-"""The overlay names the pod, or says whose it is: `metadata.name`, `namespace`, `ownerReferences`.
+"""The overlay sets the pod's name, namespace or owner: `metadata.name`, `namespace`, `ownerReferences`.
 
-The pods of a Deployment have no name of their own when they are created, only the beginning of one. So the overlay's
-is taken, for each of them.
+When a Deployment creates its pods, they have no name yet, only the beginning of one. So every pod would get the
+overlay's name.
 
-Why: the second replica is refused with "already exists", a namespace that is not the request's with "does not match",
-and a pod that has another owner is left alone by its controller, which makes the next.
+Why: the API server refuses the second replica with "already exists", and another namespace than the request's with
+"does not match". A controller does not recognise a pod that has another owner, and creates one more.
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 
 Bad:

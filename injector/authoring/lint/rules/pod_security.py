@@ -1,8 +1,8 @@
-"""Something in the overlay keeps the pod out of namespaces with a Pod Security level.
+"""Something in the overlay is not allowed in namespaces with a Pod Security level.
 
-The finding names the lowest level that refuses it. Users, capabilities, privileges, host paths and host namespaces have
-rules of their own; this one tells of the rest: a missing `seccompProfile` or `drop: [ALL]`, host ports, SELinux and
-AppArmor options, sysctls, volume types, hosts of probes.
+The message names the lowest level that refuses it. Users, capabilities, privileges, host paths and host namespaces have
+rules of their own. This rule is about everything else: a missing `seccompProfile` or `drop: [ALL]`, host ports, SELinux
+and AppArmor options, sysctls, types of volumes, hosts of probes.
 
 Source: Kubernetes docs, "Pod Security Standards".
 

@@ -1,7 +1,7 @@
-"""A container may gain privileges: it is privileged, or does not say `allowPrivilegeEscalation: false`.
+"""A container may gain privileges: it is privileged, or `allowPrivilegeEscalation: false` is missing.
 
-Without that line a program with the setuid bit runs as its owner. It is Kubernetes' default, and Pod Security level
-`restricted` refuses it; `privileged: true` is refused by `baseline` as well.
+Without this field, which is Kubernetes' default, a program with the setuid bit runs as its owner. Pod Security level
+`restricted` refuses that. Level `baseline` refuses `privileged: true`.
 
 Source: Kubernetes docs, "Pod Security Standards", Privilege Escalation and Privileged Containers.
 

@@ -1,8 +1,8 @@
-"""A container may write to its own root file system.
+"""A container may write to its root file system.
 
-What it writes there is lost at the next restart, fills the node's disk without a bound, and lets whoever breaks in
-change the program. With `readOnlyRootFilesystem: true` and an emptyDir with a `sizeLimit` where it does have to write,
-none of these happen; and it shows in a test, not in production, where that is.
+Files that it writes there are lost at the next restart, and may fill the node's disk. An attacker could change the
+program. Set `readOnlyRootFilesystem: true`, and mount an emptyDir with a `sizeLimit` where the program has to write. A
+test then shows which folders these are.
 
 Source: Kubernetes docs, "Configure a Security Context for a Pod or Container".
 
@@ -26,7 +26,8 @@ Good:
       - name: shipper-temp
         emptyDir: {sizeLimit: 16Mi}
 
-Proof: No Pod Security level asks for a read-only root, and what a container writes is between it and its runtime.
+Proof: no Pod Security level requires a read-only root file system, and the API server does not see what a container
+writes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A sidecar in front of the app has no readinessProbe.
 
-It is asked of sidecars that declare ports, of templates that have a parameter for the app's port or for an upstream. A
-shipper or an exporter beside the app needs none; it would take the app out of its Service.
+The rule checks sidecars that declare ports, in templates with a parameter for the app's port or for an upstream. A log
+shipper or an exporter beside the app needs no readinessProbe; it would take the app out of its Service.
 
-Why: a pod without a failing readinessProbe is in the endpoints of its Service. When the sidecar in front of the app
-hangs or is overloaded, nothing takes the pod out, and its clients get errors while other replicas would answer.
+Why: a Service sends requests to every pod whose readinessProbes succeed. If the sidecar in front of the app hangs or is
+overloaded, clients get errors, although other replicas could answer.
 https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 
 Bad:
@@ -37,7 +37,7 @@ Good:
         readinessProbe:
           httpGet: {path: /ready, port: 18080}
 
-Proof: the API server takes a sidecar without a probe; what is missing shows only when the program hangs.
+Proof: the API server accepts a sidecar without a probe; the mistake shows only when the program hangs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The README names parameters that are not there, or lists them as they were.
+"""The README names parameters that do not exist, or its list of parameters is out of date.
 
-Looked at are annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) that
-name a parameter of this template, and the section that `injector docs --write` keeps.
+The rule checks annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) with
+parameters of this template, and the section that `injector docs --write` writes.
 
-Why: people copy from the README. An annotation of a parameter that was renamed is a warning nobody sees, and the pod
-runs with the default.
+Why: users copy from the README. If a parameter has a new name, the old annotation causes only a warning, and the pod
+gets the default.
 
 Bad:
     # template.yaml
@@ -32,7 +32,7 @@ Good:
 
         tool.sidecar.injector/app-port: "8080"
 
-Proof: a README reaches no program.
+Proof: no program reads a README.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""The template fails for a sample pod, or with a parameter at an edge.
+"""The template fails for a sample pod, or with a parameter at one of its limits.
 
-Each sample pod gets the template with its defaults; then a standard pod gets it with one parameter after the other at
-its minimum and maximum, each word of an `enum`, both booleans, the shortest and longest text, examples, empty and
-full lists; and with any two of the switches, with and without everything that has no default. A template that says
-`fail(...)` or `deny(...)` has answered; whatever else goes wrong is found here, and so is a pod that the injection
-itself would refuse.
+The linter renders the template with its defaults for each sample pod. For one of them it then renders with each
+parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest and longest text,
+examples, empty and full lists. It also tries every two of the switches together, with and without all parameters that
+have no default. `fail(...)` and `deny(...)` count as an answer. The rule reports every other error, and a pod that the
+injection would refuse.
 
-Why: a value that the schema of a parameter allows and the template does not expect is an error that only the pod of
-somebody else meets: `template-failed`, and the pod starts without its sidecar, or not at all in a `required`
-namespace.
+Why: a value that the schema allows, and that the template cannot handle, fails only in the pod of a user:
+`template-failed`. The pod then starts without its sidecar, or is refused in a `required` namespace.
 
 Bad:
     # template.yaml

@@ -1,8 +1,9 @@
-"""A `!replace` takes away more than one value of the app, or what makes it that app.
+"""A `!replace` removes more than one value of the app, or makes another program of it.
 
-On a single value such as `imagePullPolicy` it is harmless: the old one is in the receipt. On a list or a mapping it
-takes away everything that the pod's author wrote there, variables that the app cannot run without among it; on an
-image, a command, a user or a service account it makes another program of it. Tag the one value that is meant.
+At a single value such as `imagePullPolicy`, `!replace` does no harm: the receipt keeps the old value. At a list or a
+mapping it removes everything that the pod's author wrote there, such as variables that the app needs. At an image, a
+command, a user or a service account it makes another program of the app. Write the tag only at the value that you want
+to replace.
 
 Source: the author's guide, "Merge".
 

@@ -1,9 +1,9 @@
 """A container requests more than its limit.
 
-Looked at are the template's own containers with the defaults.
+The rule checks the template's own containers, with the defaults.
 
-Why: the API server refuses a container whose request is above its limit. So that no pod is lost over it the injector
-brings the request down to the limit: the sidecar gets less than its template says, and each injection says so.
+Why: the API server refuses a container whose request is above its limit. So the injector lowers the request to the
+limit, and warns at each injection. The sidecar gets less than the template says.
 https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 
 Bad:

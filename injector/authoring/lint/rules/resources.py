@@ -1,11 +1,11 @@
-"""A container does not say what it needs: requests of CPU and memory.
+"""A container has no requests of CPU and memory.
 
-A container of the overlay has no `resources.requests` for cpu or memory, and no limit, which would be the request
-too.
+The rule reports a container without `resources.requests` for cpu or memory. A limit is enough, because it is then the
+request too.
 
-Why: in a namespace with a ResourceQuota on requests the API server refuses each pod that has such a container, and
-the app does not start because of its sidecar. A HorizontalPodAutoscaler counts no utilisation for pods of which one
-container has no request. Without requests the sidecar is also the first to be starved.
+Why: in a namespace with a ResourceQuota for requests the API server refuses a pod that has such a container, so the app
+does not start because of its sidecar. A HorizontalPodAutoscaler cannot calculate the utilisation of such a pod. And
+when a node is short of CPU or memory, a container without requests suffers first.
 https://kubernetes.io/docs/concepts/policy/resource-quotas/
 
 Bad:

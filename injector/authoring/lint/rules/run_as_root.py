@@ -1,9 +1,9 @@
-"""A container runs as root, or nothing says that it does not.
+"""A container runs as root, or may do so.
 
-Root in a container is root on the node as soon as anything else goes wrong. Pod Security level `restricted` wants
-`runAsNonRoot: true`, and no `runAsUser: 0`; kubelet then refuses to start an image whose user is 0. A container that
-needs root, such as one that sets up iptables, keeps the pod out of such namespaces: disable this rule on its
-`runAsUser` line and say so.
+A process that gets out of a container as root is root on the node. Pod Security level `restricted` requires
+`runAsNonRoot: true` and forbids `runAsUser: 0`. The kubelet then does not start an image whose user is 0. Some
+containers need root, for example to set up iptables. Their pods cannot run in such namespaces. Disable this rule at the
+`runAsUser` of such a container, and say why.
 
 Source: Kubernetes docs, "Pod Security Standards", Running as Non-root.
 

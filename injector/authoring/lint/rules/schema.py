@@ -1,11 +1,11 @@
-"""The pod after injection is not what Kubernetes' own schema allows.
+"""The injected pod does not match the schema of Kubernetes.
 
-What is rendered is merged into each sample pod, and the result is held against the schema of `--kubernetes-version`:
-unknown and misspelt fields, values of a wrong type, fields that are missing.
+The linter merges what the template renders into each sample pod, and checks the result with the schema of
+`--kubernetes-version`. It reports unknown and misspelt fields, values of a wrong type, and missing fields.
 
-Why: the API server drops a field that it does not know without a word, so a misspelt `readinesProbe` is no probe; it
-answers 400 to a value of a wrong type and 422 to a missing field, so the pod does not start. A common one is a number
-as the value of an environment variable, which has to be a string: `value: "{{ params.port }}"`, in quotes.
+Why: the API server drops a field that it does not know, without an error. So a misspelt `readinesProbe` is no probe. To
+a value of a wrong type it answers 400, to a missing field 422, and the pod does not start. A frequent mistake is a
+number as the value of an environment variable. It has to be a string: `value: "{{ params.port }}"`, in quotes.
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 Bad:

@@ -1,8 +1,9 @@
-"""A password or key goes through a parameter, a variable or a config file.
+"""A password or key is in a parameter, a variable or a config file.
 
-Parameters are annotations; config files are ConfigMaps; the values of variables stand in the pod. Whoever may look at
-pods and ConfigMaps reads them (the role `view` lets one, and not at Secrets), and they are in etcd, in backups and in
-audit logs in plain text. Let a parameter name a Secret, and refer to it by `secretKeyRef` or mount it.
+Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. Everybody who may read
+pods and ConfigMaps can read them. For example, the role `view` may read these, and not Secrets. They are also in plain
+text in etcd, in backups and in audit logs. Let a parameter name a Secret, and use the Secret by `secretKeyRef` or mount
+it.
 
 Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
 

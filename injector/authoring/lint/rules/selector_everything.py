@@ -1,8 +1,8 @@
-"""The template's selector fits every pod.
+"""The template's selector matches every pod.
 
-A template with a `selector` is given to the pods that it fits when nobody names one. An empty selector fits all of
-them: the sidecar comes into each pod of each namespace that is injected. Leave the key out where people are to name the
-template; where all are meant, that is the settings' `templates`, which an admin writes.
+A pod that names no template gets the templates whose `selector` matches it. An empty selector matches every pod, so
+every injected pod of every namespace gets this sidecar. If users name the template themselves, remove the key. If all
+pods should get the template, an admin lists it under `templates` in the settings.
 
 Source: Kubernetes docs, "Labels and Selectors": an empty label selector matches all objects.
 

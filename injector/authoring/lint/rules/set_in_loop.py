@@ -1,9 +1,9 @@
-"""A name is counted up in a loop, and keeps the value that it had before.
+"""A loop changes a variable, and the change is lost.
 
-`{% set %}` within `{% for %}` makes a name of that round of the loop. It begins each round with the value from before
-the loop, and after the loop that value is back.
+`{% set %}` within `{% for %}` makes a variable that exists only in this round of the loop. In each round, and after the
+loop, the variable has the value from before the loop.
 
-Why: nothing fails. `{% set n = n + 1 %}` leaves `n` at 0, and a list that is to grow stays empty.
+Why: there is no error. `{% set n = n + 1 %}` leaves `n` at 0, and a list that you want to extend stays empty.
 https://jinja.palletsprojects.com/en/stable/templates/#assignments
 
 Bad:
@@ -21,7 +21,7 @@ Good:
     metadata:
       annotations: {example.com/containers: "{{ many }}"}
 
-Proof: it is Jinja's doing; the API server sees what comes of it, and that is a valid pod.
+Proof: Jinja behaves this way; the result is a valid pod, which the API server accepts.
 """
 
 from __future__ import annotations

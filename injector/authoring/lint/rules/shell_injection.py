@@ -1,14 +1,14 @@
-"""A value becomes part of a script, and may end it and begin one of its own.
+"""A value is a part of a script, and could add commands to it.
 
-Looked at are scripts behind `sh -c`, `python -c`, `perl -e` and `node -e`, in commands and arguments, probes and
-lifecycle hooks. A parameter that is text is tried there with each character that has a meaning where it stands (within
-single quotes that is one, outside of them many), as far as its schema takes that character. A value that goes through
-`shell_quote`, outside of quotes, is one word of a shell whatever it holds.
+The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
+lifecycle hooks. If a parameter is a string, the linter tries each character that has a meaning at this place of the
+script, as far as the parameter's schema allows it. A value that goes through `shell_quote`, outside of quotes, is one
+word of the shell.
 
-Why: who may set an annotation then runs what he likes in the sidecar, with its service account, its files and its
-network, also in a `required` namespace, where a pod's own container cannot replace the sidecar. And an honest value
-with an apostrophe is a sidecar that does not start. The surest way is past the script: as a variable of `env`, or as
-an argument behind the script, which it calls `"$1"`.
+Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
+its network. In a `required` namespace too, where a pod cannot replace the sidecar. And a harmless value with an
+apostrophe keeps the sidecar from starting. It is safest to keep values out of the script: use a variable in `env`, or
+an argument after the script, which the script calls `"$1"`.
 
 Bad:
     # template.yaml

@@ -1,10 +1,12 @@
-"""What is rendered comes near what Kubernetes stores.
+"""The template renders almost as much as Kubernetes can store.
 
-All config files of a pod are one ConfigMap, of at most 1 MiB; by annotation, all annotations of a pod have 256 KiB
-together. Three quarters of either is too much for parameters at their edges.
+All config files of a pod are in one ConfigMap, which may have 1 MiB. With `delivery: annotation` they are annotations,
+and all annotations of a pod together may have 256 KiB. The rule reports more than three quarters of that, with the
+parameters at their limits.
 
-Why: the API server refuses a ConfigMap or a pod that is larger, and the pod that meets the limit is the one whose
-team set the longest list. https://kubernetes.io/docs/concepts/configuration/configmap/
+Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team with the
+longest list.
+https://kubernetes.io/docs/concepts/configuration/configmap/
 
 Bad:
     # template.yaml

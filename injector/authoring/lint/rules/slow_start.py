@@ -1,8 +1,9 @@
-"""A startupProbe asks so rarely that it holds back the app for nothing.
+"""A startupProbe has a long period, and so delays the app.
 
-What follows a native sidecar waits until its startupProbe has succeeded. Kubelet asks at once, when hardly a program
-listens, and then after `periodSeconds`, by default 10: a proxy that is ready after 0.2 s delays every start of the pod
-by ten seconds. Ask each second, and let `failureThreshold` be the time that it may take.
+The containers after a native sidecar wait until its startupProbe has succeeded. The kubelet probes once at the start,
+when most programs do not listen yet, and then every `periodSeconds`, 10 by default. So a proxy that is ready after 0.2
+s delays every start of the pod by ten seconds. Use a period of 1, and set with `failureThreshold` how long the start
+may take.
 
 Source: Kubernetes docs, "Sidecar Containers", and "Configure Liveness, Readiness and Startup Probes".
 
@@ -30,7 +31,7 @@ Good:
           periodSeconds: 1
           failureThreshold: 60
 
-Proof: it is kubelet that probes, and a control plane without nodes has none.
+Proof: the kubelet probes, and a control plane without nodes has no kubelet.
 """
 
 from __future__ import annotations

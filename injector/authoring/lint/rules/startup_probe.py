@@ -1,7 +1,7 @@
 """A sidecar has no startupProbe.
 
-Why: sidecars start before the app (as native sidecars) and what follows waits for the `startupProbe` of each, and for
-nothing else. Without one the app starts while its proxy does not yet listen, and its first connections fail.
+Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, and for nothing
+else. Without this probe the app starts before its proxy listens, and its first connections fail.
 https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
 
 Bad:
@@ -22,8 +22,8 @@ Good:
           periodSeconds: 1
           failureThreshold: 60
 
-Proof: the API server takes a sidecar without a probe; what goes wrong is a race between programs, which a test would
-lose as often as it wins.
+Proof: the API server accepts a sidecar without a probe; the mistake is a race between two programs, which a test would
+not always see.
 """
 
 from __future__ import annotations

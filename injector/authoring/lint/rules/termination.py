@@ -1,8 +1,8 @@
-"""A sidecar that carries the app's traffic stops at the same moment as the app.
+"""A sidecar that carries the app's traffic stops at the same time as the app.
 
-Native sidecars stop after the app. Plain containers are all told to stop at once: the sidecar is gone while the app
-still answers its last requests, and those are lost. A preStop hook that sleeps holds the signal back; `native` tells
-when it is needed. Ports for metrics, health and the like are not looked at.
+Native sidecars stop after the app. Plain containers all get the signal at the same time, so the sidecar is gone while
+the app still answers its last requests. A preStop hook that sleeps delays the signal. The template needs it only if
+`native` is false. The rule ignores ports for metrics and health.
 
 Source: Kubernetes docs, "Pod Lifecycle", Termination of Pods, and "Sidecar Containers".
 

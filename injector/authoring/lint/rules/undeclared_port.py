@@ -1,8 +1,8 @@
-"""A probe or a hook asks a port that its container does not declare.
+"""A probe or a hook uses a port that its container does not declare.
 
-Ports that are declared are compared with the app's before a pod is injected. Of one that is not, nobody knows: where
-the app listens on it too, one of the two does not start; or kubelet asks the app and takes its answer for the
-sidecar's.
+The injector compares declared ports with those of the app, and reports a conflict. It cannot do that with a port that
+is not declared. If the app listens on the same port, one of the two containers does not start, or the kubelet probes
+the app instead of the sidecar.
 
 Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
 

@@ -1,9 +1,9 @@
-"""Something is taken from the generated ConfigMap that is not a file of the template.
+"""The template uses a key of the generated ConfigMap that is not one of its files.
 
-Looked at are the `items` of volumes, the `subPath` of mounts and the variables that name a file of it.
+The rule checks the `items` of volumes, the `subPath` of mounts, and variables that take a key of the ConfigMap.
 
-Why: a pod whose volume lists a file that is not in its ConfigMap stays in ContainerCreating for ever; a `subPath` of
-that kind gets an empty folder in the place of the file.
+Why: if a volume lists a key that is not in its ConfigMap, the pod stays in ContainerCreating forever. With such a
+`subPath` the container gets an empty folder instead of the file.
 https://kubernetes.io/docs/concepts/storage/volumes/#configmap
 
 Bad:

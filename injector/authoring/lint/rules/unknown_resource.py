@@ -1,28 +1,30 @@
-"""`for` names a resource that Kubernetes has not, or asks no webhook about.
+"""`for` names a resource that does not exist, or for which the API server calls no webhook.
 
-The API server takes a webhook entry for whatever resource it names, and never asks about one that does not exist: a
-policy then lets everything through without a word. Looked at are Kubernetes' groups without a dot in their name, which
-nobody else can add to. Resources are in the plural, and most of those that make pods are in the group apps or batch.
+A webhook entry may name any resource. If the resource does not exist, the API server never calls the webhook, so a
+policy lets everything through without an error. The rule checks the groups of Kubernetes without a dot in their name,
+to which no other project can add resources. Names of resources are plurals. Most resources that create pods are in the
+groups `apps` and `batch`.
 
-What is in the group admissionregistration.k8s.io is not shown to webhooks, which could else lock everybody out.
+For resources of the group admissionregistration.k8s.io the API server calls no webhook, because a webhook could lock
+everybody out.
 
 Source: Kubernetes API reference, `rules` of a webhook; CustomResourceDefinition v1, the group of one has a dot.
 
 Bad:
     # template.yaml
-    description: Every Deployment says whose it is.
+    description: Every Deployment has a label team.
     for: {resources: [deployments]}
     # overlay.yaml.j2
     {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
 
 Good:
     # template.yaml
-    description: Every Deployment says whose it is.
+    description: Every Deployment has a label team.
     for: {apiGroups: [apps], resources: [deployments]}
     # overlay.yaml.j2
     {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
 
-Proof: nothing is asked, which no API server tells of.
+Proof: the API server does not call the webhook, and does not report that.
 """
 
 from __future__ import annotations

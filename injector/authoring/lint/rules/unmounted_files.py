@@ -1,11 +1,11 @@
-"""A config file of the template is mounted nowhere.
+"""No container mounts a config file of the template.
 
-The generated ConfigMap, `{{ files.configmap }}`, has to be a volume (or a source of a projected volume, or of
-variables) in what the template renders, and a container has to mount that volume; where the volume lists `items`, or
-mounts have a `subPath`, each file has to be among them.
+The template has to use the generated ConfigMap, `{{ files.configmap }}`, as a volume, as a source of a projected volume
+or as a source of variables. A container has to mount that volume. If the volume has `items`, or the mounts have a
+`subPath`, they have to name each file.
 
-Why: the program runs with the configuration that is in its image, without an error. A ConfigMap that the overlay does
-not use is not even created.
+Why: the program runs with the configuration of its image, without an error. If the overlay does not use the ConfigMap,
+the injector does not even create it.
 
 Bad:
     # template.yaml

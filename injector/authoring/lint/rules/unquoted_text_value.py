@@ -1,9 +1,9 @@
-"""A text file takes a string as it is, and the parameter may hold more than letters.
+"""A text file contains a parameter without quoting, and the parameter allows more than letters.
 
-In a text file there is no structure that keeps a value in its place, so one that could change the file's syntax (a
-blank, a quote, a `;`) is refused when the pod is injected. The parameter's schema allows such values: whoever gives one
-gets no sidecar. Send it through `quote`, which knows the file's syntax by its name or by `syntax:` in template.yaml, or
-bound the parameter by `format`, `enum` or `pattern`.
+A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
+file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, and a pod that
+sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by its name or by `syntax:` in
+template.yaml. Or limit the parameter by `format`, `enum` or `pattern`.
 
 Source: the author's guide, "Config files".
 

@@ -1,9 +1,9 @@
 """A file of the folder is not used.
 
-A `*.j2` file that `files:` does not name and that no other file includes or imports.
+The rule reports a `*.j2` file that `files:` does not name and that no other file includes or imports.
 
-Why: it is nearly always a config file that was forgotten in `files:`, and so never reaches the pod; or what is left
-of one, which the next author will edit in vain.
+Why: most often it is a config file that is missing in `files:`, and so never reaches the pod. Or it is left over, and
+the next author edits it without an effect.
 
 Bad:
     # template.yaml
@@ -31,7 +31,7 @@ Good:
     # tool.conf.j2
     level info;
 
-Proof: a file that is not used reaches no program.
+Proof: the file is not used, so it reaches no program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A volume of the overlay is mounted nowhere.
+"""No container mounts a volume of the overlay.
 
-The pod gets it all the same: kubelet waits for its ConfigMap or Secret, or makes its folder, for nobody. Mostly the
-mount was forgotten, and the program starts without its files.
+The pod gets the volume all the same, and the kubelet waits for its ConfigMap or Secret. Most often the mount is
+missing, and the program starts without its files.
 
 Source: Kubernetes docs, "Volumes": a volume is seen by the containers that mount it.
 

@@ -1,7 +1,7 @@
-"""A config file of a program that can check it says nothing of how.
+"""A config file has no `validate`, although its program can check the file.
 
-`validate` names the command by which the real program reads the file without starting. `injector test` runs it on what
-the template renders; without it the first to find a wrong directive is a pod that does not start.
+`validate` is the command by which the real program checks the file without starting. `injector test` runs it on the
+files that the template renders. Without it, you see a wrong directive only when a pod does not start.
 
 Source: each program's manual: `nginx -t`, `envoy --mode validate` and so on.
 

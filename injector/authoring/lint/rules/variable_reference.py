@@ -1,8 +1,8 @@
-"""`$(NAME)` refers to a variable that the container does not have, or has only further down.
+"""`$(NAME)` refers to a variable that the container does not have, or defines only later.
 
-Kubernetes expands it in commands, arguments and later variables. A name that it does not know stays as it is written,
-and the program gets the seven characters `$(NAME)`. Variables are expanded in their order: one that is used stands
-before.
+Kubernetes replaces `$(NAME)` in commands, in arguments and in the variables that follow. If it does not know the name,
+it changes nothing, and the program gets the text `$(NAME)`. Kubernetes expands variables in their order, so define a
+variable before you use it.
 
 Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 

@@ -1,8 +1,7 @@
-"""A volume has a name that apps use for theirs.
+"""A volume has a name that apps often use.
 
-Volumes merge by name, and what the pod's author wrote stays: where the app has a volume `config` of its own, the
-sidecar gets the app's files in place of its own, and the app's volume is mounted where nobody meant it. Begin the name
-with the template's.
+Volumes merge by name, and what the pod's author wrote stays. If the app has a volume `config` of its own, the sidecar
+gets the app's files instead of its own. Begin the name with the template's name.
 
 Source: the merge table in the author's guide.
 

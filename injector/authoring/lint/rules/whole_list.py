@@ -1,8 +1,8 @@
-"""A list stands where an object of another kind than a pod may have its own.
+"""A list is set in an object that is not a pod, and that may have its own list.
 
-Of pods is known what each list is told apart by. Of other kinds nothing is: a list belongs whole to one side. An
-object that has one keeps it, and gets none of the overlay's; its author sees a warning. So write a list only where
-there is none (`is not defined`), or `!replace` it on purpose, by one that holds the object's own elements too.
+The injector knows the merge keys of lists in pods, but not in other kinds. So it does not merge the list: an object
+that has the list keeps it, gets none of the overlay's elements, and its author sees a warning. Write the list only if
+the object has none (`is not defined`). Or use `!replace`, with a list that also contains the object's own elements.
 
 Bad:
     # template.yaml
@@ -22,7 +22,7 @@ Good:
       loadBalancerSourceRanges: [10.0.0.0/8]
     {% endif %}
 
-Proof: the object is as its author wrote it, which every API server takes.
+Proof: the object stays as its author wrote it, and the API server accepts it.
 """
 
 from __future__ import annotations
