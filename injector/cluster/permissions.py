@@ -81,7 +81,7 @@ _EVERYWHERE = (
         verbs=("list", "watch"),
         everywhere=True,
         optional=True,
-        feature="foresight of quotas",
+        feature="checking quotas beforehand",
         reason="to know beforehand that a quota or a limit range would refuse the pod with its sidecar",
     ),
     Permission(

@@ -136,7 +136,7 @@ def test_each_feature_works_with_the_roles_that_are_shipped(
 
     eventually("its owner is told", lambda: "files-failed" in told())
 
-    # foresight of quotas
+    # checking quotas beforehand
     quota = {"metadata": {"name": "cpu"}, "spec": {"hard": {"limits.cpu": "500m"}}}
     api.create({"apiVersion": "v1", "kind": "ResourceQuota", **quota}, tight)
     app = {"name": "app", "image": "registry.example/app:1", "resources": {"limits": {"cpu": "100m"}}}

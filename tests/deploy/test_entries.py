@@ -367,7 +367,7 @@ def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool)
 @pytest.mark.parametrize(
     ("value", "feature"),
     [
-        ("quotas", "foresight of quotas"),
+        ("quotas", "checking quotas beforehand"),
         ("comparison", "comparison of config files"),
         ("events", "Events"),
     ],
