@@ -22,8 +22,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: The folders whose tests need parts come last, first those whose parts are there sooner.
-_ORDER = {"dataplane": 1, "deploy": 2, "cluster": 3}
+_ORDER = {"cluster": 1, "deploy": 2, "dataplane": 3}
 
+#: What a run of these folders has built after the control plane, those first that more tests wait for.
+_BUILT = ("helm-3", "helm-4", "oauth2-proxy", "cloud-sql-proxy", "otelcol", "vault")
 
 #: The folders whose tests wait most of their time, for the control plane or for programs.
 _WAITING = frozenset(("cluster", "dataplane"))
@@ -46,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("soak"):
             item.add_marker(pytest.mark.timeout(60 * mark.kwargs["minutes"]))
-    if "CLUSTER_LAST" in os.environ:
+    if "PARTS_LATER" in os.environ:
         items.sort(key=lambda item: _ORDER.get(_folder(item), 0))
     else:
         kinds: dict[bool, dict[Path, float]] = {True: {}, False: {}}
@@ -65,6 +67,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         parts.begin_to_get("nginx")
     if "cluster" in folders:
         parts.begin_to_get(parts.CONTROL_PLANE)
+    if folders >= set(_ORDER):
+        for part in _BUILT:
+            parts.begin_to_get(part)
 
 
 @pytest.hookimpl(wrapper=True)

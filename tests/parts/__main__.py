@@ -132,7 +132,7 @@ def run_beside(command: list[str], getters: Getters) -> int:
         threading.Thread(target=listening.serve_forever, daemon=True).start()
         environment = {**os.environ, "GET_PARTS": f"{folder}/listening"}
         if find(CONTROL_PLANE) is None:
-            environment["CLUSTER_LAST"] = "1"
+            environment["PARTS_LATER"] = "1"
         with subprocess.Popen(command, env=environment) as process:
             # A terminal sends this one to the command as well, which ends in its own time.
             signal.signal(signal.SIGINT, lambda *_: None)

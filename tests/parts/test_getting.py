@@ -54,7 +54,7 @@ Make = Callable[[str], list[str]]
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The cache of a machine without parts."""
-    for name in ("CI", "GET_PARTS", "CLUSTER_LAST", "KUBEBUILDER_ASSETS"):
+    for name in ("CI", "GET_PARTS", "PARTS_LATER", "KUBEBUILDER_ASSETS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("GO_CACHE", str(tmp_path / "own"))
@@ -102,6 +102,22 @@ def test_who_requires_a_part_waits_until_it_is_there(beside: Make, machine: Path
     assert done.stderr.startswith("build-program sdk-server: v1: built in ")
     assert (lines(machine / "asked"), lines(machine / "made")) == (1, 1)
     assert left(machine) == ["asked", "getting/build-program-sdk-server/lock", "made", "programs/sdk-server"]
+
+
+def test_a_test_s_time_limit_is_not_for_getting_parts(beside: Make, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import time\n"
+        "from tests import parts\n"
+        "def test_waits():\n"
+        "    parts.require('sdk-server')\n"
+        "def test_waits_and_hangs():\n"
+        "    parts.require('vault')\n"
+        "    time.sleep(60)\n"
+    )
+    pytest_here = ["-m", "pytest", "-q", "-c", "/dev/null", f"--rootdir={tmp_path}", "-p", "no:cacheprovider"]
+    done = run(beside("sleep 4"), sys.executable, *pytest_here, "--timeout=2", str(tmp_path / "test_it.py"))
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "Timeout (>2.0s)" in done.stdout
 
 
 def test_what_another_run_is_getting_is_waited_for(beside: Make, machine: Path, tmp_path: Path) -> None:
