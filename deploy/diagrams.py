@@ -18,7 +18,7 @@ _INK, _GREY, _BLUE, _GREEN = "#1f2933", "#616e7c", "#2b6cb0", "#2f855a"
 #: The stages of a pod in the injector as CONTRIBUTING.md names them, in a few words each.
 STAGES: Mapping[str, str] = {
     "namespace": "its labels and annotations",
-    "decision": "inject, or leave alone",
+    "decision": "inject, or not",
     "templates": "which ones, in which order",
     "parameters": "values, checked by their schema",
     "overlay": "the template fills its typed holes",
@@ -38,7 +38,7 @@ def decision() -> str:
         top, last = 48 + step * number, number == len(rows) - 1
         injects = reason.effect(required=False) is Effect.INJECT
         overruled = not injects and reason.effect(required=True) is Effect.INJECT
-        outcome = "inject" if injects else "leave alone; if required, go on" if overruled else "leave alone"
+        outcome = "inject" if injects else "no sidecar; if required, continue" if overruled else "no sidecar"
         colour = _GREEN if injects else _GREY
         parts += [
             _box(left, top, width, 32, "none" if last else "#f5f7fa", "#cbd2d9"),

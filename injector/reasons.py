@@ -42,7 +42,7 @@ class Reason(Enum):
     )
     NAMESPACE_IGNORED = (
         "namespace-ignored",
-        "the namespace is one that the injector leaves alone",
+        "the injector ignores this namespace",
         Effect.SKIP,
         Effect.SKIP,
     )
@@ -56,11 +56,16 @@ class Reason(Enum):
     NAMESPACE_REQUIRED = ("namespace-required", "the namespace's label says required", Effect.INJECT, Effect.INJECT)
     POD_NOT_OPTED_IN = (
         "pod-not-opted-in",
-        "the settings want the pod to ask for it, and it does not",
+        "the pod has to ask for a sidecar, and does not ask",
         Effect.SKIP,
         Effect.INJECT,
     )
-    NOT_REQUESTED = ("not-requested", "neither the namespace's label nor the pod asks for it", Effect.SKIP, Effect.SKIP)
+    NOT_REQUESTED = (
+        "not-requested",
+        "neither the namespace's label nor the pod asks for a sidecar",
+        Effect.SKIP,
+        Effect.SKIP,
+    )
     MALFORMED_POD = ("malformed-pod", "the API server would not accept this pod", Effect.SKIP, Effect.REFUSE)
     # --- what a chosen template says about this pod ---
     NO_TEMPLATE = ("no-template", "nothing names a template for this pod", Effect.MARK, Effect.REFUSE)
@@ -73,17 +78,27 @@ class Reason(Enum):
     )
     HOST_NETWORK = (
         "host-network",
-        "the pod uses its node's network, which the template does not serve",
+        "the pod uses its node's network, and the template does not support that",
         Effect.SKIP,
         Effect.REFUSE,
     )
-    WINDOWS = ("windows", "the pod is for Windows, which the template does not serve", Effect.SKIP, Effect.REFUSE)
-    NOT_SERVED = ("not-served", "the template cannot serve it", Effect.MARK, Effect.REFUSE)
-    DENIED = ("denied", "a template denies it", Effect.REFUSE, Effect.REFUSE)
+    WINDOWS = ("windows", "the pod is for Windows, and the template does not support that", Effect.SKIP, Effect.REFUSE)
+    NOT_SERVED = (
+        "not-served",
+        "the template says that it cannot be used for this pod or object",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
+    DENIED = ("denied", "a template refuses this pod or object", Effect.REFUSE, Effect.REFUSE)
     BAD_PARAMETER = ("bad-parameter", "a parameter's value is not allowed", Effect.MARK, Effect.REFUSE)
-    TEMPLATE_FAILED = ("template-failed", "a template failed to render for it", Effect.MARK, Effect.REFUSE)
+    TEMPLATE_FAILED = (
+        "template-failed",
+        "a template failed to render for this pod or object",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
     # --- what the final pod would look like ---
-    CONFLICT = ("conflict", "it and the template cannot be merged", Effect.MARK, Effect.REFUSE)
+    CONFLICT = ("conflict", "the template cannot be merged into this pod or object", Effect.MARK, Effect.REFUSE)
     NOT_OVERRIDABLE = (
         "not-overridable",
         "the pod changes a part of the sidecar that it may not change",
@@ -99,7 +114,12 @@ class Reason(Enum):
     )
     QUOTA = ("quota", "the namespace's quota would refuse the pod with its sidecar", Effect.MARK, Effect.REFUSE)
     TOO_LARGE = ("too-large", "the pod with its sidecar is larger than Kubernetes allows", Effect.MARK, Effect.REFUSE)
-    TOO_COSTLY = ("too-costly", "it takes more work than one review is allowed", Effect.MARK, Effect.REFUSE)
+    TOO_COSTLY = (
+        "too-costly",
+        "this pod or object takes more work than the limit for one review",
+        Effect.MARK,
+        Effect.REFUSE,
+    )
     FILES_FAILED = ("files-failed", "the sidecar's ConfigMap could not be created", Effect.MARK, Effect.REFUSE)
     INTERNAL_ERROR = ("internal-error", "the injector itself failed", Effect.MARK, Effect.REFUSE)
     NOT_READY = ("not-ready", "the injector has no usable templates or settings yet", Effect.MARK, Effect.REFUSE)

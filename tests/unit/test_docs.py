@@ -353,7 +353,7 @@ def test_fields_of_a_log_line_are_those_of_the_code(tmp_path: Path) -> None:
 
 def test_events_of_the_log_exist_in_the_code() -> None:
     paragraph = re.search(
-        r"^Other events that an admin meets: (.*?)\. Each", page("serving.md"), re.MULTILINE | re.DOTALL
+        r"^The field `event` can also have these values: (.*?)\. Each", page("serving.md"), re.MULTILINE | re.DOTALL
     )
     assert paragraph
     source = "\n".join(file.read_text() for file in (ROOT / "injector").rglob("*.py"))

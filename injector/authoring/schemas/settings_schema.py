@@ -59,7 +59,7 @@ HELP: Final = {
         "how much work one review may take, in units that the injector counts (about microseconds); a pod above it "
         "fails with `too-costly`. 0 means no limit"
     ),
-    "paths": "paths of their own: path, templates and what else is set for it",
+    "paths": "additional webhook paths, each with its templates and options",
     "server": "where `injector serve` listens, its certificate, and its bounds; takes effect at the next start",
     "server.address": "address on which `serve` listens; empty: all addresses",
     "server.port": "HTTPS port",

@@ -43,7 +43,7 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
     if value in (label.enabled, label.required) and name in settings.ignored_namespaces:
         yield warning(
             "namespace-ignored",
-            f"namespace {name} has {label.key}={value}, but is left alone (ignoredNamespaces)",
+            f"namespace {name} has {label.key}={value}, but the injector ignores it (ignoredNamespaces)",
             f"kubectl label namespace {name} {label.key}-",
         )
     elif value is not None and value not in allowed:

@@ -54,5 +54,5 @@ def test_kinds_of_errors_are_explained_without_docstrings() -> None:
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
-        "overlay (error): what is rendered is not a partial pod.",
+        "overlay (error): the overlay does not render a partial pod.",
     )

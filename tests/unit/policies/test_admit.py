@@ -349,7 +349,7 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
     assert told({"name": "shop"}).startswith("no template of the path")
     patched = asked({"metadata": {"name": "kube-system", **labels}}, "namespaces", "UPDATE", name="shop")
     assert amended(snap, patched, patched.itself()).message.startswith("denied: shop (")
-    assert told({"name": "kube-system", **labels}).startswith("the namespace is one that the injector leaves alone")
+    assert told({"name": "kube-system", **labels}).startswith("the injector ignores this namespace")
 
 
 def test_another_group_s_namespaces_lie_in_namespaces() -> None:
