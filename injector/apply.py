@@ -55,7 +55,7 @@ class InjectionContext(msgspec.Struct, frozen=True):
 
     @property
     def guarded(self) -> bool:
-        """Whether parameters that weaken a sidecar are none of the pod's business."""
+        """Whether the pod is not allowed to set parameters that weaken a sidecar."""
         return self.decision.required and self.settings.required.pod_parameters == "ignore"
 
     @property
@@ -90,7 +90,7 @@ class AppliedPod(msgspec.Struct, frozen=True):
     def overridable(self) -> dict[str, frozenset[str]]:
         """Which fields a pod may set in a container of the sidecar's name, by that name.
 
-        Of a container that two templates define, what both list: a pod may add the second.
+        If two templates define a container, only the fields that both list: a pod may add the second template.
         """
         found: dict[str, frozenset[str]] = {}
         for applied in self.applied:
@@ -103,8 +103,8 @@ class AppliedPod(msgspec.Struct, frozen=True):
 def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
     """Everything that the pod's templates give it, from the pod without any injection.
 
-    Which containers are sidecars is known when all templates are rendered. Where the pod brings one of them, to
-    customise it, that is no app container after all: templates see the pod again without it.
+    The names of the sidecars are known only when all templates are rendered. If a container of the pod customises a
+    sidecar, it is not an app container. Then the templates are rendered again, and do not see it.
     """
     brought = containers_of(base)
     made = _apply_with(base, brought, task)
@@ -116,8 +116,8 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
 def without_injection(pod: Object, receipt: Receipt | None, task: InjectionContext) -> Object:
     """The pod as it was before.
 
-    A receipt that leaves no pod behind, or takes volumes from under the containers that stay, is forged and counts for
-    nothing.
+    A receipt is forged, and is ignored, if the rest without its parts is not a valid pod, or if it removes volumes
+    that the remaining containers mount.
     """
     base = take_off(pod, receipt, task.settings)
     if receipt is not None:
@@ -256,7 +256,10 @@ def _check_app(made: AppliedPod) -> None:
         )
 
 
-_NO_LOOP = 'write one container named "*", with `only:` or `except:` for some; {{ container.name }} is the name of each'
+_NO_LOOP = (
+    'in the template write one container named "*", for all containers of the app, or limit it with `only:` or '
+    "`except:`; {{ container.name }} is the name of each"
+)
 
 
 def _loops(applied: Applied, name: str) -> bool:

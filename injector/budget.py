@@ -1,11 +1,11 @@
 """Budgets of counted work: what one review may cost, and one render of a template.
 
 Work is counted, not timed: the same pod gets the same answer on a busy machine. A unit is a microsecond or less: an
-element of a list or a map that is looked at, a step of a template. What is remembered from another pod costs what it
-cost there, so it does not count what was asked before.
+element of a list or a map that is looked at, a step of a template. A result from the cache costs as much as when it
+was computed, so the cost of a pod does not depend on the pods before it.
 
 What takes time in proportion to something that a pod's author chooses charges for it, once for a list and not for each
-of its elements. Where two such things are put into a loop by mistake, the pod that makes use of it pays.
+of its elements. If code by mistake does two such things in a loop, a pod that exploits this uses up its own budget.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class ReviewBudget(Budget):
         if self.given:
             raise InjectionError(
                 Reason.TOO_COSTLY,
-                f"it takes more than {self.given} units of work",
-                help="make it smaller, or raise the setting reviewWork",
+                f"the review takes more than {self.given} units of work",
+                help="make the object or the template smaller, or raise the setting reviewWork",
                 fields={"most": self.given},
             )
 
@@ -83,7 +83,7 @@ def charge(units: int) -> None:
 
 
 def charge_later(units: int) -> None:
-    """The same for what has failed already, with a reason of its own: the next charge says that it was too much."""
+    """Like `charge`, for work that already failed with another error: it does not raise, the next charge does."""
     budget = _current.get()
     if budget is not None:
         budget.left -= units

@@ -81,7 +81,7 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
     if contained and name in made.app:
         label = task.settings.namespace_label
         return (
-            f"in this namespace the template decides about the app's containers too: take it out of container {name}, "
+            f"in this namespace the template also sets this in the app's containers: remove yours from {name}, "
             f"or ask for the namespace to be labelled {label.key}={label.enabled}"
         )
     if contained and steps[3]:

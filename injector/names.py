@@ -66,8 +66,8 @@ SEARCHES = 40
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelled most like `name`, or None where nothing comes near.
 
-    Case, dashes and underscores do not count, so `appPort` finds `app-port`. A third or more of one name alone stands
-    for it where it begins so: `old` finds `oldObject`, unless another is nearly the same word.
+    Case, dashes and underscores do not count, so `appPort` finds `app-port`. The beginning of a name, at least a third
+    of it, also finds it if no other name begins so: `old` finds `oldObject`, unless another name is more similar.
     """
     from difflib import get_close_matches  # rarely needed, and takes its time to import
 

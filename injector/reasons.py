@@ -1,8 +1,8 @@
 """Every reason the injector can give, one sentence each, and what each leads to. The only such table.
 
 The value of a reason is the log field, the metric label, the audit annotation and what `injector explain` prints.
-The effects are those of design: an `enabled` namespace never loses a pod to the injector, a `required` one never
-gets a pod without its sidecar.
+The effects follow one rule: in an `enabled` namespace the injector never prevents a pod, in a `required` namespace no
+pod is created without its sidecar.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 
 Names of files, of cases and of keys are what their authors chose; a terminal obeys control characters, and a build
-server takes a line that begins with `::` for a command. So all text of others goes through `one_line` or its like:
-nothing in it does anything, and no line of it begins on its own.
+server takes a line that begins with `::` for a command. So all text from others goes through `one_line` or a similar
+function: afterwards it has no control characters and cannot begin a line of its own.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
         return
     suffix = settings.parameter_suffix(template.name)
     free = all(p.setters == SETTERS for p in template.parameters.values())
-    others = "" if free else ", where its row does not say who may set it"
+    others = "" if free else ", unless its row says who may set it"
     what = "object" if template.why_not_injected else "pod"
     yield f"Each is an annotation of the {what} or of its namespace, or a value in the settings{others}.\n"
     rows = (
@@ -212,9 +212,9 @@ def _fills(template: Template) -> Iterator[str]:
         yield "That depends on its required parameters.\n"
     elif not fields:
         what = "it lets it through, warns or refuses" if only_judges(template) else "what it adds depends on the object"
-        yield f"Nothing, to an object that says next to nothing: {what}.\n"
+        yield f"Nothing, to an almost empty object: {what}.\n"
     else:
-        yield "To an object that says next to nothing:\n"
+        yield "To an almost empty object:\n"
         yield f"- Fields: {', '.join(code(field) for field in fields)}"
 
 
@@ -235,7 +235,7 @@ def _pods(template: Template) -> Iterator[str]:
         yield f"- In a `required` namespace a pod's own container of the sidecar's name may set {fields}."
     if template.shared:
         volumes = ", ".join(map(code, template.shared))
-        yield f"- In a `required` namespace the app may mount these volumes of its: {volumes}; no others."
+        yield f"- In a `required` namespace the app may mount only these volumes of the template: {volumes}."
     yield ""
 
 

@@ -77,7 +77,7 @@ def traced_overlay(
 def path_in(overlay: Any, refusal: Diagnostic) -> Path:
     """How far the path of a refusal leads within an overlay: beyond `spec` and the list, or else nowhere.
 
-    A container may stand in another list there than in the pod. Of two containers at odds one may be the pod's own.
+    A container may stand in another list there than in the pod. If two containers conflict, one may be the pod's.
     """
     for path in (refusal.path, refusal.fields.get("other_path", ())):
         if len(path) < 2:

@@ -181,7 +181,7 @@ def covered_words(covered: AppliesTo) -> str:
 def only_judges(template: Template) -> bool:
     """Whether there is nothing in a template's overlay but verdicts and their conditions: a validating webhook will do.
 
-    By its text: what no sample is given may still be for an object that no sample is like.
+    Reads the text and does not render it: an object unlike all samples may get something that no sample gets.
     """
     return not _adds(Environment(document=True).parse(template.sources[OVERLAY]).body)
 
@@ -194,7 +194,7 @@ def as_a_path(template: Template) -> str:
 
 
 def _adds(body: Iterable[nodes.Node]) -> bool:
-    """Whether these may put anything into the overlay; what is not known here may."""
+    """Whether one of these nodes may put anything into the overlay; an unknown kind of node counts as yes."""
     return any(_may_add(node) for node in body)
 
 

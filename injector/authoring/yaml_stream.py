@@ -75,7 +75,7 @@ def has_comment(body: str) -> bool:
 
 
 def _head(before: str) -> str:
-    """What stands before a value, of its own lines: `--- {a: b}` leaves half a line."""
+    """The text before a value as whole lines: of `--- {a: b}` it keeps `---` and ends the line."""
     line = before[before.rfind("\n") + 1 :]
     if not line.strip(_BOM + " "):
         return before
@@ -91,7 +91,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _outlines(text: str, source: str) -> list[_Outline]:
-    """Where the documents are. Goes by events, which takes no memory however deep or often repeated values are."""
+    """Where the documents are. Reads parser events, so deep or repeated values take no memory."""
     shift = 1 if text.startswith(_BOM) else 0  # positions do not count a byte order mark
     found: list[_Outline] = []
     depth = 0

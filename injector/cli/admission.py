@@ -1,7 +1,7 @@
 """What a cluster would say of an object of a manifest at the settings' `paths`: each that is for it, in turn.
 
-As in an API server the mutating ones come first, each about what the one before it has left; those that were called
-before another changed something are called once more; then the validating ones. The first refusal ends it.
+As in an API server the mutating paths come first, each with the object as the path before left it. If a path changed
+the object, the paths before it are called once more. Then come the validating paths. The first refusal ends it.
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy
 """
 
@@ -114,9 +114,9 @@ class Admission:
 def admit_pod(
     obj: Object, pod: Object, admission: Admission, user: Object, inject: Callable[[Object], Injection] | None
 ) -> Object:
-    """Ask everywhere about the pod `pod` of `obj`, whose admission this is; as it should be in the manifest.
+    """Call all paths for the pod `pod` of `obj`. Returns the pod as it should be in the manifest.
 
-    Where a path has changed it, the injection is asked once more, as an API server does; None for no injection.
+    If a path changed the pod, `inject` is called once more, as an API server does; None means no injection.
     """
     before = admission.asked.object
     admission.mutate()
@@ -161,7 +161,7 @@ def asked_about_pod(obj: Object, pod: Object, namespace: str, user: Object) -> O
 
 
 def namespace_asked(asked: ObjectRequest, found: Namespace) -> Namespace:
-    """The namespace that selectors go by: none for what lies in none, its own for a Namespace, else the one found."""
+    """The namespace that selectors check: a Namespace itself, none for a cluster-scoped object, else the one found."""
     if asked.is_namespace:
         return asked.itself()
     return found if asked.review["namespace"] else Namespace("")

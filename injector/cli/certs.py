@@ -106,7 +106,7 @@ def certs(
         wish = Wish(service=service, namespace=namespace, names=names, days=days, use_rsa=use_rsa, force=force)
         authorities = have_signed(wish, signing, out)
         if fill and not authorities:
-            raise SettingsError(f"{fill}: not filled, as it is not known whom the API server has to trust")
+            raise SettingsError(f"{fill}: not filled, because the signer's CA certificate is not known (see above)")
         if fill:
             write_manifests(with_ca_bundle(manifest, service, namespace, authorities))
         elif print_form == "ca-bundle":

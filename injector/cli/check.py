@@ -21,7 +21,7 @@ _EVERY = 2.0  # seconds between two looks of --wait
     flag_value=300.0,
     default=0.0,
     metavar="[SECONDS]",
-    help="Check again until nothing fails, for at most so long; without a number 300.",
+    help="Check again until nothing fails, for at most SECONDS; 300 if you give no number.",
 )
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
 @with_options(INJECTOR_OPTIONS)

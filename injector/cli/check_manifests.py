@@ -56,7 +56,7 @@ def check_manifests(
 
     sources = gather(source_options)
     if not sources.settings.paths:
-        raise click.UsageError("The settings have no `paths`, so no policy is asked. Give --settings FILE.")
+        raise click.UsageError("The settings have no `paths`, so there are no policies. Give --settings FILE.")
     warn_of(sources, [one.located for one in sources.snapshot.warnings])
     documents = read_manifests(files)
     objects = list(objects_in(documents))

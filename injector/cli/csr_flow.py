@@ -174,7 +174,7 @@ def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
         authorities = _obtain(live, wish, signing, store, names, say)
         if not authorities:
             say(
-                f"none of the cluster's authorities known here signed it: ask who runs it for that of {signing.signer},"
+                f"the CA that signed it is not known here: ask the cluster's admin for the CA of {signing.signer},"
                 " and put it into caBundle; until then the API server does not trust the certificate"
             )
         return authorities
@@ -235,7 +235,7 @@ def _signed(
         if answer.refusal:
             store.write({PENDING: None})
             raise NotSignedError(
-                f"request {name} {answer.refusal}. Ask who runs the cluster; the next run makes a new request"
+                f"request {name} {answer.refusal}. Ask the cluster's admin; the next run makes a new request"
             )
         if answer.chain:
             return answer.chain
@@ -249,8 +249,8 @@ def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
     again = "Run the same command again later: it goes on with the same request."
     if answer.approved:
         return (
-            f"request {name} is approved, and was not signed within {wait:g} s: nobody in this cluster may sign "
-            f"for {signer} (some clouds do not; take another source of certificates there). {again}"
+            f"request {name} is approved, but was not signed within {wait:g} s: perhaps this cluster has no "
+            f"controller that signs for {signer} (as in some clouds; use another source there). {again}"
         )
     return (
         f"request {name} was not approved within {wait:g} s: kubectl certificate approve {name}, by somebody who "

@@ -118,8 +118,8 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
     near = nearest(label.key, labels)
     meant = f" (it has {near}={labels[near]})" if near is not None else ""
     return (
-        f"{label.key}={label.enabled} is assumed: no Namespace {namespace} with that label{meant} is in the "
-        f"input; --namespace-label {label.key}=... says otherwise, and KIND/NAME (deploy/web) asks a cluster"
+        f"the input has no Namespace {namespace} with label {label.key}{meant}, so {label.key}={label.enabled} is "
+        f"assumed; set another with --namespace-label {label.key}=..., or ask a cluster: KIND/NAME (deploy/web)"
     )
 
 

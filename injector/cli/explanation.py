@@ -212,7 +212,7 @@ def _show_paths(explanation: Explanation) -> None:
         return
     _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
     if telling.entry is not None and not telling.entry.called:
-        click.echo("  this would be the result; the API server does not ask there: see the webhook")
+        click.echo("  this would be the result, but the API server does not call this path: see the webhook")
     warnings: list[str] = []
     for result in (trail.result for trail in explanation.paths if trail.result is not None):
         own = result is telling.result  # which says why it failed already

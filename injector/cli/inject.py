@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @with_namespace_options
 @with_user
 @click.option("--reinject", is_flag=True, help="Take out what an earlier injection put in, and inject anew.")
-@click.option("--policies-only", is_flag=True, help="Put no sidecars in: ask the settings' paths alone.")
+@click.option("--policies-only", is_flag=True, help="Put no sidecars in; only apply the templates at paths.")
 @click.option("--in-place", is_flag=True, help="Write each FILE anew, and nothing to standard output.")
 @click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
@@ -54,8 +54,8 @@ def inject(
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
 
-    Where --settings has paths, objects of every kind are asked about at these as if they were created now: completed,
-    or refused. So are the pods that a workload will make.
+    If --settings has paths, the templates at these paths complete or refuse objects of every kind, as if they were
+    created now. The same happens to the pods that a workload will make.
 
     For manifests in Git: --in-place writes the files, and --check tells a pipeline that one is not as it should be.
 

@@ -131,7 +131,7 @@ def load_settings(file: Path | None) -> Settings:
         raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
     documents = list(split_yaml(text, str(file)))
     if len(documents) > 1:
-        raise SettingsError(f"{file}: holds {len(documents)} documents; settings are one")
+        raise SettingsError(f"{file}: holds {len(documents)} documents; a settings file has one")
     return parse_settings(documents[0].value, str(file))
 
 
@@ -151,7 +151,7 @@ def _read(
 
 
 def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
-    """The values of `--param` by template; `template` is what one without a template's name is for."""
+    """The values of `--param` by template; `template` is the default where `--param` names none."""
     found: dict[str, dict[str, str]] = {}
     for text in params:
         key, equals, value = text.partition("=")

@@ -105,7 +105,7 @@ def _waiting(live: BlockingClient, namespace: str) -> tuple[Sequence[WaitingCont
     except ClusterError as error:
         if error.status != 403:
             raise
-        return (), [f"not looked for controllers that wait: {error}"]
+        return (), [f"could not look for controllers that wait: {error}"]
 
 
 def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:

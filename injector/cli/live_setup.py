@@ -90,7 +90,7 @@ def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> 
 def _sources_of(
     live: BlockingClient, where: str, settings: Settings
 ) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
-    """The templates that are ConfigMaps, and all of them: of one name the ConfigMap counts."""
+    """The templates that are ConfigMaps, and these together with the gallery; a ConfigMap replaces the same name."""
     in_cluster = live.templates(where, settings) if where else {}
     return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
 

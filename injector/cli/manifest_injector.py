@@ -33,8 +33,8 @@ class Injector:
     """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already.
 
     `user` is who asks, as a review's `userInfo`; {} where that is not known. Without `sidecars` only the settings'
-    paths are asked. `reinject` takes off what an earlier injection put in; else its receipt says what to inject with
-    where this command does not.
+    paths are called. `reinject` first removes an earlier injection. Without it, the templates and parameters of the
+    receipt are used again, except for those that this command gives.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Injector:
         return self._amended_pod(obj, after, document) if self._paths else after, config_maps
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
-        """What there is to say of a pod's injection, and the injection where the pod is to be as that has it."""
+        """The report line for a pod's injection, and the injection if its result is to be used."""
         line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
         names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)

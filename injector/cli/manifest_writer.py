@@ -155,9 +155,9 @@ def closable(text: str) -> str:
 
 
 def open_heads(text: str, node: yaml.Node) -> Iterator[tuple[int, int, str]]:
-    """Where a text of several lines begins that ends with the document, in a line without an end, and its head then.
+    """If a document ends with a block scalar without a last line end: where its head is, and the head to write instead.
 
-    With `|` and `|+` it would get the line end that is put behind it, with `|-` it does not.
+    A line end is added to the document. With `|` and `|+` it would become part of the value, with `|-` it does not.
     https://yaml.org/spec/1.2.2/#8112-block-chomping-indicator
     """
     while isinstance(node, yaml.CollectionNode) and node.value:

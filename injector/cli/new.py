@@ -19,14 +19,12 @@ GALLERY = list(find_gallery(gallery_path()))
 
 @click.command(epilog=f"The gallery: {', '.join(GALLERY)}.")
 @click.argument("name")
-@click.option(
-    "--from", "original", metavar="TEMPLATE", help="A folder, or else one of the gallery, to copy under this name."
-)
+@click.option("--from", "original", metavar="TEMPLATE", help="A template to copy: a folder, or a name of the gallery.")
 @click.option(
     "--for",
     "resource",
     metavar="RESOURCE",
-    help="For objects of another kind, at a path: services, or gateways.example.com.",
+    help="Make a policy for this resource, such as services or gateways.example.com.",
 )
 @click.option(
     "--dir",

@@ -139,7 +139,7 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="KEY=VALUE",
             callback=lambda _context, _option, values: _pairs(values),
-            help="A label of every namespace, over those in the input: injection=required. Repeatable.",
+            help="A label for every namespace, replaces the input's: injection=required. Repeatable.",
         ),
         click.option(
             "--namespace-annotation",
@@ -147,7 +147,7 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="KEY=VALUE",
             callback=lambda _context, _option, values: _pairs(values),
-            help="An annotation of every namespace, over those in the input. Repeatable.",
+            help="An annotation for every namespace, replaces the input's. Repeatable.",
         ),
     )
     return as_one(command, NamespaceOptions, "namespace_options", group)
@@ -218,7 +218,7 @@ def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, **given, user=user_info(user, groups))
 
     with_group = click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of --user. Repeatable.")
-    name = click.option("--user", metavar="NAME", help="Who asks, for templates of the settings' paths.")
+    name = click.option("--user", metavar="NAME", help="User who makes the request, for templates at paths.")
     return name(with_group(with_info))
 
 

@@ -44,8 +44,8 @@ class Look(NamedTuple):
 class PathTrail:
     """A path, what was looked at there, and the result: None where nobody asks there about such an object.
 
-    `request` says in words what was asked. `about` is what of the object was asked about where it is not itself: the
-    pods that it makes. `entry` is None where there is no cluster.
+    `request` says in words what was asked. `about` is set if the request was about the pods that the object makes, and
+    not about the object. `entry` is None where there is no cluster.
     """
 
     path: str
@@ -112,7 +112,7 @@ class PathTrail:
         if self.entry is not None:
             yield f"  {self.entry.words}"
         if self.result is None:
-            yield "  so: not asked any more, as it is refused before"
+            yield "  so: not called, because a path before it refused the object"
             return
         yield f"  so: {self.result.reason}: {self.result.sentence}"
         for change in self.result.patch:
@@ -145,7 +145,7 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Admission
 
 
 def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
-    """What `injector.policies.request.is_for` goes by, up to the first that does not fit."""
+    """What `injector.policies.request.is_for` checks, up to the first check that does not fit."""
     fits = template.applies_to.covers(asked.request)
     yield Look(template.name, "for", fits, template.applies_to.words)
     if fits and template.namespaces is not None:

@@ -152,7 +152,7 @@ def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources
     if not all(map(has_example, missing)):
         return sources, ()
     examples = {parameter.name: sample_value(parameter) for parameter in missing}
-    used = tuple(f"{one} is required and not given; this has the example {shortened(v)}" for one, v in examples.items())
+    used = tuple(f"{one} is required and not given; using the example {shortened(v)}" for one, v in examples.items())
     return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
 
 

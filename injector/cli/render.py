@@ -28,12 +28,12 @@ _SAME = "No difference: it has all of it already, or there is nothing to add."
 @click.argument("template")
 @click.argument("manifest", metavar="[FILE]", required=False)
 @click.option("-f", "--pod", "pod", metavar="FILE", help="Manifest with a pod, or -. Default: a Deployment, port 8080.")
-@click.option("--diff", is_flag=True, help="The manifest before and after instead, with the ConfigMap it needs.")
+@click.option("--diff", is_flag=True, help="Show the change of the manifest instead, with its ConfigMap.")
 @click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
 @click.option("--watch", is_flag=True, help="Show it again whenever the template, the manifest or the settings change.")
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the output.")
 @click.option(
-    "--operation", type=click.Choice(_OPERATIONS), help="At a path: what is done. Default: the first it is for."
+    "--operation", type=click.Choice(_OPERATIONS), help="At a path: the operation. Default: the template's first."
 )
 @click.option("--old", metavar="FILE", help="At a path: manifest of the object as it was before an UPDATE.")
 @with_user

@@ -36,8 +36,8 @@ _COLOURS = {
 class Line:
     """What became of one object, and why. `place` says where the object stands in the input.
 
-    `about` is what of the object is meant where it is not itself: the pods that it makes. `paths` are those of the
-    settings' that were asked.
+    `about` is set if the line is about the pods that the object makes, and not about the object. `paths` are the
+    settings' paths that were called.
     """
 
     object: str
@@ -156,7 +156,7 @@ def counted(number: int, noun: str, verb: str = "") -> str:
 
 
 class Progress:
-    """Tells a person how far it is, on one line of a terminal; nobody else, and nobody of a single part."""
+    """Shows progress on one line of a terminal; nothing if there is no terminal, or only one part."""
 
     def __init__(self, parts: int) -> None:
         self._parts = parts

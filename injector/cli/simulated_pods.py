@@ -54,7 +54,7 @@ def maker_of(workload: Object) -> Object:
 
 
 def in_manifest(after: Object, before: Object) -> Object:
-    """An object as it stands in a manifest: `after` without what `before` did not say and no template has put in.
+    """An object as it stands in a manifest: `after` without the fields that only a cluster adds.
 
     `before` is the manifest's object or pod template, `after` came of the same with the fields that a cluster gives it.
     """

@@ -48,7 +48,7 @@ def test(
     junit: Path | None,
     output: str,
 ) -> int:
-    """Run the cases of templates: a pod or another object goes in, and what has to come out is looked at.
+    """Run the cases of templates: each gives a pod or another object, and the result that you expect.
 
     PATH is a template, a folder of templates, or a file of cases; default: where you are. Cases are the YAML files in
     a template's folder `tests`. What comes out is what the webhook and `injector inject` make of it. The commands

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
     """Take the sidecars out of manifests again.
 
-    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. What an injection added, its receipt on the
-    pod says; that is taken out, values it replaced come back, and the ConfigMaps it made are dropped. Running pods
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. The receipt on the pod lists what an
+    injection added: this is taken out, replaced values come back, and its ConfigMaps are dropped. Running pods
     cannot be changed: apply the result, or restart the workload without injection.
     """
     from injector.cli.documents import read_manifests, write_manifests

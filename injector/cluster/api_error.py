@@ -38,7 +38,7 @@ class ApiError(InjectorError):
 
     @property
     def no_permission(self) -> bool:
-        """Whether RBAC refused it, for want of a permission."""
+        """Whether RBAC refused it because a permission is missing."""
         return self.status == 403 and api_server_message(self.message).kind == "no-permission"
 
     @property

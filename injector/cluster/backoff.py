@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def jittered(seconds: float, share: float = 0.5) -> float:
-    """Some time between `seconds` and that less its `share`: replicas that failed together try again apart."""
+    """A random time from `seconds * (1 - share)` to `seconds`: replicas that failed together do not retry together."""
     return seconds * random.uniform(1 - share, 1)  # noqa: S311 - not a secret
 
 

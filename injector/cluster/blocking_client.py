@@ -100,8 +100,8 @@ _PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases
 class ClusterError(InjectorError):
     """The cluster does not give what was asked for; one sentence for the terminal.
 
-    `status` and `reason` are the API server's, 0 and "" where it was not it that refused; `what` is what was asked for,
-    `no_permission` whether it was refused for want of a permission.
+    `status` and `reason` are the API server's, 0 and "" if it did not refuse; `what` is what was asked for,
+    `no_permission` whether it was refused because a permission is missing.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ class BuiltinCertificates:
         return self._refused or next(iter(failures), f"none in Secret {self._settings.secret} yet")
 
     def _see(self, held: CertificateState) -> None:
-        """The Secret is another; serve what it holds. What is served stays where it holds nothing of use."""
+        """Called when the Secret changed. Serve its certificate; keep the old one if it has no certificate to serve."""
         self._held = held
         self._news.set()
         if held.authority:
@@ -134,7 +134,7 @@ class BuiltinCertificates:
             self._on_trouble("certificate-refused", why)
 
     def _lead(self) -> None:
-        """This began or ceased to lead: nothing of what a leader remembers is true any more."""
+        """This replica became the leader or is no longer the leader: forget everything that the leader remembers."""
         self._metrics.leader.cell().value = int(self._lease.leading)
         self._controller = self._new_controller()
         self._news.set()
@@ -191,5 +191,5 @@ def _why_not_served(held: CertificateState, now: datetime) -> str:
     if held.serving is None:
         return "; ".join(fault for fault in held.faults if fault.startswith("tls."))
     if held.anchor is None:
-        return "tls.crt was signed by none of the authorities beside it"
-    return "tls.crt has ended" if held.serving.certificate.not_valid_after_utc <= now else ""
+        return "none of the authorities in the Secret signed tls.crt"
+    return "tls.crt has expired" if held.serving.certificate.not_valid_after_utc <= now else ""

@@ -4,9 +4,9 @@ Only entries that call the injector's own Service are looked at, and of them onl
 field manager of its own: whoever keeps the rest of the configuration (Helm, a GitOps tool) sees no difference in what
 is theirs. Each write names the configuration's resource version, and none is made that changes nothing.
 
-Entries of the settings' paths come and go. Who took one away by server-side apply has taken away what is theirs, and
-the rest has to be an entry still, or the API server refuses. So the fields that it asks of each are applied with the
-bundle, as they are; and an entry of ours that has no rules any more, which nobody is called for, is released.
+Entries of the settings' paths are added and removed. If their owner removes one by server-side apply, the fields of
+other owners stay, and the API server refuses an entry without its required fields. So the injector applies these fields
+together with the bundle, unchanged. When an entry has no rules any more, the injector gives up its fields, too.
 https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
 

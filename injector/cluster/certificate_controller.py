@@ -35,8 +35,8 @@ OnTrouble = Callable[[str, str], None]
 class CertificateController:
     """The leader's work, one piece at a time. Has a memory of its own that ends with the leadership: make a new one.
 
-    `leading` is asked before each write. `now` is the API server's time: that is who judges certificates, and a leader
-    whose own clock is wrong must not end those that are good. `settle_seconds` is for how long a new authority is in
+    `leading` is asked before each write. `now` is the API server's time, because the API server checks certificates: a
+    leader with a wrong clock must not replace valid ones. `settle_seconds` is for how long a new authority is in
     every bundle before it signs; `write_seconds` how long a request may take.
     """
 
@@ -94,7 +94,7 @@ class CertificateController:
         configurations = await self._bundles.read(deadline=self._write_seconds)
         found = await self._store.read(deadline=self._write_seconds)
         if found.held.faults:
-            self._tell("certificate-secret-damaged", f"{'; '.join(found.held.faults)}; it is mended")
+            self._tell("certificate-secret-damaged", f"{'; '.join(found.held.faults)}; the injector repairs it")
         else:
             self.failures.pop("certificate-secret-damaged", None)
         step = self._next(found.held, configurations)

@@ -116,8 +116,8 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     """The webhook entries for these settings: those of the namespace label, then one for each of the settings' `paths`.
 
     `catalog` are the templates that are at the paths. A path with a template that is not among them has no entry: what
-    the API server would have to ask about is not known. No default that the API server fills in is left out but
-    `matchPolicy`, `objectSelector`, `matchConditions` of a path's entry, and `clientConfig.caBundle`.
+    the API server would have to ask about is not known. The entries have all fields that the API server would default,
+    except `matchPolicy`, `objectSelector`, `matchConditions` of a path's entry, and `clientConfig.caBundle`.
     """
     label, server = settings.namespace_label, settings.server
     some = _entry(settings, installation, server.mutate_paths[0], _PODS)
@@ -223,7 +223,7 @@ def namespaces_selected(
 ) -> dict[str, Any]:
     """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed.
 
-    Without an operator the label has no say. Objects that lie in no namespace are asked about in any case.
+    Without an operator the label is not checked. Cluster-scoped objects always match.
     """
     left_alone = settings.ignoring(installation.namespace).ignored_namespaces
     more = installation.namespaces or {}
@@ -241,9 +241,9 @@ def namespaces_selected(
 
 
 def _has_no_mark(settings: Settings) -> Entry:
-    """The API server looks at the pod as the call before left it: that was not answered, or the pod gets no sidecar.
+    """A condition for the second call of a review: the first call left no mark, as it failed or gives no sidecar.
 
-    So a pod about which a replica did not answer, as it died, is asked about once more: most likely another answers.
+    So if a replica died before it answered, the API server calls once more, and most likely another replica answers.
     """
     key = string_expression(settings.status_key)
     return {"name": "has-no-mark", "expression": f"!object.metadata.?annotations[?{key}].hasValue()"}

@@ -47,10 +47,10 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """In seconds but for the last three: the same is told again after `again`; `pause` is between two writes, and after
-    one that failed `first_pause` doubling to `longest_pause`; a write gets `deadline`.
+    """How fast Events are written, in seconds. `again`: until the same Event is written again; `pause`: between two
+    writes; after a failure, `first_pause` that doubles up to `longest_pause`; `deadline`: for one write.
 
-    `waiting` Events may wait, `remembered` are known to have been told, each is tried `tries` times more.
+    Numbers: `waiting` Events in the queue, `remembered` Events that were written, `tries` more for each that failed.
     """
 
     again: float = 300.0

@@ -145,13 +145,13 @@ def _bundles(installation: Installation) -> tuple[Permission, ...]:
             names=(installation.name,),
             everywhere=True,
             feature="caBundle",
-            reason="the built-in authority's certificate into caBundle of each entry, also when it was overwritten",
+            reason="to write the built-in authority's certificate into each caBundle, again if it is overwritten",
         ),
     )
 
 
 def _certificates(installation: Installation) -> tuple[Permission, ...]:
-    deleted = "the same when somebody deleted it; create cannot be limited to a name"
+    deleted = "to create it, also after it was deleted; RBAC cannot limit create to a name"
     return (
         Permission(
             group="",

@@ -196,7 +196,7 @@ class Retries:
 
     def _report(self, error: ApiError) -> None:
         if error.reason != self._trouble:
-            effect = "refused controllers try again when their own pauses are over"
+            effect = "controllers whose pods were refused try again only after their own back-off"
             _log.warning("retry-refused", why=str(error), effect=effect)
         self._trouble = error.reason
 

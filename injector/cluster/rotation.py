@@ -80,7 +80,7 @@ class CertificateState:
 
     @property
     def anchor(self) -> x509.Certificate | None:
-        """Who of the authorities in use signed the certificate that is served; None for a stranger."""
+        """Which of the authorities signed the certificate that is served; None if none of them did."""
         if self.serving is None:
             return None
         mine = (self.authority.certificate,) if self.authority else ()
@@ -180,7 +180,7 @@ def next_step(
         return RotationStep(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
     if kept.data != held.data or held.faults:
         return RotationStep(
-            StepName.TIDIED, "; ".join(held.faults) or "an authority has ended or was found in use", kept
+            StepName.TIDIED, "; ".join(held.faults) or "an authority expired, or was found in a caBundle", kept
         )
     return None
 
@@ -217,11 +217,11 @@ def _why_sign(kept: CertificateState, known: bool, now: datetime, plan: Rotation
         return "there is no certificate" if known else "the certificate was signed by somebody else"
     certificate = kept.serving.certificate
     if certificate_names(certificate) != frozenset(plan.names):
-        return "the names of the Service are others now"
+        return "the names of the Service have changed"
     if kept.authority and not issued_by(certificate, kept.authority.certificate):
-        return "the certificate was signed by an authority before this one"
+        return "the certificate was signed by an earlier authority"
     if now < certificate.not_valid_before_utc:
-        return "the certificate counts only from a later time"
+        return "the certificate is not valid yet"
     end = certificate.not_valid_after_utc
     if _is_due(certificate, now) and kept.authority and _end(kept.authority, now, plan) > end:
         return "two thirds of the certificate's life are over"

@@ -122,7 +122,7 @@ def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def _blocks(pem: bytes) -> Iterator[bytes]:
-    """Each text up to an end, from the last beginning before it; in one pass."""
+    """Each PEM block, from its BEGIN line to its END line; in one pass."""
     begin = pem.find(_BEGIN)
     while begin >= 0 and (end := pem.find(_END, begin)) >= 0:
         yield pem[pem.rfind(_BEGIN, begin, end) : end + len(_END)]

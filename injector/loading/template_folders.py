@@ -79,7 +79,7 @@ def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether there is a template.yaml in a folder; of what cannot be a folder at all it is no."""
+    """Whether there is a template.yaml in a folder; False for a path that cannot be read."""
     try:
         return (folder / MANIFEST).is_file()
     except OSError:  # a name that is too long

@@ -215,7 +215,7 @@ def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Di
         for other, defined in references.get(name, {}).items():
             if (other in before) != defined:
                 where = "after" if defined else "before"
-                message = f"{shown_value(other, SHOWN)} stands {where} it, which changes what it refers to"
+                message = f"variable {shown_value(other, SHOWN)} stands {where} this one, so its value changes"
                 yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
         before.add(name)
 

@@ -151,7 +151,7 @@ def is_token_mount(mount: Any) -> bool:
 def is_token_volume(volume: Any) -> bool:
     """Whether a volume is the one that the ServiceAccount plugin makes: its sources, to the word.
 
-    A volume of an author's own counts for the plugin where its name begins as that one's does.
+    The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
     projected = volume.get("projected") if type(volume) is dict else None

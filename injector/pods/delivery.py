@@ -90,7 +90,7 @@ def by_annotation(
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            f"template {template}: this pod gets its files by annotation, which variables cannot be read from",
+            f"template {template}: this pod gets its files in annotations, where env cannot read them",
             help="mount them as a volume",
             fields={"template": template},
         )

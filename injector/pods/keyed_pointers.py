@@ -140,7 +140,7 @@ def path_of(pointer: str) -> Path:
 
 
 def _bare(item: Any, field: Field) -> Any:
-    """The element without tags at its keys; all of it where the keys are not apart from the rest."""
+    """The element without tags at its merge keys; in a list without merge keys, without any tags."""
     item = bare_value(item)
     if type(item) is dict and any(type(item.get(key)) is Replace for key in field.keys):
         return {**item, **{key: plain(item[key]) for key in field.keys if key in item}}

@@ -53,7 +53,7 @@ class Differences:
         """Report what of `wanted` the pod's value, which stays, does not hold."""
         for pointer, actual, asked in mismatches(have, wanted, field, here, exact=False):
             if may_be_secret(pointer):
-                self.report(pointer, "the pod's stays; the template has another")
+                self.report(pointer, "the pod's value stays; the template has another value")
             else:
                 mine = f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "it stays unset"
                 message = f"{mine}; the template has {shown_value(asked, SHOWN)}"

@@ -46,8 +46,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `seal`
-    is by which replicas of 0.1.0 know it. Others go by the entry `mac`, which is the last of the text and about it (see
-    `sealed_text`). Fields are only ever added, and optional: a release reads a receipt of the next one without them.
+    is the seal for replicas of 0.1.0. Later releases use the entry `mac`, the last of the text, which seals it (see
+    `sealed_text`). Fields are only ever added, and optional: a release ignores the new fields of a later one.
     """
 
     version: int
@@ -325,7 +325,7 @@ def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]])
 
 
 def _overlaps(receipt: Receipt) -> bool:
-    """Whether it claims a place twice, or one within another. No injection does, and what is there counts often."""
+    """Whether it claims a place twice, or one within another. No injection does; checking these could cost much."""
     steps = sorted(map(steps_to, (*receipt.added, *receipt.replaced)))
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 

@@ -46,8 +46,8 @@ _IN_NO_NAMESPACE["project.openshift.io"] = ["projectrequests", "projects"]
 def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
     """The resource of an object: the one of `named` that its apiVersion and kind fit, or else a guess.
 
-    Of groups without a dot, which are Kubernetes' own, the guess is right: there nobody has a plural of his own, and
-    `service` is a mistake. Raises ValueError for an object without apiVersion or kind.
+    For groups without a dot, which are Kubernetes' own, only the guess is used: their plurals are regular, and
+    `service` in `named` is a mistake. Raises ValueError for an object without apiVersion or kind.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not version or not isinstance(kind, str) or not kind:

@@ -19,7 +19,7 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
     """Whether labels (an object's `metadata.labels`) fulfil every requirement of a LabelSelector.
 
     None selects nothing and `{}` selects everything, as in Kubernetes. Labels that are no mapping count as none.
-    The selector must have passed `check_selector`; a requirement that would not have is one that nothing fulfils.
+    The selector must have passed `check_selector`; a requirement that is not valid matches nothing.
     """
     if selector is None:
         return False

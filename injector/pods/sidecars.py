@@ -30,9 +30,9 @@ class Placement(msgspec.Struct, frozen=True):
     sidecars: tuple[str, ...] = ()
 
     def arranged(self, present: Sequence[str], missing: Sequence[str]) -> list[int]:
-        """The order of the init containers with the missing among those present, of which none moves: the numbers of
-        those present and, counted on, of the missing.
+        """Where to insert the missing init containers among the present ones, which keep their order.
 
+        The result is the new order as numbers: present containers first count from 0, the missing ones continue.
         Set-up of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes
         last: nothing that it redirects traffic to runs before the pod's own init containers are done.
         """
@@ -123,7 +123,7 @@ def _new_names(items: list[Any], known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _restarts(item: Any) -> bool:
-    """A container that asks for another restart policy than its pod's is none that a sidecar could be."""
+    """Whether a container can be a native sidecar: not with a restartPolicy other than Always."""
     fields = bare_value(item)
     return type(fields) is dict and fields.get("restartPolicy", "Always") == "Always"
 

@@ -130,7 +130,7 @@ def _put(obj: Object, path: tuple[str, ...], value: Object) -> Object:
 
 
 def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
-    """A sentence for each of them; none for a Pod, on which they count, nor for parameters of templates at paths."""
+    """A sentence for each of our annotations and labels on a workload itself, where only parameters at paths work."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or pod_template(obj) is obj:
         return
@@ -141,4 +141,4 @@ def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
         entries = metadata.get(field)
         for key in entries if isinstance(entries, dict) else ():
             if str(key).partition("/")[0].endswith(settings.prefix) and not str(key).startswith(at_paths):
-                yield f"{key} stands on {here} itself and does not count; put it into its pod template"
+                yield f"{key} on {here} itself has no effect; put it into the pod template"

@@ -1,7 +1,7 @@
 """The pipeline of a path: an object of any kind, and the templates that the settings have for that path.
 
-Beside `inject.py`, and as pure. No label, mark or receipt has a say: who is asked about is the webhook entry's to say,
-and whether a template is for it the template's. What becomes of a template that fails is the path's `failurePolicy`.
+Like `inject.py`, it is pure. Labels, marks and receipts play no role: the webhook entry decides which objects arrive,
+and each template decides whether it is for the object. If a template fails, the path's `failurePolicy` decides.
 
 An error names what it is about, and that may be a value: one that is looked up, or a key that stands twice. Where the
 object is a Secret, its values stand in no warning, refusal or log.
@@ -44,7 +44,7 @@ _INSTEAD = "the error quotes a value of the Secret, so it is not shown"
 
 
 def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:
-    """The same error; of a Secret one whose message says only where, if it holds a value of these objects."""
+    """The same error. If the object is a Secret and the message quotes one of its values: only where the error is."""
     if request.resource != "secrets" or request.group:
         return error
     if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
@@ -79,8 +79,8 @@ def admit(
     of parameters that go before all others, `budget` is for the work that may be done, by default as the settings say.
 
     Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
-    says `failurePolicy: Fail` goes by the column of `required`. Where it says `Ignore`, a template that fails keeps no
-    other from being asked: whoever can make the first fail would be past the second.
+    says `failurePolicy: Fail` uses the column of `required`. With `Ignore`, the other templates run even if one fails:
+    otherwise somebody could skip the second template by making the first one fail.
     """
     if namespace.name in snapshot.settings.ignored_namespaces:
         return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
@@ -198,7 +198,7 @@ def _merged(
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
-        what = "that is being deleted" if asked.request.operation == "DELETE" else "and the review has none"
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the review does not have"
         fields = {"template": template.name}
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}", fields=fields

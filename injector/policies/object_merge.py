@@ -63,9 +63,9 @@ def _value(have: Any, wanted: Any, here: str, differences: Differences) -> Any:
         return plain(wanted)
     if type(wanted) is dict:
         if type(have) is not dict:
-            message = "the template has a mapping there, the object not"
+            message = "the template has a mapping here, and the object has another type"
             raise InjectionError(Reason.CONFLICT, message, path=path_of(here))
         return _mapping(have, wanted, here, differences)
     if not same(have, plain(wanted)):
-        differences.report(here, "the object has another value than the template, and it stays")
+        differences.report(here, "the object's value stays; the template has another value")
     return have

@@ -44,11 +44,10 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         return self.request.resource == "namespaces" and not self.request.group
 
     def itself(self) -> Namespace:
-        """A Namespace as the one that it lies in.
+        """A Namespace object as the namespace of its own request.
 
-        What the review names counts before what the object says, which a patch may say anyhow. The review of one that
-        is created by `generateName` names none; where its name is not made up yet it ends in `*`, so that it is none
-        that the settings leave alone.
+        The name in the review counts before the name in the object, which a patch may change. With `generateName` there
+        may be no name yet. Then the name ends in `*`, so that it is never one of the settings' ignoredNamespaces.
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
         metadata = mapping(self.subject.get("metadata"))
@@ -84,7 +83,7 @@ def namespace_matches(selector: Object, asked: ObjectRequest, namespace: Namespa
 def selects(selector: Object, asked: ObjectRequest) -> bool:
     """Whether a template's `selector` matches the labels of the object, or of the one before.
 
-    As an `objectSelector` does: a change that takes the label away is not past the policy that goes by it.
+    As an `objectSelector` does: nobody avoids a policy by a change that removes the label.
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector
     """
     return any(matches(selector, string_map(obj, "labels")) for obj in (asked.object, asked.old_object) if obj)

@@ -107,7 +107,7 @@ def misspelt_annotations(
             fields = {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
-        message = f"{more} more {what}s that begin with {start} were not compared with those that apply"
+        message = f"{more} more {what}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
 
 
@@ -169,7 +169,7 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
         )
     if name not in catalog.injected_names:
         why = template.why_not_injected
-        words = f"template {template.name} ({source}) is not for injection but for a path of the settings: {why}"
+        words = f"template {template.name} ({source}) cannot be injected, it is only for a path of the settings: {why}"
         raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})
     return template
 

@@ -89,9 +89,9 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
             if kind == "empty-list":
                 return "the list is empty, so there is nothing to take from it; use `| default(...)`"
             # Jinja's words about an import name a line, which is an offset here
-            return f"{values[0]} defines no {name} on this way through it" if values else self._undefined_hint
+            return f"{values[0]} did not define {name} (see its {{% if %}})" if values else self._undefined_hint
         if owner is missing:
-            return f"{name} has no value here; it is set on another way through the template"
+            return f"{name} has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
         near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None
         rest = f"did you mean {near}?" if near else "use `| default(...)` or `is defined`"
         return f"there is nothing named {str(name)[:60]!r} here; {rest}"

@@ -183,7 +183,7 @@ _SENTENCES = {
     "uneven-items": "the items do not have as many values as there are names for them; over a mapping loop with "
     "`x.items()`",
     "one-value": "there are several names here, and only one value: {0}",
-    "no-order": "{0} and {1} have no order",
+    "no-order": "{0} and {1} cannot be compared with < or >",
     "no-whole-number": "a whole number is needed here, and this is {0}",
     "no-iteration": "a list is needed here, and this is {0}",
     "no-length": "{0} has no length",
@@ -194,7 +194,7 @@ _SENTENCES = {
     "missing-in-call": "the argument {0} is missing",
     "too-many-in-call": "these are too many arguments",
     "unknown-in-call": "no argument {0}",
-    "no-hash": "{0} cannot be a key or one of a set",
+    "no-hash": "{0} cannot be used as a key",
     "no-container": "{0} has no items among which to look",
     "no-number": "a number is needed here, and this is {0}",
     "no-string": "a string is needed here, and this is {0}",

@@ -26,16 +26,16 @@ _OURS = "values keep their own type here: write `key: {{ params.x }}`, without q
 #: Filters that are not available, with what is said about them.
 HABITS = {
     **{name: f"{_OURS} {name}" for name in ("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json")},
-    **{name: f"{_OURS} {name}; a macro's text is written where it is indented" for name in ("indent", "nindent")},
+    **{name: f"{_OURS} {name}; write a macro's text with its indentation" for name in ("indent", "nindent")},
     **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
     **dict.fromkeys(
-        ("safe", "e", "escape", "forceescape"), "no value is ever taken for text, so there is nothing to escape"
+        ("safe", "e", "escape", "forceescape"), "a value cannot change the document, so there is nothing to escape"
     ),
     **dict.fromkeys(("nil", "null"), "write `none`"),
     **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
     **dict.fromkeys(
         NAMED.keys() - set(EMBEDDED),
-        "it is for text files; in YAML and JSON values need no quoting, but within a script for a shell "
+        "it is for text files; in YAML and JSON values need no quotes, except within a script for a shell "
         "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
     ),
 }

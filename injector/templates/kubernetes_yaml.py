@@ -62,7 +62,7 @@ def compose(text: str) -> Node | None:
     try:
         mark = _deep(text)
         if mark is not None:
-            raise TooMuchError(None, None, f"values lie more than {DEPTH} deep within each other", mark)
+            raise TooMuchError(None, None, f"values are nested more than {DEPTH} levels deep", mark)
         loader = _Loader(text)
         try:
             node: Node | None = loader.get_single_node()
@@ -230,7 +230,7 @@ class Builder:
         if id(node) in self._within:
             raise _error(node, "an alias contains itself")
         if self._depth >= DEPTH:
-            problem = f"values lie more than {DEPTH} deep within each other"
+            problem = f"values are nested more than {DEPTH} levels deep"
             raise TooMuchError(None, None, problem, node.start_mark)
         self._within.add(id(node))
         self._depth += 1

@@ -60,7 +60,7 @@ class Manifest:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """What is wrong with what is read within is kept for `finish`, and reading goes on behind it."""
+        """Within the `with` block an error does not end the reading: it is kept for `finish`."""
         try:
             yield
         except TemplateError as error:
@@ -170,7 +170,7 @@ class Manifest:
         syntaxes: dict[str, str] = {}
         for spec in made.values():
             if syntaxes.setdefault(spec.template, spec.syntax) != spec.syntax:
-                words = f"{spec.template} is the source of files of two syntaxes; give {spec.name} one of its own"
+                words = f"{spec.template} renders files of two syntaxes; give {spec.name} a template of its own"
                 with self.collecting():
                     self.refuse(("files", spec.name), words)
         return made

@@ -85,12 +85,12 @@ LONGEST = 2048
 #: Characters that a pattern may have itself: RE2 takes its time for a very long one.
 _LONGEST_PATTERN = 4096
 
-_TOO_OFTEN = "a repetition of more than 1000, or of the larger number first"
+_TOO_OFTEN = "a repetition above 1000, or with the larger number first, as in {5,3}"
 _FAR_TOO_OFTEN = re.compile(r"(?<!\\)\{[0-9]*,?[0-9]{5}")
 #: What others have and RE2 has not, in the words of those who write patterns.
 _WORDS = {
     "no-look-around": "there is no look-ahead and no look-behind; use `allOf` and `not`",
-    "no-escape": "an escape that there is not, or a reference to a group",
+    "no-escape": "an unknown escape, or a reference to a group",
     "too-often": _TOO_OFTEN,
     "too-large": "it is too large",
 }

@@ -44,7 +44,7 @@ _DEEPEST = 50
 def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
     """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
 
-    Raises ValueError, (path within it, message) as its args, and the kind of mistake where it is none of its own.
+    Raises ValueError, (path within it, message) as its args, and a third one, the rule, if it is not `parameter`.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -72,7 +72,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     for path, values in keyword_values(schema, "enum"):
         if not values:
-            raise ValueError(path, "enum is an empty list, which no value is in")
+            raise ValueError(path, "enum is an empty list, so no value is allowed")
     if "required" in schema and schema["type"] != "object":
         raise ValueError(
             ("required",), f"a list under required names keys of an object, and this is of type {schema['type']}"

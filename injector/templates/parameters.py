@@ -47,8 +47,8 @@ def resolve(
 ) -> Resolved:
     """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
 
-    `known` remembers by template what pods get that set nothing: all of them but a few. `guarded`: in a `required`
-    namespace, where parameters that weaken a sidecar are none of its pods' business.
+    `known` remembers, by template, the result for pods that set no parameter, which are most. `guarded`: the namespace
+    is `required`, and its pods may not set parameters that weaken a sidecar.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """

@@ -89,7 +89,7 @@ def check_harmless(value: Any, syntax: str = "") -> str:
     if kind is bool:
         word = "true" if value else "false"
         raise FaultError(
-            f'a boolean has no one spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
+            f'a boolean has no fixed spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
         )
     if value is None:
         raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
@@ -98,7 +98,7 @@ def check_harmless(value: Any, syntax: str = "") -> str:
 
 
 def check_quoted(quoted: Quoted, syntax: str) -> str:
-    """A quoted value as a file of this syntax may hold it. Raises FaultError where quotes of another let it out."""
+    """A quoted value as a file of this syntax may hold it. Raises FaultError if quotes of another do not hold it."""
     if not syntax or quoted.syntax == syntax or _MILD.match(quoted):
         return str(quoted)
     try:
@@ -176,7 +176,7 @@ def _env(value: Any) -> str:
     if _HARMLESS.match(text):
         return text
     _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, re.search(r"['\\$]", text), "one of ' \\ $, which each reader of dotenv files takes otherwise")
+    _refuse(text, re.search(r"['\\$]", text), "one of ' \\ $, which readers of dotenv files read in different ways")
     return f"'{text}'"
 
 

@@ -65,7 +65,7 @@ def compared(value: Any) -> Any:
 
 
 def matched(value: Any) -> Any:
-    """A value about to be compared with constant strings: of another string no more is looked at than theirs."""
+    """A value about to be compared with constant strings: a string costs 1 unit, whatever its length."""
     if type(value) is not str:
         return compared(value)
     current.get().charge(1)
@@ -79,7 +79,7 @@ def note_read(value: Any, paths: tuple[NamePath, ...]) -> Any:
 
 
 def later(value: Any, path: NamePath, instead: str | None) -> Any:
-    """A value on its way into a document, or another for an empty one; of a string only that is read."""
+    """A value on its way into a document, or `instead` for an empty one; of a string only its emptiness is noted."""
     run = current.get()
     if type(value) is not str:
         run.seen.add(path)

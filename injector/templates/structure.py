@@ -82,8 +82,8 @@ class WholePlan(FillPlan):
         value = values[self.index]
         if type(value) is Quoted:
             raise FaultError(
-                "a value for a shell stands alone here, where no shell takes its quotes away; leave shell_quote out, "
-                "or write it within the script that it belongs to"
+                "no shell reads this value, so the quotes of shell_quote would stay in it; leave shell_quote out, or "
+                "write the value within a script"
             ).at(self.offset, self.index)
         return value
 
@@ -208,7 +208,7 @@ class Structure:
 
 
 def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
-    """A part with values in all but some holes; a part that holds none of these is then what everybody shares."""
+    """A part with values in all but some holes; a part without such a hole can be shared by all results."""
     if isinstance(plan, WholePlan):
         return plan if plan.index in later else plan.fill(values)
     if isinstance(plan, MixedPlan):

@@ -95,8 +95,7 @@ class _Checker(NodeTransformer):
         for text, code in self.facts.strings:
             if any(found[1] in known for found in _INNER_HOLE.finditer(text)):
                 raise ForbiddenError(
-                    'a hole within a string within a hole would be written as it stands; join with ~, as in "port-" ~ '
-                    "params.port",
+                    '{{ }} in a string within {{ }} is not filled in; join with ~, as in "port-" ~ params.port',
                     code,
                 )
 
@@ -110,7 +109,7 @@ class _Checker(NodeTransformer):
             self.facts.names.setdefault(node.name, node.lineno)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
         if node.name in NAMES - ASSIGNABLE or node.name in FUNCTIONS:
-            raise ForbiddenError(f"{node.name} has a meaning already; choose another name", node.lineno)
+            raise ForbiddenError(f"{node.name} is a reserved name; choose another one", node.lineno)
         self.facts.assigned.add(node.name)
         return node
 
@@ -316,7 +315,7 @@ class _Checker(NodeTransformer):
         return self._spending(node)
 
     def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
-        """Let what may be rendered many times be paid for by its size, each time that it begins."""
+        """Make each run of a file, macro or call block charge units for its size."""
         # a file costs more to begin than a macro, which is charged as a call as well
         units = nodes.Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
         self.generic_visit(node)

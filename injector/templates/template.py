@@ -193,7 +193,7 @@ class Template:
         if not self.applies_to.pods_created:
             return f"it is for {self.applies_to.words}"
         seen = self.program.review_names
-        return f"it reads `{seen[0]}`, which differs from replica to replica" if seen else ""
+        return f"it reads `{seen[0]}`, which can differ between the pods of a workload" if seen else ""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

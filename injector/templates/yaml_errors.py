@@ -135,7 +135,7 @@ def _unreadable(error: Any, text: str) -> tuple[str, int]:
     offset = len(text.encode("utf-8", "surrogatepass")[:position].decode("utf-8", "ignore"))
     found = text[offset : offset + 1]
     name = f"U+{ord(found):04X}" if found else "a character"
-    return f"{name} cannot stand in YAML; it is a control character or none at all", offset
+    return f"{name} cannot stand in YAML; it is a control character, or no character", offset
 
 
 def _offset(text: str, mark: Any) -> int | None:

@@ -43,7 +43,7 @@ class AdviseEvaluator(Evaluator[Advised]):
         return request.operation in ("CREATE", "UPDATE") and not request.sub_resource
 
     def decode(self, task: ReviewTask) -> Advised:
-        """The workload. A pod is warned about when it is created; what stays was talked about when it came."""
+        """The workload; no pod for a Pod, which gets its own warnings, or for an unchanged pod template."""
         request, settings = task.review.request, task.snapshot.settings
         obj = read_object(bytes(request.object))
         pod, before = pod_template(obj), _workload_before(request)
@@ -51,7 +51,7 @@ class AdviseEvaluator(Evaluator[Advised]):
         return Advised(obj, None if pod is obj or same else pod)
 
     def own_namespace(self, task: ReviewTask, subject: Advised) -> Namespace | None:
-        """Any will do where there is nothing to say."""
+        """A namespace without labels if there is nothing to check, so that nobody is asked for it."""
         return Namespace(task.namespace) if subject.pod is None else None
 
     def evaluate(

@@ -114,7 +114,7 @@ class AnswerCache:
         return not any(self._holds(text, volatile) for file in answer.files for text in file.data.values())
 
     def _holds(self, text: str, volatile: tuple[bytes, ...]) -> bool:
-        """Whether a text holds one of these; the very text that came out for a pod with another one does not."""
+        """Whether a text holds one of these parts. A part does not count if a pod without it got the same text."""
         first = self._first.get(text)
         if first is None:
             self._first.put(text, volatile)

@@ -171,7 +171,7 @@ class App:
         return BuiltinSource(self._client, self._options.namespace, *common)
 
     def _own_trouble(self, reason: str, why: str) -> None:
-        """What an admin should see, as an Event on the injector's own pod; each such thing for itself."""
+        """What an admin should see, as an Event on the injector's own pod; one Event for each problem."""
         if self._events is not None and self._options.namespace:
             about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
             self._events.tell(about, reason, why, action="Serve", each_note=True)

@@ -46,7 +46,7 @@ class CertificateSource(Protocol):
         """Hand over new certificates for ever, or until cancelled."""
 
     async def hand_over(self) -> None:
-        """The server is about to end: leave to others what only one may do, and go on serving."""
+        """The server will stop soon: give up the leadership, but go on serving."""
 
     async def stop(self) -> None:
         """End."""

@@ -177,7 +177,7 @@ class BoundedServer(HTTPServer):
     # -- closing --
 
     def _close_one(self) -> bool:
-        """Close the connection that is missed least; False where each is having its answer made."""
+        """Close the least important connection; False if every connection has a request in progress."""
         if self._silent:
             self._drop_silent(next(iter(self._silent)))
             return True

@@ -106,7 +106,7 @@ class Evaluator(ABC, Generic[Reviewed]):
         """
 
     def doubts(self, injection: Injection) -> bool:
-        """Whether the namespace's labels, as the store has them, contradict that there was a review at all."""
+        """Whether the stored labels of the namespace must be old: by them the webhook would not have been called."""
         return injection.reason in DOUBTFUL
 
     def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
@@ -255,8 +255,8 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         return ObjectRequest(to_request(request), obj, before, read_request(task.review, task.body))
 
     def own_namespace(self, task: ReviewTask, subject: ObjectRequest) -> Namespace | None:
-        """A Namespace itself; of an object that lies in none one without a name. Of one that the settings leave alone
-        nothing is asked.
+        """A Namespace object itself; one without a name for a cluster-scoped object; and namespaces that the settings
+        ignore, whose labels are not needed. None for all others.
         """
         if subject.is_namespace:
             return subject.itself()
@@ -278,7 +278,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
             return refused(subject, at, snapshot, self._log_error(task, namespace, error, resource=resource))
 
     def doubts(self, injection: Injection) -> bool:
-        """Never: no namespace's label has a say."""
+        """Never: the namespace's labels do not matter here."""
         return False
 
     def line(

@@ -179,7 +179,7 @@ class Exchange(HTTPMessageDelegate):
     ) -> Awaitable[None] | None:
         """Find the route; note what is wrong already, to be answered when the body is through.
 
-        Nothing of a large body is read before there is room for all of it: what is answered has to be waited for.
+        If there is no room for a large body, its reading starts only when other large bodies are answered.
         """
         self.since = self._state.tick
         self.busy = self.reading = True
@@ -196,7 +196,7 @@ class Exchange(HTTPMessageDelegate):
                 self._error = (405, f"{method} is not allowed here; use {route.method}")
             else:
                 paths = self._state.review_paths
-                since = "paths that the settings have got since the start need a restart"
+                since = "a path that was added to the settings needs a restart of the injector"
                 self._error = (404, f"there is nothing at this path; POST reviews to {paths}; {since}")
         elif method == "POST" and headers.get("Content-Type") != "application/json":
             given = headers.get("Content-Type", "")

@@ -31,9 +31,9 @@ DISK_POLL_SECONDS = 1.0
 
 #: Settings that are read at the start alone, and how that is said.
 _AT_START = {
-    "server": "settings under `server` hold",
-    "certificates": "settings under `certificates` hold",
-    "retry_refused": "`retryRefused` holds",
+    "server": "settings under `server` take effect",
+    "certificates": "settings under `certificates` take effect",
+    "retry_refused": "`retryRefused` takes effect",
 }
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
@@ -149,7 +149,7 @@ class SnapshotManager:
             return await self._build()
 
     async def _forget_previous(self, before: float) -> None:
-        """Release the snapshot before, if the one in use was swapped in before then (event loop's clock)."""
+        """Release the previous snapshot, if the current one is in use since a time before `before` (loop's clock)."""
         async with self._lock:
             if self.current.previous is not None and self._swapped < before:
                 self._current = replace(self.current, previous=None)
@@ -212,9 +212,9 @@ class SnapshotManager:
     def _swap(self, snapshot: Snapshot) -> None:
         for name, which in _AT_START.items():
             if self._ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
-                self._logger.warning("restart-needed", why=f"{which} from the next start")
+                self._logger.warning("restart-needed", why=f"{which} at the next start")
         if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
-            why = f"which paths there are takes effect at the next start: {', '.join(sorted(moved))}"
+            why = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=why)
         self._current, self._ready = snapshot, True
         self._first_build.set()

@@ -32,8 +32,8 @@ def test_render_takes_the_examples(tmp_path: Path) -> None:
     done = injector("render", folder(tmp_path))
     assert done.code == 0
     assert all(word in done.out for word in ("logs.example:24224", "9000", "info"))
-    assert 'target is required and not given; this has the example "logs.example:24224"' in done.err
-    assert "port is required and not given; this has the example 9000" in done.err
+    assert 'target is required and not given; using the example "logs.example:24224"' in done.err
+    assert "port is required and not given; using the example 9000" in done.err
 
 
 CASES = """

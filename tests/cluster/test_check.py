@@ -190,7 +190,7 @@ def test_an_entry_and_a_configuration_that_are_gone(
     try:
         found = failing(control_plane)
         assert f"entry {guard['name']} is missing" in found
-        unkept = f"required is not kept in namespace {labelled['required']}: entry {guard['name']} is missing"
+        unkept = f"required is not enforced in namespace {labelled['required']}: entry {guard['name']} is missing"
         assert any(text.startswith(unkept) for text in found), found
         assert any("no ValidatingWebhookConfiguration" in text for text in found)
         assert f"entry {advice['name']} is missing" in warned(checked(control_plane)[1])
@@ -397,7 +397,7 @@ def test_templates_at_paths_of_the_other_type(control_plane: ControlPlane, insta
     try:
         told = {text: todo for text, todo in warned(checked(control_plane)[1]).items() if text.startswith("path ")}
         assert told == {
-            "path /claims (validating): default-storage-class completes objects, and where it would it fails instead": (
+            "path /claims (validating): default-storage-class changes objects, which fails at a validating path": (
                 "list it at a path of type mutating"
             ),
             "path /services (mutating): deny-load-balancer only refuses or warns, and a webhook that is asked later "
@@ -526,7 +526,7 @@ def test_of_two_injectors_one_has_to_be_named(
     control_plane.api.create(second)
     try:
         [(text, to_do)] = failing(control_plane).items()
-        assert f"{installed.namespace}, {other}" in text and to_do == "-n names the namespace of one"
+        assert f"{installed.namespace}, {other}" in text and to_do == "name the injector's namespace with -n"
         code, lines = checked(control_plane, "-n", installed.namespace)
         assert code == 0 and any(text.startswith("second also changes new pods") for text in (x["text"] for x in lines))
         missing = "no ValidatingWebhookConfiguration with label app.kubernetes.io/name=sidecar-injector calls namespace"

@@ -15,10 +15,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "node.md"
 _HEAD = """\
 # What runs on a real node
 
-`make test-node` starts a Kubernetes of one node with a real kubelet, containerd and runc, installs the injector from
-the image that the Dockerfile makes, and runs real pods. `make soak` runs the rows with 1,000 pods and those that
-measure a pod's start. With `NODE_ARGS=--update` a run replaces its rows on this page. The seconds are those of
-the machine below, and yours may differ: compare rows with one another.
+`make test-node` starts a Kubernetes cluster with one node and with a real kubelet, containerd and runc. It installs the
+injector from the image that the Dockerfile makes, and runs real pods. `make soak` runs the rows with 1,000 pods and
+those that measure a pod's start. With `NODE_ARGS=--update` a run replaces its rows on this page. The seconds are those
+of the machine below, and yours may differ: compare rows with one another.
 
 Made on {machine}, with {kubernetes}:
 

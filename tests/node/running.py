@@ -64,7 +64,8 @@ class Node(ControlPlane):
         return [*super()._api_server_flags(etcd, files), *flags.API_SERVER, *client]
 
     def _controller_flags(self, files: Mapping[str, Path]) -> list[str]:
-        return [*super()._controller_flags(files), *flags.CONTROLLERS]
+        own = f"--flex-volume-plugin-dir={self.folder / 'volume-plugins'}"  # which would be made on the machine
+        return [*super()._controller_flags(files), *flags.CONTROLLERS, own]
 
     def _find(self, program: str) -> Path:
         own = self._parts / program

@@ -45,7 +45,7 @@ class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     name: Annotated[str, described("Its name.")] = "default"
     labels: Annotated[
         dict[str, str] | None,
-        described("Its labels, all of them; left out: injection is enabled, and at a path there are none."),
+        described("All its labels. The default is the label that enables injection, or none at a path."),
     ] = None
     annotations: Annotated[dict[str, str], described("Its annotations.")] = {}
 
@@ -76,7 +76,7 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     message: Annotated[str | None, described("A part of the message.")] = None
     code: Annotated[int | None, described("The HTTP status code of a denial.")] = None
     warnings: Annotated[
-        list[str] | None, described("Each is a part of a warning, and every warning is matched. [] for none.")
+        list[str] | None, described("Parts of warnings. Each warning must contain one of them. [] expects none.")
     ] = None
     pod: Annotated[
         dict[str, Any] | None, described("A part of the pod after injection. !absent for what must not be there.")
@@ -95,14 +95,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pod: Annotated[dict[str, Any] | None, described("A Pod, or any object with a pod template.")] = None
     object: Annotated[
         dict[str, Any] | None,
-        described("An object of any kind, as it is posted to a path; what is to be, not what was."),
+        described("An object of any kind, as it is posted to a path: the new object, not the old one."),
     ] = None
     file: Annotated[str | None, described("The pod or the object, in a manifest beside the case file.")] = None
     old_object: Annotated[
-        dict[str, Any] | None, described("The object before an UPDATE or DELETE; left out on UPDATE: the same.")
+        dict[str, Any] | None, described("The object before an UPDATE or DELETE. On UPDATE the default is `object`.")
     ] = None
     operation: Annotated[
-        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, described("What is done to the object; CREATE.")
+        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, described("The operation. The default is CREATE.")
     ] = None
     resource: Annotated[
         str | None, described("Its resource, where the kind does not say it: gateways, pods/ephemeralcontainers.")
@@ -118,7 +118,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     templates: Annotated[
         list[str] | Literal["chosen"] | None,
         described(
-            "The templates in order; left out: this one. `chosen`: those that a cluster would choose for the pod."
+            "The templates in order; by default this template. `chosen`: those that a cluster chooses for the pod."
         ),
     ] = None
     kubernetes: Annotated[str | None, described('Version of the API server, such as "1.30".')] = None

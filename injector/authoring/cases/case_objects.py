@@ -26,7 +26,7 @@ from injector.templates.yaml_errors import yaml_mistake
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What goes in, and the others of its manifest: its Namespace, quotas and limit ranges count.
+    """The object of a case, and the other objects of its manifest, such as its Namespace, quotas and limit ranges.
 
     An object with a pod, or any object in a case that is about one at a path.
     """
@@ -71,10 +71,10 @@ def given(objects: list[Object]) -> Given:
     if len(found) == 1:
         return Given(found[0], tuple(o for o in objects if o is not found[0]))
     if len(found) > 1:
-        raise ValueError(f"{len(found)} objects with a pod; one is what a case is about")
+        raise ValueError(f"{len(found)} objects with a pod; a case takes only one")
     raise ValueError(
-        "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment. What is for a path is "
-        "`object`, or `file` with `operation` or `path` beside it"
+        "no pod in it; write a Pod, or an object with a pod template such as a Deployment. For an object at a path "
+        "write `object`, or `file` together with `operation` or `path`"
     )
 
 
@@ -125,7 +125,7 @@ def object_among(objects: list[Object]) -> Object:
     """
     found = [o for o in objects if (o.get("apiVersion"), o.get("kind")) != ("v1", "Namespace")] or objects
     if len(found) != 1:
-        raise ValueError(f"{len(found) or 'no'} objects in it; one is what a case is about")
+        raise ValueError(f"{len(found) or 'no'} objects in it; a case takes exactly one")
     return found[0]
 
 
@@ -143,7 +143,7 @@ def case_path(case: Case, names: Iterable[str]) -> PathTemplates:
 def question(
     case: Case, obj: Object, others: Iterable[Object], named: bool, templates: Iterable[Template]
 ) -> tuple[ObjectRequest, Namespace]:
-    """What an API server would ask, and the namespace. `obj` is the object, the one that goes on DELETE.
+    """What an API server would ask, and the namespace. `obj` is the object; on DELETE, the deleted one.
 
     `named` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion or kind.
     """

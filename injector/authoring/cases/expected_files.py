@@ -26,10 +26,10 @@ from injector.templates.variables import Context
 
 
 def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: ProgramRefusal) -> Place | None:
-    """The author's place of the line that a program names; or, in YAML and JSON, of the one name that it has in quotes.
+    """Where in the template the line comes from that a program complains about.
 
-    None where there is no such place, and where what is rendered once more is not what the case rendered: a template
-    before this one may have changed what it sees.
+    If the program names no line of a YAML or JSON file, but quotes one name, it is the place of that name. None where
+    there is no such place, or if a second render differs: an earlier template may have changed the pod.
     """
     template = applied.template
     file = refusal.named or refusal.file
@@ -113,7 +113,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         steps = ("expect", "files", name)
         if isinstance(expected, Absent):
             if name in texts:
-                yield checked.problem("files", f"{name}: must not be there, and is", *steps)
+                yield checked.problem("files", f"{name}: this file must not be there, but it is", *steps)
         elif name not in texts:
             message = f"{name}: no such config file came out{hint(name, texts)}"
             yield checked.problem("files", message, *steps, key=True)

@@ -97,6 +97,6 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
     more = [f"... and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
     diff = "\n".join([*quoted_lines("\n".join(lines[:_LINES])), *more])
     problem = checked.problem(
-        "golden", f"{name} is not what came out; --update writes it anew", "expect", "golden", help=diff
+        "golden", f"the output differs from {name}; --update writes the file again", "expect", "golden", help=diff
     )
     return problem, False

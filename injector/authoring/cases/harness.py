@@ -76,7 +76,7 @@ class Harness:
             return
 
     def run(self, checked: Checked) -> Outcome:
-        """What inject() makes of a case, or admit(). Raises CaseError for a case that names what there is not."""
+        """What inject() makes of a case, or admit(). Raises CaseError for an unknown name."""
         case = checked.case
         settings = self._settings(checked)
         known = self._known(checked, settings)
@@ -131,7 +131,7 @@ class Harness:
 
     def _not_injected(self, checked: Checked) -> Diagnostic:
         name, why = self.template.name, self.template.why_not_injected
-        message = f"{name} is not for injection but for a path of the settings: {why}"
+        message = f"{name} cannot be injected, it works only at a path of the settings: {why}"
         steps = () if checked.case.pod is None else ("pod",)
         return checked.problem(
             "case",
@@ -144,7 +144,7 @@ class Harness:
     def _given(
         self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
     ) -> frozenset[str]:
-        """The parameters of the template under test that a pod gets another value of than the default."""
+        """The parameters of the template under test whose value for this pod is not the default."""
         of_template = overrides.get(self.template.name, {})
         try:
             resolved = resolve(

@@ -57,7 +57,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     decision, at = expect.get("decision"), (*steps, "expect")
     if not keys:
         if "object" in expect:
-            message = "`object` is expected of an object at a path, and this case has none; write `pod`"
+            message = "`object` is for an object at a path, and this case is about a pod; write `pod`"
             yield document.refuse((*at, "object"), message, key=True)
         if decision == "amended":
             message = "only an object at a path is amended; a pod is injected"
@@ -70,7 +70,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
         yield document.refuse((*steps, "pod"), message, key=True)
     if "object" in item and "file" in item:
         yield document.refuse((*steps, "file"), "`object` and `file` both say what goes in; leave one out", key=True)
-    for key, instead in (("pod", "write `object`"), ("files", "config files are of a pod's sidecars")):
+    for key, instead in (("pod", "write `object`"), ("files", "only sidecars have config files")):
         if key in expect:
             message = f"`{key}` is expected of an injection, and this case is about an object at a path; {instead}"
             yield document.refuse((*at, key), message, key=True)
@@ -81,7 +81,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
         message = f"an object at a path is never {decision}; write {instead}"
         yield document.refuse((*at, "decision"), message)
     if item.get("templates") == CHOSEN:
-        message = "the templates of a path are those that the settings name, and none is chosen; list them"
+        message = "a path has the templates that the settings name, so `chosen` does not work; list them here"
         yield document.refuse((*steps, "templates"), message)
     yield from _operation_mistakes(item, document, steps)
     resource = item.get("resource")
@@ -91,7 +91,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     request = item.get("request")
     for key in request if isinstance(request, dict) else ():
         if key in _SAID_BY:
-            message = f"request.{key} is said by {_SAID_BY[key]}"
+            message = f"do not write request.{key}; use {_SAID_BY[key]} of the case"
             yield document.refuse((*steps, "request", key), message, key=True)
 
 
@@ -114,13 +114,13 @@ def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Pat
 def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     for field_ in ("pod", "object", "files"):
         for inner in _nulls(expect.get(field_), ()):
-            message = f"{inner[-1]} is empty, and nothing that comes out is"
+            message = f"{inner[-1]} has no value, and the output has no key without a value"
             help_ = "write !absent for what must not be there"
             yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
     files = expect.get("files")
     for name, wanted in files.items() if isinstance(files, dict) else ():
         if wanted in ("", [], {}):
-            message = f"{name}: nothing is expected of it, so nothing is looked at; give a part of it"
+            message = f"{name}: this expects nothing, so it checks nothing; write a part of the file"
             yield document.refuse(
                 (*steps, "files", name), message, help="write !absent for a file that must not be there", key=True
             )
@@ -133,7 +133,7 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path
         if not 400 <= code <= 599:
             yield document.refuse((*steps, "code"), f"code is {code}; it has to be from 400 to 599")
         if expect.get("decision") in ("injected", "amended", "unchanged", "skipped", "failed"):
-            message = f"a code is that of a denial, and the decision is {expect['decision']}, not refused"
+            message = f"`code` goes only with the decision refused, and here it is {expect['decision']}"
             yield document.refuse((*steps, "code"), message, key=True)
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
         message = f"{shortened(golden)} is not a name of a file beside this one that ends in {GOLDEN}"

@@ -32,7 +32,7 @@ _LOOK = 0.05
 def process_output(process: subprocess.Popen[bytes], until: float) -> tuple[int, str]:
     """The exit status and the output of a program whose standard output is an unbuffered pipe.
 
-    It has ended when it has ended itself: what it has started may hold the pipe for ever. `until` is a time of
+    Waits for the program alone, not for its children, which may keep the pipe open. `until` is a time of
     `time.monotonic`. Raises subprocess.TimeoutExpired where it runs longer; the caller kills it.
     """
     assert process.stdout is not None  # noqa: S101

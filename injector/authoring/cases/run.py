@@ -55,7 +55,7 @@ class Ways:
 
 
 def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResult, Outcome | None]:
-    """The first half of a case: everything but the programs. The outcome is there if they are to look at it.
+    """The first half of a case: everything but the programs. Returns the outcome only if they have to run.
 
     In the main thread of a process it has a limit on processor time. Never raises for what a template or a case does;
     raises DocumentError for a golden file that cannot be read or written.
@@ -178,7 +178,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
 
 
 def _why_not_for(outcome: Outcome, template: str) -> str:
-    """What an object was taken for, or what else to look at, where no template is for it."""
+    """A hint why no template is for the object: what the case took it for, or which selector does not match."""
     if outcome.asked is None or outcome.injection.reason is not Reason.NOT_FOR_TEMPLATES:
         return ""
     tested = outcome.snapshot.catalog.get(template)

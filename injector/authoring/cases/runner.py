@@ -92,7 +92,7 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
 def run_suites(
     suites: Sequence[Suite], plan: TestPlan, told: Callable[[CaseResult], object] = lambda _: None
 ) -> list[TemplateRun]:
-    """Run the cases of templates. `told` hears of each case as it ends. Raises DocumentError for golden files."""
+    """Run the cases of templates. `told` is called with each result. Raises DocumentError for golden files."""
     runs = [TemplateRun(suite, list(suite.problems)) for suite in suites]
     chosen = [[c for c in run.suite.cases if plan.chosen(c.label)] for run in runs]
     # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.

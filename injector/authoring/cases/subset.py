@@ -38,7 +38,7 @@ def mismatches_of(expected: Any, found: Any, *, pod: bool) -> Iterator[Mismatch]
     """Where `found` lacks something of `expected`.
 
     Mappings: every key expected is there. Lists of a pod (`pod`) with a merge key: every element expected is there, by
-    its key; in other documents the same by `name`. Other lists: as long, and each element by its position.
+    its key; in other documents the same by `name`. Other lists: the same length, compared element by element.
     """
     yield from _Comparison(pod).compare(expected, found, (), "", POD if pod else ANY, {})
 
@@ -51,7 +51,7 @@ class _Comparison:
         self, expected: Any, found: Any, steps: Path, where: str, field: Field, parent: dict[str, Any]
     ) -> Iterator[Mismatch]:
         if isinstance(expected, Absent):
-            yield Mismatch(steps, where, f"must not be there, and is {shown_text(found)}")
+            yield Mismatch(steps, where, f"must not be there, but there is {shown_text(found)}")
         elif isinstance(expected, dict) and isinstance(found, dict):
             yield from self._mappings(expected, found, steps, where, field)
         elif isinstance(expected, list) and isinstance(found, list):
@@ -100,7 +100,7 @@ class _Comparison:
             if not match and not absent:
                 yield Mismatch(at, here, self._lost(name, keys, found, field, parent))
             elif match and absent and not _rest(value, keys):
-                yield Mismatch(at, here, "must not be there, and is")
+                yield Mismatch(at, here, "must not be there, but it is")
             elif match and absent:
                 if not list(self.compare(value, match[0], at, here, field.element, {})):
                     yield Mismatch(at, here, f"must not be there with {shown_text(_rest(value, keys))}, and is")

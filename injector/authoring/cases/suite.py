@@ -29,7 +29,7 @@ TESTS = "tests"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A case that makes sense: something goes in. `number` is its place in its file, from 0."""
+    """A case whose object is known. `number` is its position in its file, from 0."""
 
     case: Case
     document: CaseDocument
@@ -162,7 +162,7 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
 def _given(
     case: Case, document: CaseDocument, steps: ObjectPath, suite: Suite, problems: list[Diagnostic]
 ) -> Given | None:
-    """What goes in; None, and a problem, where that is not to be had."""
+    """The object of the case; None, with an added problem, if it cannot be read."""
     if case.file is not None:
         try:
             objects = read_objects(suite.folder, _beside(case.file))

@@ -1,12 +1,8 @@
 """What of an input is a sidecar config: a plain file, a ConfigMap's key, an item of a List, each of a stream.
 
-Two forms of configs are in use. One has containers and volumes and no more; which pods get it is an annotation's yes.
-The other has a name, by which pods ask for it, and in `env` and `volumeMounts` what all containers get. Forks of both
-know more fields of a pod, so each is taken wherever it is met.
-
-Two forms are in use. One has containers and volumes and no more; which pods get it is an annotation's yes. The other
-has a name, by which pods ask for it, and in `env` and `volumeMounts` what all containers get. Forks of both know more
-fields of a pod, so each is taken wherever it is met.
+Two forms are in use. One has only containers and volumes; a pod gets it if its annotation says yes. The other has a
+name, by which pods ask for it, and has in `env` and `volumeMounts` what all containers get. Forks of both know more
+fields of a pod, so every such field is accepted in both forms.
 """
 
 from __future__ import annotations

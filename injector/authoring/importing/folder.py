@@ -1,7 +1,4 @@
-"""What an import leaves: the template's folder with its files and a case, and what goes into the settings.
-
-So they need not be in every namespace any more. What else refers to them keeps its reference.
-"""
+"""What an import leaves: the template's folder with its files and a case, and what goes into the settings."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ TEMPLATES
 nativeSidecars: never                       # plain containers, as before
 """
 _BOTH = """\
-# for those with a name: templatesKey: .../request and podDefault: named in the place of skip
+# for the configs with a name: templatesKey: .../request, and podDefault: named instead of skip
 """
 
 
@@ -92,7 +89,7 @@ def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[
     except InjectorError as error:
         why = str(error)
     if why:
-        message = f"this makes no template that serves a pod: {why}"
+        message = f"the template that this makes does not work for a pod: {why}"
         problems.append(config.source.problem(config.steps, message))
         return None
     return Imported(name, files, sidecar)

@@ -25,7 +25,7 @@ from injector.pods.keyed_pointers import step_of
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:
     """A name for each, all different. Where there is none, that is among the problems, and the name is "".
 
-    A config that calls itself something is asked for by that name, so it decides.
+    Pods ask for a config with a `name` by that name, so the template gets it too.
     """
     stems = [legal_name(s.config.name) for s in sidecars]
     taken: dict[str, Config] = {}
@@ -39,7 +39,7 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
             shared = [other for other, s in zip(sidecars, stems, strict=True) if s == stem and not other.name]
             name = stem if len(shared) == 1 else _apart(stem, sidecar, shared)
         if not name:
-            message = "no template can be called after this config; give it a name with --name"
+            message = "this config gives no valid template name; set one with --name"
             problems.append(config.source.problem((*config.steps, "name"), message))
         elif name in taken:
             other = taken[name].source.place(taken[name].steps)
@@ -51,7 +51,7 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
 
 
 def _apart(stem: str, sidecar: Sidecar, shared: Sequence[Sidecar]) -> str:
-    """A name among configs of one stem: with their ConfigMaps', or else with a number."""
+    """A name for one of several configs with the same stem: with its ConfigMap's name in front, or a number behind."""
     config_map = sidecar.config.config_map
     if config_map and sum(s.config.config_map == config_map for s in shared) == 1:
         return legal_name(f"{config_map}-{stem}")
@@ -62,7 +62,7 @@ def _apart(stem: str, sidecar: Sidecar, shared: Sequence[Sidecar]) -> str:
 _NO_SCHEMAS = Diagnostic(
     RULE,
     "error",
-    "it needs Kubernetes' own schemas, to say what is wrong with a config (the package kubernetes-validate): "
+    "injector import checks configs with Kubernetes' own schemas (the package kubernetes-validate): "
     "pip install 'sidecar-injector[lint]'",
 )
 
@@ -96,9 +96,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
             sidecars.append(sidecar)
     if name and len(sidecars) > 1:
         problems.append(
-            Diagnostic(
-                RULE, "error", f"there are {len(sidecars)} configs, and one name for them", place=Place("--name")
-            )
+            Diagnostic(RULE, "error", f"there are {len(sidecars)} configs; leave --name out", place=Place("--name"))
         )
         names = [name] * len(sidecars)
     else:
@@ -120,7 +118,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
 
 def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
     config = sidecar.config
-    message = f"pods that ask for {shortened(sidecar.name)} do not find it as {name}; leave --name out, or change them"
+    message = f"pods that ask for {shortened(sidecar.name)} do not get {name}; leave --name out, or change the pods"
     return config.source.problem((*config.steps, "name"), message, severity="warning")
 
 
@@ -146,7 +144,7 @@ def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, .
         return sidecar
     told = Teller(config, problems)
     if config.folder is None:
-        message = "inherits is followed in files only, so it is left out; that injector does the same"
+        message = "inherits works only in files, so it is ignored here, as your old injector ignores it"
         told.warn(("inherits",), message)
         return sidecar
     base = _base(config.folder / sidecar.inherits, told, problems, before)
@@ -193,7 +191,7 @@ def _merged(base: Sidecar, own: Sidecar) -> Sidecar:
 
 
 def _joined(base: list[dict[str, object]], own: list[dict[str, object]], name: str) -> list[dict[str, object]]:
-    """The base's elements in their order, those that the own ones name replaced, and the others behind."""
+    """The base's elements in their order; own elements replace those with the same name, the others are added."""
     if name == "name":  # mounts: they are told apart by their volume
         found = {str(item.get("name")): item for item in base}
         return list({**found, **{str(item.get("name")): item for item in own}}.values())

@@ -76,7 +76,7 @@ def check_names(fields: Object, told: Teller) -> None:
 
 
 def _check_container(container: Object, steps: Path, told: Teller) -> None:
-    """An image that kubelet can read, which the holes of a chart are not, and requests within the limits."""
+    """Check that kubelet can read the image (it cannot read a chart's `{{ }}`), and that requests are within limits."""
     image, form = container.get("image"), FORMATS["image"]
     if not image:
         told.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")

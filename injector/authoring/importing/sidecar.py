@@ -101,7 +101,7 @@ def _sidecar(config: Config, fields: Object) -> Sidecar:
 
 
 def _without_nulls(value: Any, steps: Path, told: Teller) -> Any:
-    """The value without fields that say nothing, as Kubernetes reads it. A list's item has to say something."""
+    """The value without fields that are null, as Kubernetes reads it. An item of a list must not be null."""
     if isinstance(value, dict):
         return {k: _without_nulls(v, (*steps, k), told) for k, v in value.items() if v is not None}
     if isinstance(value, list):
@@ -125,7 +125,7 @@ def _check_texts(value: Any, steps: Path, told: Teller) -> None:
 
 
 def _is_taken(key: str, value: Any, told: Teller) -> bool:
-    """Whether a field of the config goes on; what is wrong with it otherwise is told."""
+    """Whether a field of the config is used; if not, a problem says why."""
     wanted = _FIELD_TYPES.get(key)
     if wanted is not None:
         if type(value) is wanted:
@@ -134,20 +134,20 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         told.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     if key in ORDER:
-        told.warn((key,), f"{key} is left out: native sidecars start first anyway, plain ones stand behind the app")
+        told.warn((key,), f"{key} is left out: native sidecars always start before the app, plain ones come after it")
         return False
     if key in OF_PODS:
         told.warn(
             (key,),
-            f"{key} becomes spec.{key}, which every pod in a cluster has already: the API server fills it in before",
+            f"{key} becomes spec.{key}, but in a cluster the API server already set that, and its value stays",
             help="write `!replace` before its value in overlay.yaml.j2, or take it out",
         )
         return True
     if _is_of_a_pod(key, value):
         told.warn(
             (key,),
-            f"{key} becomes spec.{key} of every pod; not all injectors with such configs know it",
-            help="take it out of overlay.yaml.j2 if yours did not",
+            f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field",
+            help="take it out of overlay.yaml.j2 if your injector ignored it",
         )
         return True
     near = MISTAKEN.get(key) or nearest(key, CONFIG_FIELDS)

@@ -159,7 +159,7 @@ def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagn
             continue
         why = _refused(files, taken)
         if why:
-            message = f"ConfigMap {files.name} stays one that every namespace has to have: {why}"
+            message = f"ConfigMap {files.name} is not imported, so each namespace still needs it: {why}"
             steps = (*config.steps, "volumes")
             problem = config.source.problem(steps, message, severity="warning", key=True, about=files.name)
             problems.append(problem)
@@ -176,7 +176,7 @@ def _refused(files: ConfigFiles, taken: str) -> str:
     if files.binary or not files.data:
         return "it has binaryData" if files.binary else "there is nothing in it"
     odd = [n for n, text in files.data.items() if not FILE.match(n) or n in (".", "..", MANIFEST) or "\r" in text]
-    return f"the file {odd[0]} cannot be one of a template" if odd else ""
+    return f"a template cannot have the file {odd[0]}, because of its name or a CR in it" if odd else ""
 
 
 def unused(found: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Diagnostic]:

@@ -29,7 +29,7 @@ LIMIT = 4 * 1024 * 1024
 
 
 class ImportProblems(Exception):  # noqa: N818 - a carrier of problems; those are told, not raised
-    """What is wrong with an input that cannot be gone on with."""
+    """The problems of an input that cannot be processed further."""
 
     def __init__(self, *problems: Diagnostic) -> None:
         super().__init__("; ".join(map(str, problems)))

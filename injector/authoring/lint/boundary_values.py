@@ -31,11 +31,11 @@ _FORMATS: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class BoundaryValue:
-    """A value at an edge. `free`: whether it depends on other parameters (a limit on a request) or on nothing that the
-    schema says, so that a pod which is refused with it tells nothing about the template.
+    """A value at an edge of what the schema allows.
 
-    `invented`: whether the schema says nothing of what is within, so that a mistake within is the linter's own; it is
-    there for the branches that it opens.
+    `free`: the schema alone does not show whether the value makes sense, as with a limit that depends on a request. So
+    a pod that is refused with it says nothing about the template. `invented`: the schema does not describe the content,
+    so a mistake in the content is the linter's. The value is only there to reach more branches.
     """
 
     value: Any
@@ -185,7 +185,7 @@ def _parameter(schema: Any) -> Parameter | None:
 
 
 def _distinct(inner: Parameter, count: int) -> list[Any] | None:
-    """So many values of a schema, none twice where that can be: two clusters of one name are nobody's edge."""
+    """`count` values of a schema, all different if possible: two items of one name are a mistake, not an edge."""
     sample = sample_value(inner)
     if sample is UNSET:
         return [] if count == 0 else None

@@ -83,7 +83,7 @@ def _named(folder: Path) -> str:
 
 
 def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
-    """Lint templates by their folders, in the order given. `told` hears of each as soon as it is done.
+    """Lint templates by their folders, in the order given. `told` is called with each result.
 
     Raises SchemasMissingError where a rule needs Kubernetes' schemas and they are not there.
     """

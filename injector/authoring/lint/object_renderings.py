@@ -57,7 +57,7 @@ class ObjectRenders:
         self._at = PathTemplates(templates=(template.name,), failure_policy="Fail")
 
     def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[RenderFailure, ...]]:
-        """Renderings, and failures but those of cases: a case may be about one."""
+        """Renderings and failures, except failures in cases, because a case may expect one."""
         renderings: list[ObjectRendering] = []
         failures: list[RenderFailure] = []
         if UNSET in self._required.values():  # told where pods are rendered, or by `renders`

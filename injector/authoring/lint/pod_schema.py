@@ -69,9 +69,9 @@ def check_version(version: tuple[int, int]) -> None:
 def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
     """What the API server would not take of a pod, or would drop, by its schema alone. Raises SchemasMissingError.
 
-    Of each `fields` are `about`, the field or the keyword of the schema, and `types`, those that the schema takes.
+    The `fields` of each error: `about` is the field or the keyword of the schema, `types` are the allowed types.
 
-    A pod is looked at once; its annotations are strings that say nothing to the schema, and count as the same.
+    The result for a pod is cached. Pods that differ only in annotations share it: the schema allows any string there.
     """
     metadata = {k: v for k, v in (pod.get("metadata") or {}).items() if k != "annotations"}
     return _checked(msgspec.json.encode({"metadata": metadata, "spec": pod.get("spec")}, order="sorted"), version)

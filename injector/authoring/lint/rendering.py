@@ -209,7 +209,7 @@ class _Renders:
         )
 
     def _config_map_name(self, sample: SamplePod) -> str:
-        """A name of the usual form that does not depend on the files: an overlay is not another one for its name."""
+        """A name of the usual form that does not depend on the files, so that equal overlays stay equal."""
         files = dict.fromkeys(self._template.files, "")
         return config_map(self._template.name, files, sample.namespace.name, sample.workload, Settings()).name
 
@@ -218,7 +218,7 @@ class _Renders:
         return self._sources.setdefault(("", id(made.rendered)), made)
 
     def _file(self, context: Context, name: str, text: str) -> RenderedSource:
-        """A config file, with its value while the renderer has what it has just made."""
+        """A config file. Its value is read at once, while the renderer still has it in its cache."""
         key = name, id(text)
         if key not in self._sources:
             file = self._sources[key] = RenderedSource(self._template, context, name, text)

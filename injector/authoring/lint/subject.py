@@ -36,7 +36,7 @@ class Finding(Diagnostic):
 
 
 class RenderedSource:
-    """What `trace()` gives, without its price where only the value is asked for: most renderings have no findings."""
+    """Like `trace()`, but traces places only when somebody asks for one: most renderings have no findings."""
 
     def __init__(self, template: Template, context: Context, name: str = "", text: str = "") -> None:
         """`name` and `text` are a config file's, none is the overlay. Raises InjectionError as a render does."""

@@ -31,7 +31,7 @@ _SCHEMA_LINE = re.compile(r"\A# yaml-language-server: [^\n]*\n")
 
 
 class ScaffoldError(InjectorError):
-    """No template can be started so: the name is none, or what it is to be made from cannot be copied."""
+    """The template cannot be made: its name is not valid, or the original cannot be copied."""
 
 
 def scaffold(name: str, original: Path, to: Target | None = None) -> dict[str, str]:
@@ -67,9 +67,9 @@ def scaffold(name: str, original: Path, to: Target | None = None) -> dict[str, s
 
 
 def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
-    """Refuse a template of somebody whose links lead elsewhere: what they point to is none of the template.
+    """Refuse a template with links that lead out of its folder: their targets are not part of the template.
 
-    Not one that comes with the injector: some installers make links of all its files. Raises ScaffoldError.
+    Templates that come with the injector are accepted: some installers make their files links. Raises ScaffoldError.
     """
     home = original.resolve()
     if original in (STARTER, POLICY) or home.parent == gallery_path().resolve():
@@ -139,7 +139,7 @@ def target(text: str) -> Target:
         version, group = "v1", rest
     if "/" in name or not names.fullmatch(name) or not group or not groups.fullmatch(group):
         words = "write it in the plural and with its group, such as services, or gateways.example.com"
-        below = "; what is below a resource, as pods/exec, is added to resources in template.yaml"
+        below = "; add a subresource, such as pods/exec, to `resources` in template.yaml later"
         raise ValueError(words + (below if "/" in text else ""))
     known = _KNOWN.get(name)
     resource = Resource(group, version, name)

@@ -19,7 +19,7 @@ from injector.templates.template import OVERLAY
 
 
 def write_goldens(folder: Path) -> None:
-    """Write the golden file of each case that has one. A case that cannot be run will say so when it is.
+    """Write the golden file of each case that has one. Skips cases that cannot be run; `injector test` reports them.
 
     Raises DocumentError for a file that cannot be written, TemplateError for a template that does not load.
     """

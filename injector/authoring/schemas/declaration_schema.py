@@ -142,7 +142,7 @@ def _keywords() -> dict[str, Schema]:
         "patternProperties": {
             "type": "object",
             "additionalProperties": _SCHEMA,
-            "description": "What each key of an object takes that matches a regular expression.",
+            "description": "What each key that matches a regular expression takes.",
         },
         "additionalProperties": {**_SCHEMA, "description": "What keys take that properties does not name, or false."},
         "propertyNames": {**_SCHEMA, "description": "What the keys of an object have to be like."},
@@ -152,9 +152,9 @@ def _keywords() -> dict[str, Schema]:
         "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
         "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
         "not": {**_SCHEMA, "description": "It must not fit this."},
-        "if": {**_SCHEMA, "description": "What fits this has to fit then, what does not has to fit else."},
-        "then": {**_SCHEMA, "description": "What has to fit this fits if."},
-        "else": {**_SCHEMA, "description": "What has to fit this does not fit if."},
+        "if": {**_SCHEMA, "description": "A value that fits this has to fit `then`, any other has to fit `else`."},
+        "then": {**_SCHEMA, "description": "A value that fits `if` has to fit this."},
+        "else": {**_SCHEMA, "description": "A value that does not fit `if` has to fit this."},
     }
 
 
@@ -189,8 +189,8 @@ def parameter_schema() -> Schema:
         },
         "weakens": {
             "type": ["boolean", "null"],
-            "description": "true: a value of it can keep the sidecar from its work, so in a required namespace it "
-            "counts from the namespace and the settings alone.",
+            "description": "true: some values stop the sidecar from doing its work, so in a required namespace only "
+            "the namespace and the settings can set it.",
         },
         "secret": {
             "type": ["boolean", "null"],
@@ -200,8 +200,8 @@ def parameter_schema() -> Schema:
         "required": {
             "type": ["boolean", "array"],
             "items": {"type": "string"},
-            "description": "true: a missing value is an error that names the annotation to set. Of an object also: "
-            "keys that have to be there.",
+            "description": "true: a missing value is an error that names the annotation to set. For an object "
+            "also a list of required keys.",
         },
     }
     return {

@@ -58,8 +58,8 @@ _FILES: Final[Schema] = {
 _HELP: Final = {
     "apiGroups": 'API groups; "" is the core.',
     "apiVersions": "Versions of those.",
-    "resources": "Resources, in the plural; below one as in pods/ephemeralcontainers.",
-    "operations": "What is done to them.",
+    "resources": "Resources, in the plural; a subresource like pods/ephemeralcontainers.",
+    "operations": "Operations, such as CREATE or UPDATE.",
 }
 
 
@@ -71,8 +71,8 @@ def _for() -> Schema:
         properties[key] = or_null(strings(_HELP[key], default=list(default), minItems=1, items=items))
     return {
         "type": "object",
-        "description": "The requests it is for: pods on CREATE where this is left out. What is for anything else is "
-        "for a path of the settings.",
+        "description": "The requests that it is for. The default is CREATE of pods. A template for anything else "
+        "works only at a path of the settings.",
         "additionalProperties": False,
         "properties": properties,
     }

@@ -49,7 +49,7 @@ def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def clock(context: CheckContext) -> Iterator[Diagnostic]:
-    """Certificates that are made here count by this clock, those in the cluster by the other one."""
+    """Certificates made here get their dates from this machine's clock; the API server checks them with its own."""
     now = datetime.now(UTC)
     context.live.cluster()  # an answer of this moment
     there = context.live.clock

@@ -58,7 +58,7 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def person(context: CheckContext) -> Iterator[Diagnostic]:
-    """What the chart creates; and nobody may grant what he has not, unless he may `escalate`.
+    """Whether you may create what the chart creates, and grant its permissions: that needs them, or `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """
@@ -87,7 +87,7 @@ def person(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def label(context: CheckContext) -> Iterator[Diagnostic]:
-    """Who goes by the label that a new installation will go by."""
+    """Who already uses the namespace label of a new installation."""
     name = Settings().namespace_label
     rivals = [
         f"{configuration['metadata']['name']}: {entry['name']}"
@@ -100,12 +100,12 @@ def label(context: CheckContext) -> Iterator[Diagnostic]:
     to_do = "choose another one: namespaceLabel in the settings (docs/settings.md)"
     if context.configurations:
         found = f"an injector is installed already, in namespace {context.namespace}"
-        yield warning("installed", found, "injector check looks at it; helm upgrade changes it")
+        yield warning("installed", found, "check it with injector check (without --pre); change it with helm upgrade")
     elif rivals:
         yield bad("label-free", f"label {name.key} is used by {', '.join(rivals)}", to_do)
     elif there:
         text = f"namespaces have label {name.key} already ({there}): their new pods will be injected"
-        yield warning("label-free", text, f"take it off where it is not meant so, or {to_do}")
+        yield warning("label-free", text, f"remove the label where you do not want that, or {to_do}")
     else:
         yield good("label-free", f"label {name.key} is free")
 
@@ -119,7 +119,7 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
         level = own.get(_LEVEL, "the cluster's default")
         yield good(
             "pod-security",
-            f"namespace {context.namespace} is there, with Pod Security {level}: the injector keeps to it",
+            f"namespace {context.namespace} exists, with Pod Security {level}: the injector complies",
         )
     strict = [
         one["metadata"]["name"]
@@ -130,7 +130,7 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning(
             "pod-security",
             f"Pod Security keeps sidecars that need NET_ADMIN out of namespace {some(strict)}",
-            "use templates there that need no privilege: of the gallery's envoy, parameter intercept: ports",
+            "use templates there that need no privilege, such as the gallery's envoy with intercept: ports",
         )
 
 

@@ -57,13 +57,13 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
             yield warning(name, f"not looked at: {error}", "run it as a user who may read that")
         elif not error.status:
             reach = "see that the API server can be reached, or name another one (--context)"
-            yield bad(_LOST, str(error), reach if error.reason else "-n names the namespace of one")
+            yield bad(_LOST, str(error), reach if error.reason else "name the injector's namespace with -n")
         else:
-            yield bad(name, f"not looked at: {error}", "the API server says why; mend that, then check again")
+            yield bad(name, f"not looked at: {error}", "correct what the API server says, then check again")
     except SettingsError:
         if SettingsError not in causes:
             causes.add(SettingsError)
-            text = "not all was looked at: it takes the settings, which are wrong (section settings-and-templates)"
+            text = "not all was checked: that needs the settings, which are wrong (see settings-and-templates)"
             yield warning(name, text, "correct the settings first")
 
 
@@ -89,7 +89,7 @@ def show_results(results: Results, form: str) -> None:
                     click.echo(f"    {printable_lines(verdict.help)}")
             click.echo()
     counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
-    words = f"{counts['note']} good, {counts['warning']} to know, {counts['error']} failed"
+    words = f"{counts['note']} good, {counts['warning']} to note, {counts['error']} failed"
     click.echo(f"Result: {_sign(worst(results))} ({words})")
 
 

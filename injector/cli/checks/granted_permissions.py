@@ -55,7 +55,7 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     kind = "ClusterRole" if line.everywhere else "Role"
     to_do = f"apply the chart again, or add to its {kind}: {_flow(line.rule())}; the {kind}Binding has to be there too"
     if line.optional:
-        return warning(check, f"{text}; the injector goes on without", to_do)
+        return warning(check, f"{text}; the injector works without this feature", to_do)
     return bad(check, text, to_do)
 
 

@@ -1,4 +1,4 @@
-"""The namespaces' labels: how many have which value, which are misspelt, and who is promised what nobody keeps."""
+"""The namespaces' labels: how many have which value, which are misspelt, and which have no effect."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _meant(value: str, label: NamespaceLabel) -> list[str]:
 def outside(context: CheckContext) -> Iterator[Diagnostic]:
     """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
     label = context.settings.namespace_label
-    to_do = "give it the labels that webhooks.namespaceSelector of the chart asks for, or take its own label off"
+    to_do = "give it the labels in webhooks.namespaceSelector of the chart, or remove its injection label"
     for value, verdict in ((label.enabled, warning), (label.required, bad)):
         names = [
             one["metadata"]["name"]
@@ -116,7 +116,7 @@ def guarded(context: CheckContext) -> Iterator[Diagnostic]:
     for (why, paused), names in without.items():
         yield bad(
             "required-guarded",
-            f"{label.required} is not kept in namespace {some(names)}: {why}",
+            f"{label.required} is not enforced in namespace {some(names)}: {why}",
             "injector resume" if paused else "apply the injector's webhook configurations again",
         )
     if required and not without:

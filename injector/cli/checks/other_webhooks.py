@@ -43,13 +43,13 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
     if rivals:
         yield bad(
             "second-injector",
-            f"{name}: {', '.join(rivals)} goes by label {label.key} as well: two injectors for the same namespaces",
+            f"{name}: {', '.join(rivals)} also selects by label {label.key}: two injectors for the same namespaces",
             "remove one of them, or give one another label (namespaceLabel in the settings, and its webhooks)",
         )
         return
     again = all(entry.get("reinvocationPolicy") == "IfNeeded" for entry in entries)
     if name > ours:
-        text = f"{name} also changes new pods, after the injector, which is called again when it did"
+        text = f"{name} also changes new pods, after the injector; if it did, the injector is called again"
     elif again:
         text = f"{name} also changes new pods, before the injector, and is called again to see the sidecars"
     else:

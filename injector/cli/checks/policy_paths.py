@@ -14,7 +14,7 @@ from injector.templates.template import Template
 
 
 def paths(context: CheckContext) -> Iterator[Diagnostic]:
-    """A line for each path. Of a template that is not there nobody knows what it is for, and so what to ask about."""
+    """A line for each path. If a template is missing, its `for` is not known, and so not the entry's rules."""
     settings = context.settings
     for path, at in settings.paths.items():
         unknown = context.path_templates.missing(at.templates)
@@ -24,7 +24,7 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             names = " and ".join(unknown[:3])
             yield bad(
                 f"path {path}",
-                f"{where}: {names} cannot be used, so its entry is not known; what is asked there is {meanwhile}",
+                f"{where}: {names} cannot be used, so the path's entry is not known; requests there are {meanwhile}",
                 f"apply ConfigMap {unknown[0]} to namespace {context.namespace} with label "
                 f"{settings.template_label}=true, correct it if it is there, or correct paths in the settings",
                 templates=list(at.templates),
@@ -38,7 +38,7 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def _never_asked(path: str, templates: Iterable[Template], context: CheckContext) -> Iterator[Diagnostic]:
-    """A line for each template that is for what the API server has not: it takes such an entry without a word."""
+    """A line for each template for an unknown resource: the API server accepts such an entry without a warning."""
     for template in templates:
         covered = template.applies_to
         places = list(product(covered.api_groups, covered.api_versions))
@@ -54,14 +54,14 @@ def _never_asked(path: str, templates: Iterable[Template], context: CheckContext
 
 
 def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Diagnostic]:
-    """A line for each template that cannot do at a validating path what it does, and for a mutating one of policies."""
+    """A line for each template that changes objects at a validating path, and for a mutating path of policies only."""
     judging = [template.name for template in templates if only_judges(template)]
     if at.type == "validating":
         for template in templates:
             if template.name not in judging:
                 yield warning(
                     f"path {path}",
-                    f"path {path} (validating): {template.name} completes objects, and where it would it fails instead",
+                    f"path {path} (validating): {template.name} changes objects, which fails at a validating path",
                     "list it at a path of type mutating",
                     templates=[template.name],
                 )

@@ -20,7 +20,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     if context.entries and context.installation.port not in ports:
         has, called = ", ".join(map(str, ports)), context.installation.port
         text = f"Service {context.name} has port {has}; the webhooks call {called}"
-        yield bad("service-port", text, "let both say the same port")
+        yield bad("service-port", text, "set the same port in both")
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     slices = context.live.objects(path, {"labelSelector": f"kubernetes.io/service-name={context.name}"})
     # a condition that is not there counts as true
@@ -41,7 +41,7 @@ def replicas(context: CheckContext) -> Iterator[Diagnostic]:
     """The Deployment, where there is one."""
     deployment = context.deployment
     if deployment is None:
-        to_do = "fine where it runs otherwise; else apply the chart again"
+        to_do = "this is fine if you run it without a Deployment; if not, apply the chart again"
         yield warning("replicas", f"no Deployment of the injector in namespace {context.namespace}", to_do)
         return
     name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)

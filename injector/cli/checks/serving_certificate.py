@@ -59,7 +59,7 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     if not found:
         return "caBundle holds no certificate (PEM, in base64)"
     if all(one.not_valid_after_utc <= now for one in found):
-        return f"caBundle ended at {max(one.not_valid_after_utc for one in found):%Y-%m-%d %H:%M}"
+        return f"caBundle expired at {max(one.not_valid_after_utc for one in found):%Y-%m-%d %H:%M}"
     return ""
 
 
@@ -109,13 +109,13 @@ def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     days = (end - now).total_seconds() / 86400
     if days <= 0:
-        text = f"the certificate ended at {end:%Y-%m-%d %H:%M}: the API server refuses it"
+        text = f"the certificate expired at {end:%Y-%m-%d %H:%M}: the API server refuses it"
         yield bad("certificate-days", text, _RENEW, days=round(days, 2))
     elif begin > now:
-        to_do = "look at the clocks: that of this machine and that of where it was made"
+        to_do = "check the clocks of this machine and of the machine that made the certificate"
         yield bad("certificate-days", f"the certificate is valid only from {begin:%Y-%m-%d %H:%M}", to_do)
     elif days < _SOON and (now - begin) / (end - begin) > _SHARE:
-        yield warning("certificate-days", f"the certificate ends in {days:.1f} days", _RENEW, days=round(days, 2))
+        yield warning("certificate-days", f"the certificate expires in {days:.1f} days", _RENEW, days=round(days, 2))
     else:
         yield good("certificate-days", f"the certificate is good for {days:.0f} more days", days=round(days, 2))
 
@@ -145,9 +145,7 @@ def handshake(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
     elif came.certificate is None:
         # nobody there, or not for us: the API server may be able to, and the pod below tells
-        yield good(
-            "handshake", f"{address}:{port} cannot be reached from here ({came.fault}); the Secret stands for it"
-        )
+        yield good("handshake", f"{address}:{port} cannot be reached from here ({came.fault}); see the Secret above")
     elif name in certificate_names(came.certificate):
         to_do = "caBundle and certificate are of different authorities, or the injector has not read the new one yet"
         yield bad("handshake", f"TLS to {address}:{port} as {name}: {came.fault}", to_do)
@@ -155,7 +153,7 @@ def handshake(context: CheckContext) -> Iterator[Diagnostic]:
         names = ", ".join(sorted(certificate_names(came.certificate))) or "no name"
         yield warning(
             "handshake",
-            f"who answers at {address}:{port} has a certificate for {names}, not for {name}",
+            f"the server at {address}:{port} has a certificate for {names}, not for {name}",
             "outside the cluster that may be another machine; inside, the certificate is for the wrong names",
         )
 

@@ -96,7 +96,7 @@ def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]
             yield warning(
                 "template-in-use",
                 f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
-                "it takes a second or two; else its log says why: snapshot-refused, and injector_reload_failing is 1",
+                "wait some seconds; if it stays, see snapshot-refused in its log (injector_reload_failing is then 1)",
             )
 
 

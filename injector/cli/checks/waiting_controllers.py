@@ -13,7 +13,7 @@ from injector.diagnostics import Diagnostic
 
 
 def waiting(context: CheckContext) -> Iterator[Diagnostic]:
-    """Each namespace that has some; while the injector does not answer there may be many, and others say why."""
+    """A line for each namespace with such controllers. Other checks say why the injector does not answer."""
     found = defaultdict(list)
     for one in waiting_controllers(context.live, {c["metadata"]["name"] for c in context.configurations}):
         found[one.creation.namespace].append(one.words)
@@ -22,7 +22,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             "waiting",
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
             f"for 17 minutes at most: {some(names)}",
-            f"injector list -n {namespace} prints a command for each that has it try at once",
+            f"injector list -n {namespace} prints a command for each, to make it try at once",
             controllers=names,
         )
     if not found:
@@ -30,7 +30,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def policy(context: CheckContext) -> Iterator[Diagnostic]:
-    """With `retryRefused`: that what limits this permission is in force."""
+    """With `retryRefused`: whether the policy that limits this permission exists."""
     if not context.settings.retry_refused:
         return
     name = f"{context.installation.name}-retries"

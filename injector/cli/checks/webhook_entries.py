@@ -99,7 +99,7 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
-            more = ", and templates at paths are not asked" if any(map(is_of_a_path, off)) else ""
+            more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
             yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):

@@ -42,7 +42,7 @@ def find(parts: PodView) -> Violations:
                 yield invalid(here, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen_members(body, _HELD_BACK):
-                yield invalid((*container.path, field), "an init container that ends has none", "drop it")
+                yield invalid((*container.path, field), "only a container that keeps running can have it", "drop it")
         yield from _environment(container)
 
 

@@ -19,7 +19,7 @@ from injector.reasons import Reason
 
 
 def defaults(namespace: Namespace) -> Ask | None:
-    """What containers that say nothing ask for in this namespace; None without a LimitRange."""
+    """The requests and limits that containers without any get in this namespace; None without a LimitRange."""
     if not namespace.limit_ranges:
         return None
     found = Ask({}, {})
@@ -103,7 +103,7 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
         elif limit > request * most:
             message = (
                 f"{_whole(where)}{resource} limit {format_quantity(limit)} is over {format_quantity(most)} times its "
-                f"request {format_quantity(request)}, as LimitRange {name} has it"
+                f"request {format_quantity(request)}, more than LimitRange {name} allows"
             )
             fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
             yield violation(Reason.QUOTA, where, message, "bring them closer", **fields)

@@ -46,8 +46,8 @@ _COUNTING = ("os", "hostUsers", "hostNetwork", "terminationGracePeriodSeconds")
 class PodView:
     """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
 
-    Without `base` everything counts as touched. `unproven` are the touched containers that are not known to be sound
-    in themselves in such a pod: `sound` remembers those in which nothing was found, as a template's come again.
+    Without `base` everything counts as touched. `unproven` are the touched containers that still have to be checked:
+    `sound` remembers containers without a violation, because the same template's container comes with many pods.
     """
 
     __slots__ = (

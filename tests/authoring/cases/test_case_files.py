@@ -103,7 +103,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
         "tests/cases.yaml:3:45",
-        "volumes is empty, and nothing that comes out is; write !absent for what must not be there",
+        "volumes has no value, and the output has no key without a value; write !absent for what must not be there",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
@@ -123,7 +123,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, files: {x: []}}\n",
         "tests/cases.yaml:3:40",
-        "x: nothing is expected of it, so nothing is looked at; give a part of it; "
+        "x: this expects nothing, so it checks nothing; write a part of the file; "
         "write !absent for a file that must not be there",
     ),
     (
@@ -261,7 +261,7 @@ def test_a_manifest_that_no_case_names_is_told_of(suite: Callable[..., Suite]) -
     ("manifest", "message"),
     [
         ("kind: Service\n", f"web.yaml: {NO_POD}"),
-        ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; one is what a case is about"),
+        ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; a case takes only one"),
         ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 4, column 5: a value is missing here"),
         ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3, column 1: the key a is there twice"),
     ],

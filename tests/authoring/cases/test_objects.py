@@ -157,7 +157,7 @@ FAILING = [
     ),
     (
         "expect: {decision: injected}",
-        "gate is not for injection but for a path of the settings: it is for CREATE, "
+        "gate cannot be injected, it works only at a path of the settings: it is for CREATE, "
         "UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
     ),
     (
@@ -222,7 +222,7 @@ def test_a_manifest_beside_the_cases_and_the_namespace_in_it(gate: Gate) -> None
     cases = f"cases:\n{case}{{namespace: shop-back}}}}}}}}}}\n"
     assert told(gate(cases, tests__web_yaml=f"{namespace}---\n{gateway}")) == []
     two = gate(cases, tests__web_yaml=f"{gateway}---\n{gateway}")
-    assert [p.message for p in two.problems] == ["web.yaml: 2 objects in it; one is what a case is about"]
+    assert [p.message for p in two.problems] == ["web.yaml: 2 objects in it; a case takes exactly one"]
 
 
 def test_a_golden_file_holds_the_object(gate: Gate, run: Callable[..., Done]) -> None:

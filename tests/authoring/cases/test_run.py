@@ -197,7 +197,11 @@ FAILING = [
         'extra.conf: "quiet" must not be in it, and is in line 2',
         "files",
     ),
-    ("{decision: injected, files: {extra.conf: §!absent }}", "extra.conf: must not be there, and is", "files"),
+    (
+        "{decision: injected, files: {extra.conf: §!absent }}",
+        "extra.conf: this file must not be there, but it is",
+        "files",
+    ),
     (
         "{decision: injected, files: {extra.conf: §{a: b}}}",
         "extra.conf: is a text; give a list of parts that have to be in it",

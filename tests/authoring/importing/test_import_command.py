@@ -352,7 +352,7 @@ def test_two_configs_of_one_name_are_refused(tmp_path: Path) -> None:
     assert "standard input:4:7: error: the config at standard input:1:1 would be template a-b as well" in done.err
     both = injector("import", "-", "--name", "x", stdin="hostPID: true\n---\nhostPID: true\n")
     assert both.code == 1
-    assert "--name: error: there are 2 configs, and one name for them" in both.err
+    assert "--name: error: there are 2 configs; leave --name out" in both.err
 
 
 def test_nothing_is_written_over_unless_it_is_told_so(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_what_its_cases_ask_is_tried_too(tmp_path: Path) -> None:
     deny = '{% if object.spec.type | default("") == "NodePort" %}{{ deny("no") }}{% endif %}\n'
     idle = found(template(tmp_path / "a", FOR, deny))
     assert [(p.code, p.place.line) for p in idle] == [("never-acts", 1)]
-    assert idle[0].message == "of 6 sample requests it refuses, warns about or completes none"
+    assert idle[0].message == "the template does nothing for any of 6 sample requests: no refusal, warning or change"
     case = "cases:\n- name: one\n  object: {apiVersion: v1, kind: Service, spec: {type: NodePort}}\n"
     assert found(template(tmp_path / "b", FOR, deny, f"{case}  expect: {{decision: refused}}\n")) == ()
 

@@ -156,7 +156,7 @@ def test_what_is_refused_as_a_program_reads_it(at, tmp_path):
 def test_without_paths_there_is_nothing_to_check(program):
     done = program("check-manifests", "-", stdin=SERVICE)
     assert (done.code, done.out) == (2, "")
-    assert "The settings have no `paths`, so no policy is asked. Give --settings FILE." in done.err
+    assert "The settings have no `paths`, so there are no policies. Give --settings FILE." in done.err
 
 
 def test_who_asks_is_not_known_and_that_is_said(at):

@@ -279,7 +279,7 @@ def test_forms_of_the_report(capsys):
     results = [("one", [good("fine", "all is well", number=3)]), ("two", [warning("w", "know it", "read")]), ("no", [])]
     show_results(results, "text")
     assert capsys.readouterr().out == (
-        "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (1 good, 1 to know, 0 failed)\n"
+        "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (1 good, 1 to note, 0 failed)\n"
     )
     show_results(results, "json")
     data = json.loads(capsys.readouterr().out)

@@ -147,7 +147,7 @@ def test_the_pods_own_wins_and_the_difference_is_told():
 
 def test_no_variables_value_is_ever_told():
     _, told = into_app({"env": [{"name": "P", "value": "theirs"}]}, env=[{"name": "P", "value": "hunter2"}])
-    assert told == ("spec.containers[app].env[P].value: the pod's stays; the template has another",)
+    assert told == ("spec.containers[app].env[P].value: the pod's value stays; the template has another value",)
 
 
 def test_maps_and_lists_that_the_pod_lacks_are_made():

@@ -68,9 +68,7 @@ def test_what_the_author_wrote_stays_and_is_told_without_its_value() -> None:
         snapshot({"claim": CLAIM}), asked({"spec": {"storageClassName": "s3cret"}}, "persistentvolumeclaims")
     )
     assert found.patch == ()
-    assert found.warning_lines == (
-        "spec.storageClassName: the object has another value than the template, and it stays",
-    )
+    assert found.warning_lines == ("spec.storageClassName: the object's value stays; the template has another value",)
 
 
 def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> None:

@@ -14,9 +14,9 @@ EXPRESSIONS = {
     "range('a')": "a whole number is needed here, and this is a string",
     "'a,b' | split(',', 1, 2)": "split: these are too many arguments",
     "'abc' | replace('a')": "replace(): the argument new is missing",
-    "[1, 'a'] | sort": "a string and a number have no order",
-    "1 < none": "a number and null have no order",
-    "[[1], [2]] | unique": "a list cannot be a key or one of a set",
+    "[1, 'a'] | sort": "a string and a number cannot be compared with < or >",
+    "1 < none": "a number and null cannot be compared with < or >",
+    "[[1], [2]] | unique": "a list cannot be used as a key",
     "'a' in 5": "a number has no items among which to look",
     "'x' | round": "a number is needed here, and this is a string",
     "-'x'": "a number is needed here, and this is a string",
@@ -74,7 +74,7 @@ def test_a_macro_that_is_not_defined_on_this_way() -> None:
     macros = "{% if not native %}{% macro m() %}{% endmacro %}{% endif %}"
     with pytest.raises(RenderError) as caught:
         overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
-    assert caught.value.diagnostic.message == "_m.j2 defines no m on this way through it"
+    assert caught.value.diagnostic.message == "_m.j2 did not define m (see its {% if %})"
 
 
 @pytest.mark.parametrize("quote", "\u201c\u2019")

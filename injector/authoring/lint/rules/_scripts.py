@@ -1,4 +1,4 @@
-"""Scripts that stand in a container's commands, behind `sh -c` and its like, and what quotes a place in one is in."""
+"""Scripts that stand in a container's commands, behind `sh -c` and the like, and the quotes around a place in them."""
 
 from __future__ import annotations
 

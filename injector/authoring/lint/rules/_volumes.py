@@ -23,7 +23,7 @@ class MissingVolume:
 
 
 def missing_volumes(rendering: Rendering) -> Iterator[MissingVolume]:
-    """One for each mount, unless its volume's name is a value: whose value, its giver knows."""
+    """One for each mount, except if a parameter gives the volume's name: then the volume may be in the pod."""
     own = [string_field(volume.get("name")) for _, volume in rendering.volumes()]
     apps = [string_field(volume.get("name")) for volume in mappings(mapping(rendering.pod.get("spec")).get("volumes"))]
     for path, name in _mounts(rendering):

@@ -96,7 +96,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if bound and all(host in _LOOPBACK for host, _ in bound):
                 host, place = bound[0]
                 yield Finding(
-                    f"port {port} is bound to {host} alone, where kubelet's probes do not come",
+                    f"port {port} is bound to {host} alone, which kubelet's probes cannot reach",
                     place(),
                     "bind it to every address, or probe by exec",
                 )

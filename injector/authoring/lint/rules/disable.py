@@ -50,4 +50,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             if name not in subject.rules:
                 yield Finding(f"there is no rule {name}{hint(name, subject.rules)}", comment.place)
         if comment.rules and not comment.reason:
-            yield Finding(f"why is {', '.join(comment.rules)} disabled? Say so behind it", comment.place)
+            yield Finding(f"{', '.join(comment.rules)} is disabled without a reason; add it at the end", comment.place)

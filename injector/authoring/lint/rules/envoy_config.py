@@ -179,7 +179,7 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                     )
                 elif cluster is not None and cluster.get("type") == "ORIGINAL_DST" and not restored:
                     yield Finding(
-                        f"cluster {target} goes where the caller wanted to, and this listener does not know where",
+                        f"cluster {target} uses the original destination, and this listener does not restore it",
                         file.place((*at, *target_path)),
                         "add the listener filter envoy.filters.listener.original_dst",
                     )

@@ -72,7 +72,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _finding(rendering: Rendering, path: Path, field: str, known: tuple[str, ...]) -> Finding:
     key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
     return Finding(
-        f"Kubernetes hands out no {field}{'' if key else hint(field, known)}", rendering.overlay.place(path), key
+        f"the downward API does not have {field}{'' if key else hint(field, known)}", rendering.overlay.place(path), key
     )
 
 

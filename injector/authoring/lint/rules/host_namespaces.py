@@ -35,7 +35,7 @@ SEVERITY = "error"
 
 _FIELDS = {
     **dict.fromkeys(OWN["host-namespaces"], WHO["baseline"]),
-    "shareProcessNamespace": "the app is process 1 no longer, and its files are open to the other containers",
+    "shareProcessNamespace": "the app is no longer process 1, and the other containers can read its files",
 }
 
 
@@ -46,4 +46,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         for field, consequence in _FIELDS.items():
             if plain(spec.get(field)) is True:
                 place = rendering.overlay.place(("spec", field), key=True)
-                yield Finding(f"spec.{field} is the whole pod's: {consequence}", place, "drop it")
+                yield Finding(f"spec.{field} applies to the whole pod: {consequence}", place, "drop it")

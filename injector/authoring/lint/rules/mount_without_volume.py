@@ -42,7 +42,7 @@ SEVERITY = "error"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each mount, unless its volume's name is a value: whose value, its giver knows."""
+    """One finding for each mount, except if a parameter gives the volume's name: then it may be in the pod."""
     for rendering in subject.renderings:
         for missing in missing_volumes(rendering):
             yield Finding(

@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not tried or subject.failures or not subject.template.why_not_injected or any(made.acts for made in tried):
         return
     yield Finding(
-        f"of {len(tried)} sample requests it refuses, warns about or completes none",
+        f"the template does nothing for any of {len(tried)} sample requests: no refusal, warning or change",
         subject.line_place(OVERLAY, 1, 1),
         "look at its conditions, or write a case with an object for which it does something",
     )

@@ -59,9 +59,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Renders that fail, and pods that the injection refuses."""
     if subject.not_served and subject.template.parameters:  # without any, it builds on another template
         yield Finding(
-            f"it serves none of the sample pods, so nothing was checked: {subject.not_served}",
+            f"the template works for none of the sample pods, so nothing was checked: {subject.not_served}",
             subject.search(OVERLAY, "fail("),
-            "give parameters `examples` with which it serves one",
+            "give the parameters `examples` with which the template works for a pod",
         )
     known: set[object] = set()
     swallowed = list(run_together(subject))

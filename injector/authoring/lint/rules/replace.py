@@ -63,7 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if isinstance(value, dict | list):
                 message = f"!replace takes away all that the pod's author wrote in {path[-1]}"
             elif path[-1] in _IDENTITY:
-                message = f"!replace of {path[-1]} makes another app of it"
+                message = f"!replace of {path[-1]} changes the app itself: its program, user or account"
             else:
                 continue
             place = rendering.overlay.place(path)

@@ -129,7 +129,7 @@ def _with(
 
 
 def _hole(subject: Subject, place: Place, parameter: Parameter) -> Place:
-    """Where the parameter is first written from a place on; the place itself where it comes by another name."""
+    """Where the parameter is first written, from this place on; this place if a variable or macro writes it."""
     wanted = f"params.{parameter.variable}"
     lines = subject.sources.get(place.file, "").split("\n")
     for number, line in enumerate(lines[max(place.line - 1, 0) :], max(place.line, 1)):
@@ -157,7 +157,7 @@ def _takes(parameter: Parameter, value: Any) -> bool:
 
 
 def _values(parameter: Parameter, character: str) -> Iterator[list[tuple[str, Any]]]:
-    """Values with a text that holds the character, for each text that is in the parameter some to choose from."""
+    """Values with the character in a text: for each text within the parameter, some values to choose from."""
     schema = parameter.schema
     enum = schema.get("enum")
     if isinstance(enum, list):

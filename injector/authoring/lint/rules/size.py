@@ -74,7 +74,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if size > _SHARE * _CONFIG_MAP:
         name = max(largest.files, key=lambda file: len(largest.files[file].text))
         yield Finding(
-            f"the config files come to {size // 1024} KiB; a ConfigMap has {_CONFIG_MAP // 1024}",
+            f"the config files have {size // 1024} KiB; a ConfigMap takes at most {_CONFIG_MAP // 1024} KiB",
             subject.manifest(("files", name)),
             f"seen for {largest.title}: bound its parameters, or write less",
         )
@@ -82,7 +82,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     size = _annotations(heaviest)
     if size > _SHARE * _ANNOTATIONS:
         yield Finding(
-            f"the pod's annotations come to {size // 1024} KiB; all of a pod's have {_ANNOTATIONS // 1024}",
+            f"the pod's annotations have {size // 1024} KiB; the limit for a pod is {_ANNOTATIONS // 1024} KiB",
             subject.manifest(("delivery",)) if subject.template.files else heaviest.overlay.place(("metadata",)),
             f"seen for {heaviest.title}: pods without a controller get their files by annotation in any case",
         )

@@ -66,9 +66,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     covered = subject.template.applies_to
     if covered.api_groups == (_ADMISSION,):
         yield Finding(
-            f"no webhook is asked about the resources of {_ADMISSION}",
+            f"the API server calls no webhook for the resources of {_ADMISSION}",
             subject.manifest(("for", "apiGroups")),
-            "say by RBAC who may write them",
+            "limit with RBAC who may write them",
         )
         return
     for position, group in enumerate(covered.api_groups):
