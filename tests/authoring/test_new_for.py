@@ -54,7 +54,7 @@ def test_one_for_pods_works_at_once(tmp_path: Path) -> None:
 def test_what_is_no_resource_is_told(tmp_path: Path, resource: str) -> None:
     done = injector("new", "mine", "--for", resource, "--dir", tmp_path)
     assert done.code == 2 and "in the plural and with its group" in done.err
-    assert ("is added to resources in template.yaml" in " ".join(done.err.split())) == ("/" in resource)
+    assert ("to `resources` in template.yaml later" in " ".join(done.err.split())) == ("/" in resource)
     assert not (tmp_path / "mine").exists()
 
 

@@ -47,9 +47,7 @@ def test_one_that_completes_objects() -> None:
 )
 def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> None:
     template = made(FOR, overlay)
-    assert "Nothing, to an object that says next to nothing: it lets it through, warns or refuses." in reference(
-        template
-    )
+    assert "Nothing, to an almost empty object: it lets it through, warns or refuses." in reference(template)
     settings = parse_settings(load_manifest(as_a_path(template)))
     assert settings.paths["/validate/mine"].type == "validating"
 
@@ -66,7 +64,7 @@ def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> No
 def test_one_that_completes_what_no_sample_has_is_listed_at_a_mutating_path(overlay: str) -> None:
     template = made(FOR, overlay)
     assert as_a_path(template) == "paths:\n  /mutate/mine: {templates: [mine]}\n"
-    assert "Nothing, to an object that says next to nothing: what it adds depends on the object." in reference(template)
+    assert "Nothing, to an almost empty object: what it adds depends on the object." in reference(template)
 
 
 def test_what_it_adds_is_not_known_without_its_parameters() -> None:

@@ -156,7 +156,7 @@ def test_a_signer_that_nobody_is(control_plane: ControlPlane, namespace: Namespa
     command[command.index(SIGNER)] = "example.com/nobody"
     result = CliRunner().invoke(cli, command, standalone_mode=False)
     assert isinstance(result.exception, NotSignedError)
-    assert "is approved, and was not signed within 1 s: nobody in this cluster" in str(result.exception)
+    assert "is approved, but was not signed within 1 s: perhaps this cluster" in str(result.exception)
 
 
 def test_who_may_ask_but_not_approve(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:

@@ -252,8 +252,8 @@ def test_check_says_what_is_wrong_with_a_path(
     lines = [line for line in told(control_plane) if line["check"] == "path /policies/services"]
     assert [line["result"] for line in lines] == ["failed"]
     assert lines[0]["text"] == (
-        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be used, so its entry "
-        "is not known; what is asked there is refused"
+        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be used, so the "
+        "path's entry is not known; requests there are refused"
     )
     assert lines[0]["toDo"].startswith(
         "apply ConfigMap no-load-balancers to namespace sidecar-injector with label sidecar.injector/template=true"

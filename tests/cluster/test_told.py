@@ -74,7 +74,7 @@ def test_kubectl_apply_of_a_deployment_prints_what_its_pods_would_meet(
     assert "Warning: no sidecar: bad-parameter:" in bad
     own = deployment("other")
     own["metadata"]["annotations"] = {"sidecar.injector/templates": "typed"}
-    assert "does not count; put it into its pod template" in apply(control_plane, own, shop)
+    assert "has no effect; put it into the pod template" in apply(control_plane, own, shop)
 
 
 @pytest.mark.parametrize(("label", "what"), [("enabled", "starts without its sidecar"), ("required", "was refused")])

@@ -49,7 +49,7 @@ def test_a_pod_beyond_it_starts_without_its_sidecar_and_is_marked() -> None:
 def test_where_a_sidecar_is_required_it_is_refused(core) -> None:
     found = core(_large(), REQUIRED, snapshot())
     assert (found.reason, found.effect, found.patch) == (Reason.TOO_COSTLY, Effect.REFUSE, ())
-    assert found.message.startswith(f"too-costly: it takes more than {WORK} units of work; ")
+    assert found.message.startswith(f"too-costly: the review takes more than {WORK} units of work; ")
 
 
 @pytest.mark.parametrize(("policy", "effect"), [("Fail", Effect.REFUSE), ("Ignore", Effect.SKIP)])

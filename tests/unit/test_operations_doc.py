@@ -72,7 +72,7 @@ def table_head(measured: str) -> list[str]:
 
 def test_bounds_are_those_of_the_settings_and_the_chart() -> None:
     assert f"`server.cacheBytes`, {Settings().server.cache_bytes // _MIB} MiB" in PAGE
-    assert f"may take {trial._MEMORY // _MIB} MiB" in PAGE
+    assert f"uses up to {trial._MEMORY // _MIB} MiB" in PAGE
     assert f"memory limit of {VALUES['resources']['limits']['memory']}" in PAGE
     assert "cpu" not in VALUES["resources"]["limits"], "the page says to set none"
 
@@ -280,4 +280,4 @@ def test_alerts_about_certificates_come_after_the_renewal_and_before_the_end() -
         [rule] = [rule for rule in RULES if rule["alert"] == alert]
         [days] = re.findall(r"< (\d+) \* 86400", rule["expr"])
         assert 0 < int(days) * 86400 < life / 3
-    assert "shorter than 63 days" in PAGE and "< 21 * 86400" in PAGE
+    assert "valid for less than 63 days" in PAGE and "< 21 * 86400" in PAGE

@@ -27,7 +27,7 @@ MISTAKES = [
     ("templatesKey: -x", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
     (
         "{prefix: x.org, templatesKey: x.org/inject}",
-        "templatesKey: x.org/inject has a meaning already; choose another",
+        "templatesKey: the injector already uses x.org/inject for something else; choose another",
     ),
     (
         "{prefix: x.org, templatesKey: envoy.x.org/image}",
@@ -53,16 +53,17 @@ MISTAKES = [
     ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is a path of `server` already; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
-        'paths[/a-b]: its webhook entry would be called "a-b"; choose a path with another: /a/b has the same',
+        'paths[/a-b]: its webhook entry would be called "a-b"; choose a path with another name: /a/b has the same name',
     ),
     (
         "paths: {/-: {templates: [a]}}",
-        'paths[/-]: its webhook entry would be called ""; choose a path with another: that has 1 to 60 characters',
+        'paths[/-]: its webhook entry would be called ""; '
+        "choose a path with another name: a name has 1 to 60 characters",
     ),
     (
         f"paths: {{/{'a' * 61}: {{templates: [a]}}}}",
-        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}"; choose a path with another: that has 1 to'
-        " 60 characters",
+        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}"; choose a path with another name: '
+        "a name has 1 to 60 characters",
     ),
     ("5", "a mapping is needed, and this is a number (5)"),
 ]

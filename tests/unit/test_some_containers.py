@@ -107,9 +107,9 @@ def test_a_loop_is_told_what_to_write(tmp_path: Path, condition: str) -> None:
     )
     (folder / "overlay.yaml.j2").write_text(f"spec:\n  containers:\n  - name: mine-side\n    image: s:1\n{loop}")
     said = injector("lint", folder).out
-    assert "overlay.yaml.j2:6:" in said and 'write one container named "*", with `only:` or `except:`' in said
+    assert "overlay.yaml.j2:6:" in said and 'write one container named "*", ' in said and "`except:`" in said
     if not condition:
-        assert 'write one container named "*", with `only:`' in injector("render", folder).err
+        assert 'write one container named "*", for all containers' in injector("render", folder).err
 
 
 def each(overlay: str, **files: str) -> Snapshot:
@@ -162,7 +162,7 @@ def test_it_is_nothing_outside_of_the_patch() -> None:
     snapshot = each(NAMED.format(', {name: "side-{{ container.name }}", image: "s:1"}', "x"))
     done = inject(web(None, OTHER), REQUIRED, snapshot)
     assert done.reason is Reason.TEMPLATE_FAILED
-    assert 'use it within a container named "*" alone' in done.sentence
+    assert 'use it only within a container named "*"' in done.sentence
     with pytest.raises(SnapshotError, match=r"a.txt.j2:1:\d+: error: container is for overlay.yaml.j2 only"):
         each(NAMED.format("", "x"), **{"a.txt.j2": "{{ container.name }}"})
 

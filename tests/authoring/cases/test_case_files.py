@@ -12,8 +12,8 @@ from injector.diagnostics import spoken_path
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
 NO_POD = (
-    "no pod in it; it takes a Pod, or an object with a pod template such as a Deployment. What is for a path is "
-    "`object`, or `file` with `operation` or `path` beside it"
+    "no pod in it; write a Pod, or an object with a pod template such as a Deployment. For an object at a path "
+    "write `object`, or `file` together with `operation` or `path`"
 )
 
 #: A mistake by the text of a case file, with the place and the message that it gets.
@@ -88,7 +88,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: failed, code: 402}\n",
         "tests/cases.yaml:3:30",
-        "a code is that of a denial, and the decision is failed, not refused",
+        "`code` goes only with the decision refused, and here it is failed",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: none}\n",

@@ -72,7 +72,7 @@ def test_a_change_is_shown_as_a_difference(write: Write, run: Run) -> None:
     done = run(folder)
     assert done.code == 1
     assert (
-        "cases.yaml:4:40: error: whole.golden.yaml is not what came out; --update writes it anew [golden]" in done.out
+        "cases.yaml:4:40: error: the output differs from whole.golden.yaml; --update writes the file again" in done.out
     )
     lines = [line.strip() for line in done.out.splitlines()]
     assert lines[lines.index("| +++ what came out") - 1] == "= | --- tests/whole.golden.yaml"

@@ -162,7 +162,7 @@ FAILING = [
     ),
     (
         "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
-        "cases.yaml:3:3: error: gate is not for injection",
+        "cases.yaml:3:3: error: gate cannot be injected",
     ),
     (
         "object: {apiVersion: example.com/v1, kind: Gateway, spec: {host: a, broken: 1}}\n"
@@ -192,18 +192,18 @@ MISTAKES = [
     (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is expected of an injection"),
     (f"object: {GATEWAY}\n  expect: {{decision: injected}}", "an object at a path is never injected; write amended"),
     (f"object: {GATEWAY}\n  expect: {{decision: failed}}", "an object at a path is never failed; write skipped"),
-    (f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}", "none is chosen; list them"),
+    (f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}", "so `chosen` does not work; list them here"),
     (f"object: {GATEWAY}\n  operation: DELETE\n  {AMENDED}", "on DELETE there is no object any more"),
     (f"object: {GATEWAY}\n  oldObject: {GATEWAY}\n  {AMENDED}", "on CREATE there was no object before"),
     (f"file: a.yaml\n  operation: DELETE\n  oldObject: {GATEWAY}\n  {AMENDED}", "both say what is deleted"),
     (f"operation: UPDATE\n  {AMENDED}", "object is missing; it is what goes in on UPDATE"),
     (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; it is what goes in on DELETE"),
-    (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "request.operation is said by `operation`"),
+    (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "do not write request.operation"),
     (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is not a resource such as services'),
     (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
     (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is for what has to come out"),
     ("expect: {decision: amended}", "only an object at a path is amended; a pod is injected"),
-    ("expect: {decision: injected, object: {a: 1}}", "`object` is expected of an object at a path"),
+    ("expect: {decision: injected, object: {a: 1}}", "`object` is for an object at a path"),
     (f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}", 'unknown key "name"; did you mean username?'),
 ]
 

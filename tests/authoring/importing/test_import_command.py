@@ -249,7 +249,7 @@ REFUSED = [
     ("serviceAccountName: [a]", 'error: serviceAccountName is ["a"]; it has to be a string'),
     ("hostNetwork: 'true'", 'error: hostNetwork is "true"; it has to be true or false'),
     ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
-    ("name: '???'\nhostPID: true", "standard input:1:7: error: no template can be called after this config"),
+    ("name: '???'\nhostPID: true", "standard input:1:7: error: this config gives no valid template name"),
     ("name: x\n", "standard input:1:1: warning: nothing in this config is for pods; no template is made of it"),
     ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n", '"Deployment" web is not a sidecar config'),
     ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a has to be a text"),
@@ -282,10 +282,10 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
         ("vloumes: []", "11:1: warning: there is no field vloumes in a sidecar config, so it is left out"),
         ("environment: []", "11:1: warning: there is no field environment in a sidecar config, so it is left out"),
         ("image: a", "11:1: warning: there is no field image in a sidecar config, so it is left out; did you mean con"),
-        ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; not all injectors"),
-        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, which every pod in a cluster has"),
+        ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; some injectors"),
+        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, but in a cluster the API server"),
         ("prependContainers: true", "11:1: warning: prependContainers is left out: "),
-        ("inherits: base.yaml", "11:1: warning: inherits is followed in files only, so it is left out"),
+        ("inherits: base.yaml", "11:1: warning: inherits works only in files, so it is ignored here"),
         ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is there twice; the last"),
     ],
 )  # fmt: skip
@@ -333,8 +333,8 @@ def test_names_are_told_apart(tmp_path: Path) -> None:
 
 def test_another_name_than_pods_ask_for_is_told(tmp_path: Path) -> None:
     told = imported(tmp_path, NAMED, "--name", "mine")
-    assert 'standard input:1:7: warning: pods that ask for "Test_1:1.2" do not find it as mine' in told
-    assert "do not find it" not in imported(tmp_path, NAMED, "--name", "test-1-1-2")
+    assert 'standard input:1:7: warning: pods that ask for "Test_1:1.2" do not get mine' in told
+    assert "do not get" not in imported(tmp_path, NAMED, "--name", "test-1-1-2")
 
 
 def test_problems_are_told_line_by_line() -> None:

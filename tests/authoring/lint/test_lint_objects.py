@@ -161,7 +161,7 @@ def test_one_for_pods_at_a_path_too_is_tried_both_ways(tmp_path: Path) -> None:
         ("{apiGroups: [v1, apps, example.com], resources: [services]}", ["v1 is not an API group"]),
         (
             "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}",
-            ["no webhook is asked about the resources of admissionregistration.k8s.io"],
+            ["the API server calls no webhook for the resources of admissionregistration.k8s.io"],
         ),
     ],
 )

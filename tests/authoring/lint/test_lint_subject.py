@@ -263,7 +263,7 @@ def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_pa
     folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "schema"}))
     assert (problem.code, problem.place.line, problem.place.column) == ("renders", 2, 6)
-    assert problem.message.startswith("it serves none of the sample pods, so nothing was checked: set key")
+    assert problem.message.startswith("the template works for none of the sample pods, so nothing was checked: set key")
     with_example = manifest.replace("description", "examples: [k123456789], description")
     folder = write(tmp_path, {"template.yaml": with_example, "overlay.yaml.j2": overlay})
     assert {(p.code, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}

@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_bundle():
     assert "no certificate" in bundle_fault(b"hello", NOW)
     ended, good_one = authority(until=1).certificate, authority().certificate
     later = NOW + timedelta(days=2)
-    assert "caBundle ended at 2026-11-22" in bundle_fault(pem_of([ended]), later)
+    assert "caBundle expired at 2026-11-22" in bundle_fault(pem_of([ended]), later)
     assert bundle_fault(pem_of([ended, good_one]), later) == ""
 
 

@@ -26,7 +26,7 @@ def test_a_label_that_is_assumed_is_said(run):
     assert granted not in run("explain", "-", stdin=POD + space).out
     assert granted in run("explain", "-", stdin=POD + space.replace("default", "shop")).out
     other = run("explain", "-", stdin=POD + space.replace("injection: disabled", "injektion: enabled")).out
-    assert f"{granted}: no Namespace default with that label (it has injektion=enabled) is in the input;" in other
+    assert f"the input has no Namespace default with label injection (it has injektion=enabled), so {granted};" in other
 
 
 def test_a_label_of_an_unknown_value_is_pointed_at(run):
@@ -66,7 +66,7 @@ def test_a_workload_s_own_annotation_is_told_by_inject_as_well(run):
         "  name: web\n", "  name: web\n  labels: {sidecar.injector/inject: 'no'}\n", 1
     )
     err = run("inject", "--templates", "logger", "-", stdin=text).err
-    assert "sidecar.injector/inject stands on deployment/web itself and does not count" in err
+    assert "sidecar.injector/inject on deployment/web itself has no effect" in err
 
 
 def test_what_people_came_for_stands_before_the_long_lists(run):

@@ -175,7 +175,7 @@ def test_explain_finds_an_annotation_that_stands_on_the_workload(run):
         "  name: web\n", "  name: web\n  annotations: {sidecar.injector/inject: 'false'}\n", 1
     )
     result = run("explain", "--namespace-annotation", "sidecar.injector/templates=logger", "-", stdin=text)
-    assert "sidecar.injector/inject stands on deployment/web itself and does not count" in result.out
+    assert "sidecar.injector/inject on deployment/web itself has no effect" in result.out
 
 
 def test_explain_exits_1_for_what_fails(run):

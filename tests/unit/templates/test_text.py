@@ -101,7 +101,7 @@ def test_a_script_in_a_block_scalar() -> None:
 
 
 def test_a_word_of_a_shell_does_not_stand_alone() -> None:
-    with pytest.raises(InjectionError, match=r"overlay\.yaml\.j2:1:\d+: a value for a shell stands alone here"):
+    with pytest.raises(InjectionError, match=r"overlay\.yaml\.j2:1:\d+: no shell reads this value"):
         script("{{ params.v | shell_quote }}", "x")
     assert script('"{{ params.v | shell_quote }}"', "x") == "'x'"
 

@@ -114,7 +114,7 @@ def test_an_update_is_talked_about_only_when_the_template_changed(app: Served) -
     assert "warnings" not in ask(app, noted, operation="UPDATE", oldObject=before)
     noted["metadata"]["annotations"] = {"sidecar.injector/templates": "proxy"}
     warnings = ask(app, noted, operation="UPDATE", oldObject=before)["warnings"]
-    assert "put it into its pod template" in " | ".join(warnings)
+    assert "put it into the pod template" in " | ".join(warnings)
 
 
 def test_it_is_logged_and_counted_under_the_reason_that_the_pods_would_meet(app: Served) -> None:
