@@ -214,7 +214,7 @@ def test_labels_that_are_misspelt(
         )
         assert any(other in text and "the label is injection" in text for text in failing(control_plane))
         assert any(third in text for text in warned(lines))
-        assert any(f"namespace {ignored} has injection=enabled, but is left alone" in text for text in warned(lines))
+        assert any(f"namespace {ignored} has injection=enabled, but the injector ignores it" in text for text in warned(lines))
         assert code == 1
     finally:
         control_plane.api.patch("Namespace", ignored, {"metadata": {"labels": {"injection": None}}})
@@ -294,7 +294,7 @@ def test_a_certificate_for_another_name_or_soon_over(
         assert "injector certs --service sidecar-injector" in failing(control_plane)[text]
         ended = installed.authority.for_server(f"sidecar-injector.{installed.namespace}.svc", days=-0.0002)
         stored(ended.certificate)
-        assert any(text.startswith("the certificate ended at") for text in failing(control_plane))
+        assert any(text.startswith("the certificate expired at") for text in failing(control_plane))
         stored(b"no certificate")
         assert f"secret {installed.namespace}/{name} has no certificate (key tls.crt)" in failing(control_plane)
     finally:
@@ -472,7 +472,7 @@ def test_other_webhooks(control_plane: ControlPlane, installed: Installed) -> No
         assert (
             "a-before also changes new pods, before the injector, and is not called again: it sees no sidecars" in texts
         )
-        assert any(text.startswith("rival: b.other.example goes by label injection as well") for text in texts)
+        assert any(text.startswith("rival: b.other.example also selects by label injection") for text in texts)
         hostage = "z-jailer: c.other.example fails closed and covers namespace"
         assert any(text.startswith(hostage) for text in warned(lines))
         assert code == 1
