@@ -78,8 +78,8 @@ def check_name(name: str) -> None:
     if not is_dns_label(name):
         near = legal_name(name)
         raise click.UsageError(
-            f"{shortened(name)} is not a name of a template: up to 63 of a-z, 0-9 and -, neither first nor last a -"
-            + (f"; write {near}" if near else "")
+            f"{shortened(name)} is not a name of a template: up to 63 characters of a-z, 0-9 and -, "
+            "without a - at the beginning or the end" + (f"; write {near}" if near else "")
         )
 
 

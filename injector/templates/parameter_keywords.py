@@ -76,7 +76,9 @@ FORMATS: dict[str, Format] = {
     "duration": Format("a duration such as 500ms, 10s or 1h30m", _text(_DURATION, 64)),
     "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),
     "port": Format("a port from 1 to 65535", _port),
-    "dns-label": Format("a DNS label: up to 63 of a-z, 0-9 and -, neither first nor last a -", is_dns_label),
+    "dns-label": Format(
+        "a DNS label: up to 63 characters of a-z, 0-9 and -, without a - at the beginning or the end", is_dns_label
+    ),
     "image": Format("an image reference such as envoyproxy/envoy:v1.36.0", _text(_IMAGE, 512)),
 }
 
