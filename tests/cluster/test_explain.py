@@ -81,7 +81,7 @@ def test_a_deployment_s_pod_template_and_an_annotation_out_of_place(
     control_plane.api.create(obj, ns)
     found = explained(control_plane, "deploy/web", "-n", ns)
     assert (found["object"], found["reason"]) == ("deployment/web", "injected")
-    assert any("stands on deployment/web itself" in note for note in found["notes"])
+    assert any("on deployment/web itself" in note for note in found["notes"])
 
 
 def test_a_wrong_template_is_noted_and_no_end_of_the_explanation(
