@@ -83,7 +83,7 @@ def test_the_error_that_the_page_shows_is_real(tmp_path: Path) -> None:
 def test_the_five_minutes_with_the_command_line_are_true(tmp_path: Path) -> None:
     """Its commands one after the other, but for those that need a cluster."""
     minutes, in_git = COMMAND_LINE.partition("A manifest to try:")[2].split("## Manifests in Git")
-    text = minutes.partition("A file does not say")[0] + in_git.partition("## With kubectl")[0]
+    text = minutes.partition("A manifest does not contain the labels")[0] + in_git.partition("## With kubectl")[0]
     lines = re.sub(r"(?m)^    ", "", "".join(re.findall(r"(?m)(?:^    .*\n)+", text)))
     assert lines.count("injector ") == 10
     Typist(tmp_path).run(f"set -e; {lines}", "...\nthe same\n...\nas it was\n...", Block("console", "", "", 0))
