@@ -39,10 +39,13 @@ def blamed_place(
 ) -> Place | None:
     """The author's place of what an injection was refused for.
 
-    None where the template does not bring it about, or renders nothing for the pod as it was before any other template.
+    None where the template does not bring it about, or renders nothing for the pod as it was before any other template,
+    and where the failed render has told its place.
     """
     if injection.applied or injection.reason not in _REASONS:
         return None
+    if injection.reason is Reason.TEMPLATE_FAILED and injection.failures[0].place is not None:
+        return None  # it fails again, which takes a template bomb's whole time
     try:
         traced = traced_overlay(injection, template, pod, namespace, snapshot, overrides, workload)
     except InjectionError:
