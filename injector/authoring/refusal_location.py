@@ -44,8 +44,9 @@ def blamed_place(
     """
     if injection.applied or injection.reason not in _REASONS:
         return None
-    if injection.reason is Reason.TEMPLATE_FAILED and injection.failures[0].place is not None:
-        return None  # it fails again, which takes a template bomb's whole time
+    told = injection.failures[0].place
+    if injection.reason is Reason.TEMPLATE_FAILED and told is not None and told.file:
+        return None  # rendered once more, it fails once more: a template bomb takes its whole time again
     try:
         traced = traced_overlay(injection, template, pod, namespace, snapshot, overrides, workload)
     except InjectionError:
