@@ -154,6 +154,9 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     shown = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
     advice = "put it in quotes" if "string" in types and isinstance(value, bool | int | float) else ""
+    first, dot, rest = str(path[-1] if path else "").partition(".")
+    if dot and shown and "object" in types:
+        advice = f"write {first}: {{{rest}: {value}}}"
     return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
 
 

@@ -77,7 +77,7 @@ def inject(
     if in_place and streams:
         raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
     sources = gather(source_options, only=templates)
-    warn_of(sources, [one.located for one in sources.snapshot.warnings] if sources.settings.paths else ())
+    warn_of(sources, [one.located for one in sources.snapshot.warnings])
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)
     explicit = namespace_options.namespace is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.options import SourceOptions
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import (
@@ -27,7 +28,10 @@ from injector.names import hint
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.families import declared_parameter, similar_names
+from injector.templates.kubernetes_yaml import compose
+from injector.templates.manifest import yaml_place
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
+from injector.templates.source_map import normal
 from injector.templates.template import Template
 
 
@@ -59,14 +63,14 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, wrong = _read(folders, only)
     try:
-        snapshot = build_snapshot(settings, sources, cluster, origins=origins, load=load_shipped)
+        snapshot = _snapshot(options, settings, sources, cluster, origins=origins, load=load_shipped)
     except SnapshotError as error:
         wrong += [one for one in error.errors if isinstance(one, TemplateError)]
         names = {one.template for one in wrong}
         if only is None or len(wrong) < len(error.errors) or names & set(only):
             raise
         left = {name: files for name, files in sources.items() if name not in names}
-        snapshot = build_snapshot(settings, left, cluster, origins=origins, load=load_shipped)
+        snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
     warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
     return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
@@ -87,7 +91,7 @@ def gather_one(template: str, options: SourceOptions) -> Sources:
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([found]), cluster, "")
-    snapshot = build_snapshot(settings, {found.name: found.sources}, cluster, before)
+    snapshot = _snapshot(options, settings, {found.name: found.sources}, cluster, before)
     return Sources(snapshot, _overrides(options.params, snapshot, found.name))
 
 
@@ -132,7 +136,34 @@ def load_settings(file: Path | None) -> Settings:
     documents = list(split_yaml(text, str(file)))
     if len(documents) > 1:
         raise SettingsError(f"{file}: holds {len(documents)} documents; a settings file has one")
-    return parse_settings(documents[0].value, str(file))
+    try:
+        return parse_settings(documents[0].value, str(file))
+    except SettingsError as error:
+        raise _in_file(file, error) from None
+
+
+def _in_file(file: Path | None, error: SettingsError) -> SettingsError:
+    """The same error at its line of the settings file."""
+    if file is None or not error.diagnostics:
+        return error
+    return SettingsError.of(str(_place(file, error.diagnostics[0])), *error.diagnostics)
+
+
+def _place(file: Path, found: Diagnostic) -> Place:
+    text = normal(file.read_text(encoding="utf-8-sig"))
+    return yaml_place(str(file), text, compose(text), found.path)
+
+
+def _snapshot(options: SourceOptions, *args: Any, **given: Any) -> Snapshot:
+    """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
+    file = options.settings_file
+    try:
+        made = build_snapshot(*args, **given)
+    except SnapshotError as error:
+        raise SnapshotError(_in_file(file, e) if isinstance(e, SettingsError) else e for e in error.errors) from None
+    if file is None:
+        return made
+    return replace(made, warnings=tuple(replace(one, place=_place(file, one)) for one in made.warnings))
 
 
 def _read(

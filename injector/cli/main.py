@@ -98,6 +98,15 @@ def cli() -> None:
     """
 
 
+#: Options of other programs, with ours.
+_MEANT = {
+    **dict.fromkeys(("--set", "--set-string", "--set-json", "--set-file", "--params", "--parameter"), "--param"),
+    **dict.fromkeys(("--values", "--config", "--setting"), "--settings"),
+    **dict.fromkeys(("--template", "--sidecar"), "--templates"),
+    **dict.fromkeys(("--write", "--overwrite", "--inplace"), "--in-place"),
+}
+
+
 def main(args: list[str] | None = None) -> int:
     """Run the command line and exit: 0 done, 1 refused or found problems, 2 wrong usage.
 
@@ -121,6 +130,9 @@ def main(args: list[str] | None = None) -> int:
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and (meant := _MEANT.get(error.option_name)):
+            message = f"No such option '{error.option_name}'. Did you mean '{meant}'?"
+            error = click.NoSuchOption(error.option_name, message, ctx=error.ctx)
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from injector.apply import Overrides
+from injector.authoring.diagnostic_formats import one_line
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import ManifestNamespaces, metadata_of
+from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of
 from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
 from injector.errors import DENIED_CODE
@@ -76,6 +77,8 @@ class Injector:
             new = new if after is pod else with_pod_template(new, after)
         if len(lines) == said:
             self.report.others += 1
+            if self._sidecars and not self._paths and not self.report.first_other:
+                self.report.first_other = one_line(object_name_of(obj))
         return None if new is obj and not config_maps else [new, *config_maps]
 
     def _pod(self, obj: Object, pod: Object, document: Document) -> tuple[Object, list[Object]]:

@@ -28,6 +28,7 @@ from injector.loading.limits import limited
 from injector.names import hint, shortened
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
+from injector.pods.fields import field_hint
 from injector.pods.overlay import plain
 from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
@@ -132,7 +133,7 @@ def _injected(
         return result, ()
     traced = traced_overlay(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
     places = (replace(traced.place(path, key=True), origin=template.origin).whole for path, _ in unknown)
-    names = (f"there is no field {path[-1]} here{hint(str(path[-1]), known)}" for path, known in unknown)
+    names = (f"there is no field {path[-1]} here{field_hint(str(path[-1]), known)}" for path, known in unknown)
     return result, tuple(f"{place}: {words}" for place, words in zip(places, names, strict=True))
 
 

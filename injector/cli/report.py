@@ -70,6 +70,7 @@ class Report:
     lines: list[Line] = field(default_factory=list)
     others: int = 0
     others_are: str = "without a pod"
+    first_other: str = ""  #: the first of them by name, for an input without a pod
     writes: bool = True
 
     @property
@@ -104,6 +105,9 @@ class Report:
         rest = _counted(line for line in self.lines if not line.bad)
         if self.others:
             rest.append(f"{self.others} {self.others_are}")
+        if not self.lines and self.first_other:
+            hold = f" and {self.others - 1} more hold" if self.others > 1 else " holds"
+            return f"{self.first_other}{hold} no pod, so there is nothing to inject."
         if not self.failed:
             return f"{', '.join(rest) or 'no objects'}."
         if not self.writes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from injector.names import hint
 from injector.pods.field_rules import ALL, OURS, RULES, Rules
 from injector.pods.kubernetes_fields import TYPES
 
@@ -168,3 +169,18 @@ _LISTS = {
 #: Deployment, say) has elements that are told apart in the same way.
 OBJECT = Field("")
 OBJECT.fields = _Below("", {}, lambda name: _LISTS.get(name, OBJECT))
+
+
+#: Where people look for a field of these types.
+_HOMES = {
+    "PodSpec": "the pod's spec",
+    "PodSecurityContext": "the pod's spec.securityContext",
+    "Container": "a container",
+    "SecurityContext": "a container's securityContext",
+}
+
+
+def field_hint(name: str, known: Iterable[str]) -> str:
+    """What to add to an error about a field that a place does not have: where it belongs, or the nearest `known`."""
+    homes = [home for kind, home in _HOMES.items() if name in _of_type(kind)[1].notations]
+    return f"; it belongs in {' or '.join(homes)}" if homes else hint(name, known)

@@ -15,7 +15,7 @@ from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import shown_value
+from injector.names import kind_of, shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, without_fillings
 from injector.pods.fields import POD, Field
@@ -334,12 +334,12 @@ class _Merger:
         step = element_step(item, field)
         if has_key(item, field):
             return step
-        raise InjectionError(
-            Reason.TEMPLATE_FAILED,
-            f"an element of the overlay has no {' and '.join(keys)}",
-            path=path_of(here),
-            fields={"missing_keys": keys},
-        )
+        missing = " and ".join(key for key, default in field.key_defaults.items() if default is None)
+        message, help_ = f"an item of the overlay has no {missing}", ""
+        if type(item) is not dict:
+            message, help_ = f"an item of the overlay is {kind_of(item)}", f"write it as `- {keys[0]}: ...`"
+        fields = {"missing_keys": keys}
+        raise InjectionError(Reason.TEMPLATE_FAILED, message, help=help_, path=path_of(here), fields=fields)
 
     @staticmethod
     def expect(have: Any, kind: type, here: str) -> None:

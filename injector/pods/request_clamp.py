@@ -31,7 +31,12 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
             told.append((f"resources/limits/{escape(name)}", said))
         else:
             requests = {**requests, name: limit}
-            told.append((f"resources/requests/{escape(name)}", f"{request} comes down to the limit {limit}"))
+            told.append(
+                (
+                    f"resources/requests/{escape(name)}",
+                    f"{request} comes down to the limit {limit}; for more, raise the limit",
+                )
+            )
     if not told or type(resources) is not dict:
         return container, ()
     return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(told))

@@ -12,7 +12,7 @@ from typing import Any
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
-from injector.names import kind_of
+from injector.names import kind_of, nearest
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of
@@ -28,6 +28,11 @@ _MEANT = {
     **dict.fromkeys(("Spec", "specs", "sepc", "pec", "spe", "specification", "pod", "podSpec", "template"), "spec"),
     **dict.fromkeys(("Metadata", "metaData", "meta", "metdata", "metadatas", "metedata"), "metadata"),
 }
+#: Keys of Kustomize's files.
+KUSTOMIZE = (
+    "patches", "patchesStrategicMerge", "patchesJson6902", "configMapGenerator", "secretGenerator", "commonLabels",
+    "commonAnnotations", "namePrefix", "nameSuffix",
+)  # fmt: skip
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
 
@@ -78,9 +83,10 @@ def check_shape(pod: Any) -> None:
             if field in CONTAINER_LISTS or field == "volumes":
                 _expect(item.get("name"), str, ("spec", field, position, "name"), "a string")
     if not spec.get("containers"):
-        raise InjectionError(
-            Reason.MALFORMED_POD, "a pod has at least one container", help="add one", path=("spec", "containers")
-        )
+        near = nearest("containers", [key for key in spec if isinstance(key, str) and key not in SPEC.fields.notations])
+        help_ = f"write containers, not {near}" if near else "add one"
+        message = "a pod has at least one container"
+        raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=("spec", "containers"))
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
@@ -107,6 +113,8 @@ def check_overlay(overlay: Overlay) -> None:
         if field in overlay:
             raise OverlayError("it stands outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
     for field in overlay:
+        if field in KUSTOMIZE:
+            raise OverlayError("it is Kustomize's; write what it changes as a partial pod, from `spec:` on", (field,))
         if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
             raise OverlayError(f"a pod has no field {field}; write {meant}", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
@@ -121,9 +129,21 @@ def check_overlay(overlay: Overlay) -> None:
     _need(bare, ("spec",), _OBJECT_LISTS, list)
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
-            _need_one(bare_value(item), ("spec", field, position), dict)
+            here = ("spec", field, position)
+            _need_one(bare_value(item), here, dict)
+            _no_directive(bare_value(item), here)
+    _no_directive(overlay, ())
+    _no_directive(bare, ("spec",))
     for lists in (CONTAINER_LISTS, ("volumes",)):
         _named_once(bare, lists)
+
+
+def _no_directive(value: Overlay, here: Path) -> None:
+    """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
+    for field in value:
+        if type(field) is str and field.startswith("$"):
+            message = "an overlay has no such directive; to take a field away write `!replace null` as its value"
+            raise OverlayError(message, (*here, field))
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:

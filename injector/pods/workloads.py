@@ -14,6 +14,8 @@ from injector.settings import Settings
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
+#: Kubernetes' own kinds of objects whose template is a pod's, also where it has no containers.
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob")
 #: A Job that the CronJob controller made: the name, then the minutes since 1970 of the scheduled time. Numbers below
 #: 25 million lie before mid-2017, so a date such as 20261121 at the end of a Job's own name is not taken for one.
 _CRON_JOB = re.compile(r"(.+)-(?:2[5-9]|[3-5]\d)\d{6}\Z")
@@ -31,7 +33,8 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
         return ()
     for path in _TEMPLATE_PATHS:
         template = _at(obj, path)
-        if template is not None and isinstance(_dict(template.get("spec")).get("containers"), list):
+        spec = _dict(template.get("spec")) if template is not None else {}
+        if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in _WORKLOADS):
             return path
     return None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -86,7 +88,9 @@ def misspelt_annotations(
     Others are left alone: the prefix may be that of another injector, which knows more of them.
     """
     start = f"{settings.prefix}/"
-    ours = [key for key in entries if key.startswith(start)]
+    word, spelled = _spellings(settings.prefix)
+    ours = {key: key for key in entries if key.startswith(start)}
+    ours |= {key: start + found["name"] for key in entries if word in key and (found := spelled.fullmatch(key))}
     if not ours:  # as with most pods
         return
     asked = (settings.inject_key, settings.templates_key)
@@ -94,7 +98,7 @@ def misspelt_annotations(
     written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
     unknown = [key for key in ours if key not in known]
     for key in unknown[:SEARCHES]:
-        name = key[len(start) :]
+        name = ours[key][len(start) :]
         near = next((f"{of.name}.{start}{word}" for of in templates for word in (name, name.removeprefix(f"{of.name}."))
                      if declared_parameter(of.parameters, word)), None)  # fmt: skip
         if near is None:
@@ -109,6 +113,15 @@ def misspelt_annotations(
     if more := len(unknown[SEARCHES:]):
         message = f"{more} more {what}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
+
+
+@cache
+def _spellings(prefix: str) -> tuple[str, re.Pattern[str]]:
+    """The longest word of a prefix, and a pattern of keys that have it with other dots and dashes."""
+    words = re.split("[-.]", prefix)
+    there = "[-._]?".join(map(re.escape, words))
+    pattern = rf"(?!(?:[^/]*\.)?{re.escape(prefix)}/)(?:[^/]*\.)?{there}/(?P<name>.*)"
+    return max(words, key=len), re.compile(pattern, re.DOTALL)
 
 
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:

@@ -46,11 +46,26 @@ class Facts:
     imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
     assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
     lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
+    beyond_loops: set[str] = field(default_factory=set)  #: names that it gives a value outside of loops
+    outside: dict[str, int] = field(default_factory=dict)  #: names that it reads outside of loops, with their code
     reads: set[NamePath] = field(default_factory=set)  #: paths into the template's names
     params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
     names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
     warns: int = 0  #: the code of a call of warn()
     strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
+
+    def read(self, name: str, code: int, *, in_loop: bool) -> None:
+        """Note a name that is read."""
+        self.reads.add((name,))
+        self.names.setdefault(name, code)
+        if not in_loop:
+            self.outside.setdefault(name, code)
+
+    def assign(self, name: str, *, in_loop: bool) -> None:
+        """Note a name that is given a value."""
+        self.assigned.add(name)
+        if not in_loop:
+            self.beyond_loops.add(name)
 
     def note(self, path: NamePath, reads: Set[NamePath], code: int) -> None:
         """Note a path, and what is read of it; a parameter and a name with the code of where that is."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from injector.names import hint
 from injector.templates.quoting import EMBEDDED, NAMED
 
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
@@ -21,7 +23,45 @@ VALUES = {
     **dict.fromkeys(("yes", "on"), "write true"),
     **dict.fromkeys(("no", "off"), "write false"),
     **dict.fromkeys(("values", "Values", "vars"), "write params"),
+    **dict.fromkeys(("spec", "metadata", "annotations", "labels"), "the pod as it came is in `object`"),
+    **dict.fromkeys(
+        ("lookup", "env", "getenv", "file", "readFile"), "a template reads nothing from elsewhere; declare a parameter"
+    ),
+    **dict.fromkeys(("item", "loop"), "it is there only within {% for item in list %}"),
+    "name": "write workload.name, namespace.name or container.name",
+    "std": 'this looks like Jsonnet; write a filter of Jinja\'s, such as {{ params.x | join(",") }}',
 }
+#: Names that Jinja keeps for itself, with how people know them from Jsonnet.
+OWN = {
+    **dict.fromkeys(("self", "super"), "write params.x, or {% set x = ... %} for a value of the template's own"),
+    **dict.fromkeys(("varargs", "kwargs"), "name the arguments of the macro"),
+}
+_IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
+_NO_OBJECT = "template.yaml is no Kubernetes object; it begins with `description:` and `parameters:`"
+#: Keys of other files in template.yaml, with where their content goes here.
+OTHER_KEYS = {
+    **dict.fromkeys(("configMapGenerator", "secretGenerator", "configMap", "data"), "write each file below `files:`"),
+    **dict.fromkeys(("values", "vars", "variables", "inputs", "properties", "args"), "write it below `parameters:`"),
+    **dict.fromkeys(("containers", "initContainers", "volumes", "image", "env", "ports"), _IN_OVERLAY),
+    **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "resources", "patches"), _NO_OBJECT),
+    **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it is of Helm's Chart.yaml"),
+    "name": "leave it out; a template has the name of its folder",
+}
+#: Keywords of other schemas at a parameter, with what is written here.
+OTHER_KEYWORDS = {
+    "nullable": "leave it out: a parameter that nobody sets is none",
+    "optional": "leave it out: a parameter is optional where it has no `required: true`",
+    "value": "write default",
+    **dict.fromkeys(("options", "choices", "values", "allowed", "oneof"), "write enum"),
+    **dict.fromkeys(("regex", "match", "validation"), "write pattern"),
+    **dict.fromkeys(("help", "doc", "unit", "comment"), "write it into the description"),
+    "sensitive": "write secret",
+}
+#: Types as other languages call them, where the spelling does not tell.
+MEANT_TYPES = {
+    "float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string",
+    "int": "integer", "bool": "boolean",
+}  # fmt: skip
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
 #: Filters that are not available, with what is said about them.
 HABITS = {
@@ -33,6 +73,21 @@ HABITS = {
     ),
     **dict.fromkeys(("nil", "null"), "write `none`"),
     **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
+    **dict.fromkeys(
+        ("b64encode", "b64decode", "b64enc", "b64dec", "base64"),
+        "write the value as it is; for a secret use a Secret and `valueFrom: {secretKeyRef: ...}`",
+    ),
+    **dict.fromkeys(("trunc", "truncate", "substr"), "write {{ params.x[:63] }}"),
+    **dict.fromkeys(("trimSuffix", "trimPrefix"), 'write {{ params.x.removesuffix("-") }} or .removeprefix("-")'),
+    **dict.fromkeys(("required", "mandatory"), "write `required: true` at the parameter in template.yaml"),
+    **dict.fromkeys(("bool", "from_json", "fromJson", "fromYaml", "from_yaml"), "the parameter's `type` does that"),
+    **dict.fromkeys(("dict2items", "items2dict"), "loop with {% for key, value in params.x.items() %}"),
+    **dict.fromkeys(("combine", "merge", "mergeOverwrite"), "write the keys one by one; the pod's own are merged"),
+    **dict.fromkeys(("regex_replace", "regexReplaceAll"), 'write {{ params.x | replace("a", "b") }}'),
+    **dict.fromkeys(("sha256sum", "hash", "md5"), "leave it out: a new text of a file gives its ConfigMap a new name"),
+    **dict.fromkeys(("ternary",), "write {{ a if condition else b }}"),
+    **dict.fromkeys(("empty",), "write {% if not params.x %}"),
+    **dict.fromkeys(("hasKey", "has"), 'write {% if "key" in params.x %}'),
     **dict.fromkeys(
         NAMED.keys() - set(EMBEDDED),
         "it is for text files; in YAML and JSON values need no quotes, except within a script for a shell "
@@ -52,7 +107,7 @@ _WORDS = {
     "define": "{% macro name() %} ... {% endmacro %}",
     "block": "{% macro name() %} ... {% endmacro %}",
     "template": '{% include "_file.j2" %}',
-    "include": '{% include "_file.j2" %}, or {{ name() }} for a macro',
+    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, whose text keeps its own indentation',
     "printf": '{{ "port-" ~ params.x }}',
     "print": '{{ "port-" ~ params.x }}',
     "default": "{{ params.x | default(80) }}, or a default in template.yaml",
@@ -75,8 +130,16 @@ _WORDS = {
     ".": "{{ params.x }}",
     "$": "{{ params.x }}",
 }
+_NAMES = "{{ workload.name }} for the name, {{ namespace.name }} for the namespace"
 #: Objects of Helm's.
-_OBJECTS = dict.fromkeys(("Values", "Release", "Chart", "Capabilities", "Files", "Template"), "{{ params.x }}")
+_OBJECTS = {
+    **dict.fromkeys(("Values", "Capabilities"), "{{ params.x }}"),
+    **dict.fromkeys(("Release", "Chart", "Template"), _NAMES),
+    "Files": "the file's name below `files:` in template.yaml",
+}
+_DOTTED = re.compile(r"\{\{-?\s*\.(Release|Chart|Template|Files)\.")
+#: A line of Jsonnet's that defines a name.
+_LOCAL = re.compile(r"^local +(\w+) *=.*", re.MULTILINE)
 _HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
 _TAG = re.compile(r"\{%-?\s*[.$]")
 _COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
@@ -84,8 +147,23 @@ _OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
 _END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 
 
+def refused_name(name: str) -> str:
+    """What to say about a name that Jinja keeps for itself."""
+    return f"{name} is not available in templates" + (f"; {OWN[name]}" if name in OWN else "")
+
+
+def missing_file(name: str, files: Collection[str]) -> str:
+    """What to say about another file that the template does not have; `files` are those that it can include."""
+    begin = f'no file "{name}" in this template'
+    if name.endswith(".j2"):
+        return begin + hint(name, files)
+    return f"{begin}; call it {name.rpartition('.')[0] or name}.j2: the injector reads no other file"
+
+
 def instead(line: str, word: str = "") -> str | None:
     """What to say about a line that looks like a Go template (about one word in it, where that is given), or None."""
+    if (dotted := _DOTTED.search(line)) and not word:
+        return _said(_OBJECTS[dotted[1]])
     if word:
         known = _OBJECTS | _WORDS
         found = any(hole[1] == word for hole in _HOLE.finditer(line))
@@ -123,6 +201,14 @@ def opening(tag: str, inner: str, text: str, before: int) -> tuple[str, int] | N
         return None
     found = max(_OPENING.finditer(text, 0, before), key=lambda one: one.start(), default=None)
     return None if found is None else (_said(_WORDS[found[1]]), found.start())
+
+
+def jsonnet_local(text: str, before: int) -> tuple[str, int] | None:
+    """What to say about the last line of Jsonnet's `local x = ...` before an offset, and its own, or None."""
+    found = max(_LOCAL.finditer(text, 0, before), key=lambda one: one.start(), default=None)
+    if found is None:
+        return None
+    return f"this looks like Jsonnet: here write {{% set {found[1]} = ... %}}", found.start()
 
 
 def go_comparison(condition: str) -> str | None:

@@ -14,8 +14,9 @@ from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
+from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
-from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_schema import TYPES, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at
@@ -28,6 +29,7 @@ _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
     "shared", "for",
 )  # fmt: skip
+_TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
 
 
 class Manifest:
@@ -56,7 +58,8 @@ class Manifest:
         for key in data:
             if key not in _KEYS:
                 with self.collecting():
-                    self.refuse((key,), f"unknown key {shortened(key)}{hint(key, _KEYS)}")
+                    rest = f"; {OTHER_KEYS[key]}" if key in OTHER_KEYS else hint(key, _KEYS)
+                    self.refuse((key,), f"unknown key {shortened(key)}{rest}")
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -75,7 +78,7 @@ class Manifest:
 
     def refuse(self, path: tuple[Any, ...], message: str, *, rule: str = "") -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
-        place = _place(self._text, self._node, path, key=True)
+        place = yaml_place(MANIFEST, self._text, self._node, path)
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
         raise TemplateError(self._name, cut(message), place, rule=rule, origin=self._origin) from None
 
@@ -124,7 +127,7 @@ class Manifest:
         for name, item in value.items():
             if not isinstance(item, dict):
                 with self.collecting():
-                    self.refuse((key, name), f"{key}.{name} has to be a mapping, such as {example}")
+                    self.refuse((key, name), f"{key}.{name} {_no_mapping(key, name, item, example)}")
         return {name: item for name, item in value.items() if isinstance(item, dict)}
 
     def parameters(self) -> dict[str, Parameter]:
@@ -247,10 +250,11 @@ def manifest_place(template: Template, path: Sequence[str | int], *, key: bool =
     Of the nearest parent where there is no such key.
     """
     text = normal(template.sources[MANIFEST])
-    return _place(text, compose(text), path, key=key)
+    return yaml_place(MANIFEST, text, compose(text), path, key=key)
 
 
-def _place(text: str, node: Node | None, path: Sequence[Any], *, key: bool) -> Place:
+def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, key: bool = True) -> Place:
+    """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
     mark = None
     for step in path:
         found = _step(node, step)
@@ -259,7 +263,7 @@ def _place(text: str, node: Node | None, path: Sequence[Any], *, key: bool) -> P
         mark, node = found
     if node is not None and (mark is None or not key):
         mark = node.start_mark
-    return place_at(MANIFEST, text, index(text, mark)) if mark is not None else Place(MANIFEST)
+    return place_at(file, text, index(text, mark)) if mark is not None else Place(file)
 
 
 def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
@@ -276,3 +280,17 @@ def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
     elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None
+
+
+def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:
+    """What is wrong with an entry that is no mapping, to follow its name."""
+    if key != "parameters":
+        return f"has to be a mapping, such as {example}"
+    if name == "required" and isinstance(item, list):
+        return "is read as a parameter; write `required: true` below each parameter that is required"
+    kind = _TYPE_OF.get(type(item))
+    if kind is None or item == "":
+        return f"has to be a mapping, such as {example}"
+    of_type = MEANT_TYPES.get(str(item), item)
+    inner = f"type: {of_type}" if of_type in TYPES else f"type: {kind}, default: {shortened(item, 80)}"
+    return f"has to be a mapping; write {{{inner}}}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from injector.names import WANTED, cut, hint, kind_of, nearest, quotes_help, shortened
+from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYWORDS
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
 _OURS = ("from", "weakens", "secret")
-#: Types as other languages call them, where the spelling does not tell.
-_MEANT = {"float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string"}
 #: Keywords whose mistakes are sentences of ours already (see `value_check`).
 _SENTENCES = ("patternProperties", "additionalProperties", "uniqueItems")
 #: Characters of what is said of a value, and how many values of an `enum` are named in it.
@@ -50,7 +49,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     from jsonschema.exceptions import SchemaError
 
     if (kind := declaration.get("type")) not in TYPES:
-        meant = _MEANT.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
+        meant = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
         raise ValueError(
             ("type",), f"type must be one of {', '.join(TYPES)}{f'; did you mean {meant}?' if meant else ''}"
         )
@@ -118,9 +117,9 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
         if key in ("$ref", "$dynamicRef"):
             raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
         if key not in KEYWORDS and key not in also:
-            raise ValueError(
-                (*path, key), f"unknown key {shortened(str(key))[1:-1]}{hint(str(key), (*KEYWORDS, *also))}"
-            )
+            near = nearest(str(key), (*KEYWORDS, *also))
+            rest = OTHER_KEYWORDS.get(str(key)) or (f"did you mean {near}?" if near else "leave it out")
+            raise ValueError((*path, key), f"unknown key {shortened(str(key))[1:-1]}; {rest}")
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))
 
@@ -153,7 +152,8 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
             raise ValueError(f"must be no longer than {_LONGEST} characters")
         value = _read(raw, parameter.schema)
         if value is UNSET:
-            raise ValueError(_unreadable(raw, parameter))
+            meant = _BOOLEANS.get(raw.lower()) if parameter.type == "boolean" else None
+            raise ValueError(_unreadable(raw, parameter) + (f"; write {meant}" if meant else ""))
         if not _fits(value):
             raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
     wrong = _wrong(parameter, value)
@@ -182,6 +182,7 @@ def allowed(parameter: Parameter) -> str:
 
 # ---------------------------------------------------------------------------------------------- reading strings
 
+_BOOLEANS = dict.fromkeys(("yes", "y", "on", "1"), "true") | dict.fromkeys(("no", "n", "off", "0"), "false")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 

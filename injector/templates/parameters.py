@@ -8,7 +8,7 @@ silent default. What somebody sets who may not, by the parameter's `from`, has n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,8 +115,10 @@ def resolve(
             Reason.BAD_PARAMETER,
             f"template {template.name} needs {wanted}",
             help="; ".join(
-                f"{_where_to_set(parameters[name], suffix, guarded=guarded)}{_meant(parameters[name], warnings)}"
-                for name in missing
+                (
+                    *_where_to_set([parameters[name] for name in missing], suffix, guarded=guarded),
+                    *(meant for name in missing if (meant := _meant(parameters[name], warnings))),
+                )
             ),
             fields={"template": template.name, "parameter": missing[0], "missing": missing, **_allowed(parameter)},
         )
@@ -133,7 +135,7 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         message = f"{origin} = {shortened(raw)}: {error}"
         if parameter.secret:
             message, fields["value"] = f"{origin} is not allowed here; it must be {allowed(parameter)}", ""
-        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
+        raise InjectionError(Reason.BAD_PARAMETER, message, help=_example(parameter), fields=fields) from None
 
 
 def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
@@ -184,12 +186,16 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
 
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
-    parameter = parameter.member or parameter
-    examples = parameter.schema.get("examples")
-    if not examples or "pattern" not in parameter.schema:
-        return allowed(parameter)
-    first = examples[0]
-    return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}"
+    return _example(parameter.member or parameter) or allowed(parameter.member or parameter)
+
+
+def _example(parameter: Parameter) -> str:
+    """`such as` and an example of it or its default, where its schema says little to people; else empty."""
+    if not ("pattern" in parameter.schema or parameter.type in ("object", "array")):
+        return ""
+    default = () if parameter.default is UNSET else (parameter.default,)
+    first = next(filter(None, (*parameter.schema.get("examples", ()), *default)), None)
+    return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}" if first else ""
 
 
 def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
@@ -207,18 +213,26 @@ def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guard
 
 
 def _meant(wanted: Parameter, unused: Iterable[Diagnostic]) -> str:
-    """The first warning of a name that may be meant for the wanted one, as the rest of a sentence."""
+    """The first warning of a name that may be meant for the wanted one; empty where there is none."""
     for one in unused:
         name = one.fields.get("parameter", "")
         if nearest(name, similar_names({wanted.name: wanted}, name)):
-            return f"; {one.sentence}"
+            return one.sentence
     return ""
 
 
-def _where_to_set(parameter: Parameter, suffix: str, *, guarded: bool) -> str:
-    setters = parameter.settable(guarded=guarded)
-    if "pod" in setters:
-        return f"set annotation {suffix}{shown_name(parameter)}"
-    if "namespace" in setters:
-        return f"set the namespace's annotation {suffix}{shown_name(parameter)}"
-    return "an admin sets it in the injector's settings"
+def _where_to_set(missing: Iterable[Parameter], suffix: str, *, guarded: bool) -> Iterator[str]:
+    """One sentence for each kind of place."""
+    names: dict[str, list[str]] = {"pod": [], "namespace": [], "settings": []}
+    for parameter in missing:
+        setters = parameter.settable(guarded=guarded)
+        where = next((place for place in ("pod", "namespace") if place in setters), "settings")
+        names[where].append(f"{suffix}{shown_name(parameter)}" if where != "settings" else shown_name(parameter))
+    for where, found in names.items():
+        if found and where == "settings":
+            yield "an admin sets it in the injector's settings"
+        elif found:
+            whose = "the namespace's " if where == "namespace" else ""
+            *first, last = found
+            several = f"annotations {', '.join(first)} and {last}" if first else f"annotation {last}"
+            yield f"set {whose}{several}"

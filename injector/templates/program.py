@@ -40,6 +40,7 @@ _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 _PARAMS_ONE_BY_ONE = 3
 #: Ways through a template whose own reads are their key; that of all others is everything that it may read.
 _WAYS = 8
+_NO_LOOP = "in place of the loop write a filter, such as first, last, select, map, sum or join"
 _STRUCTURES = 2 * 1024 * 1024
 _RENDERS = 2 * 1024 * 1024
 
@@ -206,6 +207,7 @@ class Program:
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
+        beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
         reads: set[NamePath] = set()
         for file in used:
             facts = loader.facts[file]
@@ -215,6 +217,9 @@ class Program:
                 known = NAMES | set(FUNCTIONS) | facts.assigned
                 words, rule = self._undefined(name, known, self.place(file, code - 1).text)
                 self._refuse(words, file, code, rule)
+            for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
+                text = f"{name} is set within a loop, and has no value after it; {_NO_LOOP}"
+                self._refuse(text, file, facts.outside[name], "name", word=name)
             for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
                     rest = hint(parameter, self._parameters, "template.yaml declares")
@@ -278,12 +283,12 @@ class Program:
         go = foreign_habits.instead(text, name)
         if go is not None:
             return go, "syntax"
+        if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", text):
+            parameter = dashed[1].replace("-", "_")
+            rest = "" if parameter in self._parameters else f", and declare the parameter {dashed[1]} in template.yaml"
+            return f"params.{dashed[1]} is read as a subtraction; write params.{parameter}{rest}", "name"
         if name in self._parameters:
             return f"{name} is not defined; did you mean params.{name}?", "name"
-        for parameter in self._parameters:
-            dashed = parameter.replace("_", "-")
-            if f"-{name}" in dashed and f"params.{dashed}" in text:
-                return f"params.{dashed} is read as a subtraction; write params.{parameter}", "name"
         if name in VALUES:
             return f"{name} is not defined; {VALUES[name]}", "name"
         return f"{name[:60]} is not defined{hint(name, known)}", "name"

@@ -45,9 +45,9 @@ def scalar_text(value: Any) -> str:
         raise FaultError(
             "a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}"
         )
-    raise FaultError(
-        f"{kind_of(value)} stands within a string; write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
-    )
+    name = "add `.name` for its name, " if isinstance(value, dict) and "name" in value else ""
+    rest = f"{name}write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
+    raise FaultError(f"{kind_of(value)} stands within a string; {rest}")
 
 
 def untagged(text: str) -> str:

@@ -30,7 +30,7 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.foreign_habits import HABITS, REFUSED
+from injector.templates.foreign_habits import HABITS, OWN, REFUSED, missing_file, refused_name
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
@@ -70,6 +70,7 @@ class _Checker(NodeTransformer):
         self._filters = FILTERS if document else TEXT_FILTERS
         self._files = files
         self._modules: set[str] = set()
+        self._loops = 0
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, _ALLOWED):
@@ -102,15 +103,14 @@ class _Checker(NodeTransformer):
     # ---------------------------------------------------------------------------------------- names and paths
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
-        if node.name in ("varargs", "kwargs", "self", "super") or node.name.startswith("__"):
-            raise ForbiddenError(f"{node.name} is not available in templates", node.lineno)
+        if node.name in OWN or node.name.startswith("__"):
+            raise ForbiddenError(refused_name(node.name), node.lineno)
         if node.ctx == "load":
-            self.facts.reads.add((node.name,))
-            self.facts.names.setdefault(node.name, node.lineno)
+            self.facts.read(node.name, node.lineno, in_loop=self._loops > 0)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
         if node.name in NAMES - ASSIGNABLE or node.name in FUNCTIONS:
             raise ForbiddenError(f"{node.name} is a reserved name; choose another one", node.lineno)
-        self.facts.assigned.add(node.name)
+        self.facts.assign(node.name, in_loop=self._loops > 0)
         return node
 
     def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:
@@ -240,6 +240,7 @@ class _Checker(NodeTransformer):
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
+        self._loops += 1
         if parts := parts_read(node, node.iter, NAMES):
             self.facts.note(*parts, first_offset(node.iter))
             # the same, but the list itself is not a key of the result
@@ -248,6 +249,7 @@ class _Checker(NodeTransformer):
             node.iter = self._marked(over, parts[1])
         else:
             self.generic_visit(node)
+        self._loops -= 1
         names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
         node.iter = self._checked("each", [node.iter, nodes.Const(units), nodes.Const(names)], node.lineno)
         return node
@@ -337,9 +339,7 @@ class _Checker(NodeTransformer):
                 "the name of another file has to stand there as a string", node.template.lineno, rule="file"
             )
         if name not in self._files:
-            raise ForbiddenError(
-                f'no file "{name}" in this template{hint(name, self._files)}', node.template.lineno, rule="file"
-            )
+            raise ForbiddenError(missing_file(name, self._files), node.template.lineno, rule="file")
         self.facts.includes.setdefault(name, node.template.lineno)
         return node
 

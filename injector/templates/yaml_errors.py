@@ -46,6 +46,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
         return _one_line(str(getattr(error, "problem", None) or error)), start
     opening = line_of(start or 0)
     if kind in _AT_THE_START and start is not None:
+        if kind == "no-colon" and (local := foreign_habits.jsonnet_local(text, text.find("\n", start) + 1)):
+            return local
         return _AT_THE_START[kind], start
     if kind == "open-bracket":
         if text[at : at + 1] == ":":  # a key began before
@@ -120,6 +122,9 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
     key = line + len(before) - len(before.lstrip(" -"))
     above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
     if ":" not in above:
+        local = foreign_habits.jsonnet_local(text, line)
+        if local is not None:
+            return local
         return "the line above is a text that goes on here; is a colon missing at its end?", key
     return "this key is indented further than the line above it, which has a value of its own already", key
 

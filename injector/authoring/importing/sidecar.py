@@ -168,7 +168,9 @@ def _checked(fields: Object, told: Teller) -> Object:
     for error, steps in _errors(fields):
         if error.code != UNKNOWN_FIELD:
             about = str(error.fields["about"])
-            told.tell(steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else "", about=about)
+            told.tell(
+                steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else error.help, about=about
+            )
             continue
         told.warn(steps, f"{error.message}; Kubernetes drops it, so it is left out")
         owner: Any = kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
 from injector.pods.context import Object
+from injector.pods.fields import POD, field_hint
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -116,12 +117,6 @@ def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
     return Draft202012Validator({"$ref": f"{name}#/$defs/{kind}"}, registry=registry)
 
 
-def _advice(name: str, known: Iterable[str]) -> str:
-    if name.startswith("$"):  # of a strategic merge patch, as Kustomize has them
-        return "; an overlay adds and sets, it cannot delete"
-    return hint(name, known)
-
-
 def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     """An error in the words of a pod's author: one for each field that is too many or missing."""
     path = (*within, *error.absolute_path)
@@ -131,7 +126,7 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     if error.validator == "additionalProperties" and limit is False:
         known = schema.get("properties") or {}
         return [
-            _error((*path, name), f"there is no field {name} here{_advice(name, known)}", name, code=UNKNOWN_FIELD)
+            _error((*path, name), f"there is no field {name} here{field_hint(name, known)}", name, code=UNKNOWN_FIELD)
             for name in instance
             if name not in known
         ]
@@ -143,13 +138,17 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
     wanted = " or ".join(WANTED[kind] for kind in types)
-    quotes = "; write it without quotes" if isinstance(instance, str) and quotes_help(instance, types) else ""
-    message = f"{where} is {value}; it has to be {wanted}{quotes}" if wanted else f"{where}: {error.message}"
-    return [_error(path, message, str(error.validator), types)]
+    rest = quotes_help(instance, types)
+    keys = POD.at(path).keys if types == ("array",) and isinstance(instance, Mapping) else ()
+    help_ = f"begin each item with `- {keys[0]}: `" if keys else rest
+    message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
+    return [_error(path, message, str(error.validator), types, help_=help_)]
 
 
-def _error(path: ObjectPath, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema") -> Diagnostic:
-    return Diagnostic(code, "error", message, path=path, fields={"about": about, "types": types})
+def _error(
+    path: ObjectPath, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema", help_: str = ""
+) -> Diagnostic:
+    return Diagnostic(code, "error", message, help_, path=path, fields={"about": about, "types": types})
 
 
 def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:

@@ -80,5 +80,6 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb:
                 path.append(Key(step_of(step, field)))
             field = field.element
     quotes = quotes_help(held, (kind,))
-    help_ = f"it must be {wanted}; {quotes}" if quotes else f"it must be {wanted}"
+    dashes = f"begin each item with `- {keys[0]}: `" if type(held) is dict and (keys := field.fields[name].keys) else ""
+    help_ = "; ".join(filter(None, (f"it must be {wanted}", quotes, dashes)))
     return invalid((*path, name), f"it {verb} {shown_value(held)}", help_, value=held)

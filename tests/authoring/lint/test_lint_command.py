@@ -81,7 +81,7 @@ def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
         "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
         "    7 |     - {name: PORT, value: {{ params.port }}}\n"
         "      |                           ^\n"
-        "      = seen for a Deployment with port 8080\n"
+        "      = put it in quotes (seen for a Deployment with port 8080)\n"
         "\n"
         "tool/overlay.yaml.j2:3:5: warning: container tool has no startupProbe, so the app does not wait for it"
         " [startup-probe]\n"
@@ -231,7 +231,7 @@ def test_json_has_every_part(tmp_path: Path) -> None:
         "rule": "schema",
         "severity": "error",
         "message": "value is 19901; it has to be a string",
-        "help": "seen for a Deployment with port 8080",
+        "help": "put it in quotes (seen for a Deployment with port 8080)",
         "path": "",
         "template": "tool",
         "file": "overlay.yaml.j2",
@@ -284,7 +284,7 @@ def test_github_escapes_what_would_end_a_command(tmp_path: Path) -> None:
     done = lint(tool.relative_to(tmp_path), "--output", "github", cwd=tmp_path)
     assert done.stdout.splitlines()[1] == (
         "::error file=a%2Cb%3Ac%25/tool/overlay.yaml.j2,line=7,col=27,title=schema::"
-        "value is 19901; it has to be a string (seen for a Deployment with port 8080)"
+        "value is 19901; it has to be a string (put it in quotes (seen for a Deployment with port 8080))"
     )
 
 

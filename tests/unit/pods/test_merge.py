@@ -374,13 +374,21 @@ def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, place):
     assert str(caught.value) == place
 
 
-@pytest.mark.parametrize("element", [{"emptyDir": {}}, {"name": ""}, {"name": ["x"]}, "x"])
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ({"emptyDir": {}}, "has no name"),
+        ({"name": ""}, "has no name"),
+        ({"name": ["x"]}, "has no name"),
+        ("x", "is a string; write it as `- name: ...`"),
+    ],
+)
 @pytest.mark.parametrize("of_pod", [{}, {"volumes": [{"name": "v"}]}])
-def test_an_overlays_element_without_its_key_is_the_templates_fault(element, of_pod):
+def test_an_overlays_element_without_its_key_is_the_templates_fault(element, message, of_pod):
     with pytest.raises(InjectionError) as caught:
         merged(app_pod(**of_pod), {"spec": {"volumes": [element]}})
     assert caught.value.reason is Reason.TEMPLATE_FAILED
-    assert str(caught.value) == "spec.volumes: an element of the overlay has no name"
+    assert str(caught.value) == f"spec.volumes: an item of the overlay {message}"
 
 
 def test_an_element_that_an_overlay_names_twice_is_one():

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.rules._reading import sources_used
-from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.subject import Finding, RenderedSource, Subject
 from injector.diagnostics import Path
+from injector.names import kind_of
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
@@ -73,8 +73,15 @@ def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
 def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
     """Items without what they are merged by."""
     for path, field, value in _merged(overlay.value, (), POD):
-        for index, item in numbered(plain(value)):
-            if field.keys and not has_key(item, field):
+        items = plain(value) if field.keys else None
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            if not isinstance(item, dict):
+                yield Finding(
+                    f"an item of {field.name} is {kind_of(item)}; it has to be a mapping",
+                    overlay.place((*path, index)),
+                    f"write `- {field.keys[0]}: ...`",
+                )
+            elif not has_key(item, field):
                 missing = [key for key, default in field.key_defaults.items() if default is None]
                 yield Finding(
                     f"an item of {field.name} has no {' and '.join(missing)}, by which it is merged",

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, Subject
-from injector.names import hint
+from injector.names import nearest
 
 SEVERITY = "error"
 
@@ -45,8 +45,20 @@ def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each mount, except if a parameter gives the volume's name: then it may be in the pod."""
     for rendering in subject.renderings:
         for missing in missing_volumes(rendering):
+            near = _meant(missing.name, missing.volumes)
             yield Finding(
-                f"there is no volume {missing.name} to mount{hint(missing.name, missing.volumes, 'the volumes are')}",
+                f"there is no volume {missing.name} to mount{f'; did you mean {near}?' if near else ''}",
                 missing.place,
                 "add it to spec.volumes, or correct the name",
             )
+
+
+def _meant(name: str, volumes: list[str]) -> str | None:
+    """The volume that is spelled most like a name. That both begin with the sidecar's name makes none alike."""
+    near = nearest(name, volumes)
+    if near is None:
+        return None
+    ours, theirs = name.split("-"), near.split("-")
+    while ours and theirs and ours[0] == theirs[0]:
+        del ours[0], theirs[0]
+    return near if not ours or not theirs or nearest("-".join(ours), ["-".join(theirs)]) else None

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._probes import asked_ports, port_numbers
 from injector.authoring.lint.subject import Finding, Subject
-from injector.names import hint
+from injector.names import hint, shortened
 
 SEVERITY = "error"
 
@@ -46,8 +46,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             names = port_numbers(container)
             for where, port in asked_ports(container):
                 if isinstance(port, str) and port not in names:
+                    rest = hint(port, names, "its ports are")
                     yield Finding(
-                        f"{container.get('name')} has no port called {port}{hint(port, names, 'its ports are')}",
+                        f"{container.get('name')} has no port called {shortened(port)[1:-1]}{rest}",
                         rendering.overlay.place((*path, *where)),
                         "name one of its ports, or give the number",
                     )

@@ -55,7 +55,16 @@ def check(subject: Subject) -> Iterator[Finding]:
             if (error.path, about) not in told:  # finding the author's place takes a render of its own
                 told.add((error.path, about))
                 seen = f"seen for {rendering.title}{_newer(error, rendering)}"
-                yield Finding(error.message, _place(rendering, error), seen, about=about)
+                to_do = _to_do(error, rendering)
+                to_do = f"{to_do} ({seen})" if to_do else seen
+                yield Finding(error.message, _place(rendering, error), to_do, about=about)
+
+
+def _to_do(error: Diagnostic, rendering: Rendering) -> str:
+    texts = [name for name, value in rendering.given.items() if isinstance(value, str)]
+    if not error.help and texts and "string" not in error.fields["types"] and "integer" in error.fields["types"]:
+        return f"give the parameter {texts[0]} `type: integer`"
+    return error.help
 
 
 def _place(rendering: Rendering, error: Diagnostic) -> Place:
