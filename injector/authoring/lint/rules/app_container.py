@@ -4,15 +4,15 @@ The rule finds four mistakes:
 
 - A sidecar has a name that apps use, such as `app`, `web` or `redis`. If the pod has a container of this name, the
   injector patches that container and adds no sidecar. If it is the pod's only container, the injection fails.
-- A loop over the pod's containers. The template takes each of them for its sidecar. Write `"*"` for all containers of
-  the app, with `only:` or `except:` for some of them.
+- A loop over the pod's containers. The injector then treats each of them as the sidecar. Write `"*"` for all
+  containers of the app, with `only:` or `except:` for some of them.
 - `"*"` has a command, a port or a probe. Every container of the app that has none gets it. A command replaces the one
   of the image.
 - `"*"` has a variable such as PATH or HOME. The value that the image sets is not in the pod, so the template overwrites
   it.
 
-Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": what the pod
-says takes the place of the image's.
+Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": the command in
+the pod replaces the command in the image.
 
 Bad:
     # overlay.yaml.j2

@@ -2,7 +2,8 @@
 
 The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
 `restartPolicy: Always`, an `imagePullPolicy` in every container. A value that the pod has stays. So the overlay's value
-has an effect on the command line, and none in the cluster. Write `!replace` if the value must apply, or remove it.
+has an effect with `injector inject`, and none in the cluster. Write `!replace` if the value must apply. Otherwise
+remove the field.
 
 Source: Kubernetes API reference, PodSpec and Container, defaults; docs, "Dynamic Admission Control".
 

@@ -1,7 +1,8 @@
-"""A preStop hook sleeps longer than some pods have time to end.
+"""A preStop hook sleeps longer than the termination grace period of some pods.
 
 The API server refuses a pod whose `preStop.sleep` is longer than its `terminationGracePeriodSeconds`. Some pods, such
-as tests and batch jobs, have a period of 0 or 1 seconds; they would get no sidecar. Use the smaller of the two numbers.
+as tests and batch jobs, have a period of 0 or 1 seconds; they would get no sidecar. Use the smaller one of two numbers:
+the sleep that you want, and the pod's `terminationGracePeriodSeconds`.
 
 Source: Kubernetes docs, "Container Lifecycle Hooks", Sleep action; API validation of SleepAction.
 

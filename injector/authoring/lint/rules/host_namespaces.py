@@ -1,4 +1,4 @@
-"""The overlay opens a namespace of the whole pod: the node's network, processes or memory, or one for all containers.
+"""The overlay makes the pod share the node's network, processes or IPC, or its containers one process namespace.
 
 Pod Security levels `baseline` and `restricted` refuse `hostNetwork`, `hostPID` and `hostIPC`. With `hostNetwork` every
 port of the app is a port of its node. With `shareProcessNamespace` the app is no longer process 1, so images with an

@@ -1,4 +1,4 @@
-"""The template of a path refused, warned of and completed no object that the linter tried.
+"""The template of a path did nothing for any object that the linter tried: it did not refuse, warn or complete.
 
 A template for a path should refuse, warn or complete. If it never does, the API server calls it for nothing, and every
 request of its kind waits for the answer. The linter tries sample objects of what `for` names, with the parameters at

@@ -1,6 +1,7 @@
 """The names of two parameters differ only by dashes.
 
-Why: if you misspell one of them, you set the other. The hint for a misspelt name also ignores dashes.
+Why: if you misspell one of them, you set the other. The hint for a misspelt name ignores dashes, so it may name the
+wrong one of the two.
 
 Bad:
     # template.yaml

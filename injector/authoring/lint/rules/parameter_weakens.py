@@ -1,8 +1,8 @@
 """A parameter may weaken the sidecar, and the template does not say whether it does.
 
 The rule checks parameters for images, user IDs, programs and their arguments, and for what is excluded, skipped,
-dropped, allowed or trusted. It also checks `image`, `command` and `args` in `overridable`, if they are parameters that
-weaken.
+dropped, allowed or trusted. It also reports `image`, `command` or `args` in `overridable`, if the template has a
+parameter of the same name with `weakens: true`.
 
 Why: a `required` namespace guarantees that every pod has its sidecar. With another image, or with every address
 excluded, the sidecar is there and does nothing. In a `required` namespace only the namespace and the settings can set a

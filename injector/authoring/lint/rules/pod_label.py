@@ -1,8 +1,8 @@
 """The overlay gives pods a label that Services and controllers often select.
 
-A pod without an `app` label gets this one. Then Services, NetworkPolicies and PodDisruptionBudgets that select the
-label apply to the pod as well, and it may get the traffic of another app. Give a label of the template a prefix, as in
-`shipper.example.com/version`. If nothing selects it, use an annotation.
+If the overlay has the label `app`, every pod without this label gets it. Then Services, NetworkPolicies and
+PodDisruptionBudgets that select the label apply to the pod as well, and it may get the traffic of another app. Give a
+label of the template a prefix, as in `shipper.example.com/version`. If nothing selects it, use an annotation.
 
 Source: Kubernetes docs, "Labels and Selectors", and "Service": a Service's pods are all that its selector fits.
 

@@ -1,8 +1,8 @@
 """A container uses a port that apps often use.
 
 The containers of a pod share one network. If two of them use one port, the second does not start, or takes the traffic
-of the first. If the app declares the port, the injection fails and says so. If it does not, a container of the pod
-crashes. Choose a default above 10000 that no well-known program uses.
+of the first. If the app declares the port, the injection fails and says so. If the app does not declare the port, a
+container of the pod crashes. Choose a default above 10000 that no well-known program uses.
 
 Source: Kubernetes docs, "Pods", Pod networking.
 

@@ -1,7 +1,7 @@
 """A container may gain privileges: it is privileged, or `allowPrivilegeEscalation: false` is missing.
 
-Without this field, which is Kubernetes' default, a program with the setuid bit runs as its owner. Pod Security level
-`restricted` refuses that. Level `baseline` refuses `privileged: true`.
+By default Kubernetes allows privilege escalation: a program with the setuid bit runs as the owner of its file. Pod
+Security level `restricted` refuses that. Level `baseline` refuses `privileged: true`.
 
 Source: Kubernetes docs, "Pod Security Standards", Privilege Escalation and Privileged Containers.
 

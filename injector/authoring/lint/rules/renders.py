@@ -2,9 +2,9 @@
 
 The linter renders the template with its defaults for each sample pod. For one of them it then renders with each
 parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest and longest text,
-examples, empty and full lists. It also tries every two of the switches together, with and without all parameters that
-have no default. `fail(...)` and `deny(...)` count as an answer. The rule reports every other error, and a pod that the
-injection would refuse.
+examples, empty and full lists. It also tries every pair of values of two parameters that are a boolean or an `enum`,
+once with a value for each parameter that has no default, and once without. A call of `fail(...)` or `deny(...)` is not
+a failure. The rule reports every other error, and a pod that the injection would refuse.
 
 Why: a value that the schema allows, and that the template cannot handle, fails only in the pod of a user:
 `template-failed`. The pod then starts without its sidecar, or is refused in a `required` namespace.

@@ -1,4 +1,4 @@
-"""A `!replace` removes more than one value of the app, or makes another program of it.
+"""A `!replace` removes more than one value of the app, or makes the app run as another program.
 
 At a single value such as `imagePullPolicy`, `!replace` does no harm: the receipt keeps the old value. At a list or a
 mapping it removes everything that the pod's author wrote there, such as variables that the app needs. At an image, a

@@ -3,9 +3,10 @@
 The linter merges what the template renders into each sample pod, and checks the result with the schema of
 `--kubernetes-version`. It reports unknown and misspelt fields, values of a wrong type, and missing fields.
 
-Why: the API server drops a field that it does not know, without an error. So a misspelt `readinesProbe` is no probe. To
-a value of a wrong type it answers 400, to a missing field 422, and the pod does not start. A frequent mistake is a
-number as the value of an environment variable. It has to be a string: `value: "{{ params.port }}"`, in quotes.
+Why: the API server drops a field that it does not know, without an error. So a misspelt `readinesProbe` is no probe. If
+a value has a wrong type, the API server answers 400. If a field is missing, it answers 422. In both cases the pod does
+not start. A frequent mistake is a number as the value of an environment variable. It has to be a string, in quotes:
+`value: "{{ params.port }}"`.
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 Bad:

@@ -6,9 +6,9 @@ script, as far as the parameter's schema allows it. A value that goes through `s
 word of the shell.
 
 Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
-its network. In a `required` namespace too, where a pod cannot replace the sidecar. And a harmless value with an
-apostrophe keeps the sidecar from starting. It is safest to keep values out of the script: use a variable in `env`, or
-an argument after the script, which the script calls `"$1"`.
+its network. This is so in a `required` namespace too, although a pod cannot replace the sidecar there. And a harmless
+value with an apostrophe keeps the sidecar from starting. It is safest to keep values out of the script: use a variable
+in `env`, or an argument after the script, which the script calls `"$1"`.
 
 Bad:
     # template.yaml

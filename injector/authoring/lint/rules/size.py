@@ -4,8 +4,8 @@ All config files of a pod are in one ConfigMap, which may have 1 MiB. With `deli
 and all annotations of a pod together may have 256 KiB. The rule reports more than three quarters of that, with the
 parameters at their limits.
 
-Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team with the
-longest list.
+Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team that sets the
+longest value, such as a long list.
 https://kubernetes.io/docs/concepts/configuration/configmap/
 
 Bad:

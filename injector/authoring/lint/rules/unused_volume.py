@@ -1,7 +1,7 @@
 """No container mounts a volume of the overlay.
 
-The pod gets the volume all the same, and the kubelet waits for its ConfigMap or Secret. Most often the mount is
-missing, and the program starts without its files.
+The pod still gets the volume, and the kubelet waits for its ConfigMap or Secret. Most often the mount is missing, and
+the program starts without its files.
 
 Source: Kubernetes docs, "Volumes": a volume is seen by the containers that mount it.
 
