@@ -280,7 +280,9 @@ def test_a_template_that_fails_to_render_is_told_at_its_own_place(problems: Prob
         found[0]
         == f"{AT}:3:22: error: decision: expected injected, found failed: template-failed, see below [decision]"
     )
-    assert found[1].startswith("logger/logger.yaml.j2:2:22: error: the list has no items, so there is no [0]; use `| default(...)` [name]")
+    assert found[1].startswith(
+        "logger/logger.yaml.j2:2:22: error: the list has no items, so there is no [0]; use `| default(...)` [name]"
+    )
 
 
 def test_another_template_that_does_not_load_is_told_once_at_its_place(
