@@ -16,6 +16,7 @@ from jinja2 import Undefined, pass_context
 
 from injector.budget import Budget
 from injector.errors import FaultError, LimitError
+from injector.templates.quoted_places import marked, unmarked
 from injector.templates.quoting import Quoted, check_harmless, check_quoted
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
@@ -74,9 +75,9 @@ class Text(str):
 def plain_text(text: Text) -> str:
     """The author's text as a value: its placeholders give way to the values."""
     if OPEN not in text:
-        return str(text)
+        return unmarked(text)
     run = current.get()
-    pieces = HOLE.split(untagged(text) if run.tagged else text)
+    pieces = HOLE.split(unmarked(untagged(text)) if run.tagged else text)
     run.seen.update(run.later[int(index)] for index in pieces[1::2] if int(index) in run.later)
     pieces[1::2] = [scalar_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))
@@ -155,12 +156,12 @@ def typed(context: object, value: Any) -> str:
 
 @pass_context
 def written(context: object, value: Any) -> str:
-    """A value on its way into a text file: the author's text and quoted values as they are, others if harmless."""
+    """A value on its way into a text file: the author's text as it is, quoted values marked, others if harmless."""
     run = current.get()
     if type(value) is Text:
         return str(value)
     if type(value) is Quoted:
-        return check_quoted(value, run.syntax)
+        return marked(check_quoted(value, run.syntax), run.syntax)
     return check_harmless(plain_value(value, run), run.syntax)
 
 

@@ -31,10 +31,11 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.foreign_habits import VALUES
+from injector.templates.quoted_places import END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 
-_RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}]")
+_RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
 _PARAMS_ONE_BY_ONE = 3

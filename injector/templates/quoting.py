@@ -47,7 +47,11 @@ _HARMFUL = {
 _MILD = re.compile(r"""[A-Za-z0-9._:/@%+=, "'\[\]-]*\Z""")
 #: What XML 1.0 cannot hold, not even as a reference (XML 1.0, section 2.2).
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: What marks places in a text that is being rendered, see `structure` and `quoted_places`.
+_MARKS = re.compile("[\ufdd0-\ufdd4]")
 _NAME_IT = "name it in template.yaml, as `syntax:` of the file"
+#: What to do about a value that is not quoted, or quoted for another syntax.
+USE_QUOTE = "write | quote, and no quotes around it"
 #: iptables-restore reads words of at most 1024 bytes.
 _LONGEST_WORD = 1000
 
@@ -81,7 +85,7 @@ def check_harmless(value: Any, syntax: str = "") -> str:
     kind = type(value)
     if kind is int or kind is float:
         return repr(value)
-    advice = "write | quote" if syntax else f"{_NAME_IT}, and write | quote"
+    advice = USE_QUOTE if syntax else f"{_NAME_IT}, and {USE_QUOTE}"
     if kind is str:
         if _HARMLESS.match(value) and not ((rule := _HARMFUL.get(syntax)) and rule.search(value)):
             return value  # type: ignore[no-any-return]
@@ -107,9 +111,7 @@ def check_quoted(quoted: Quoted, syntax: str) -> str:
         fits = False
     if fits:
         return str(quoted)
-    raise FaultError(
-        f"{shortened(quoted.value)} is quoted for {quoted.syntax}, and this file is {syntax}; write | quote"
-    )
+    raise FaultError(f"{shortened(quoted.value)} is quoted for {quoted.syntax}, and this file is {syntax}; {USE_QUOTE}")
 
 
 # ------------------------------------------------------------------------------- one function for each syntax
@@ -264,7 +266,9 @@ def quote(value: Any, syntax: str) -> Quoted:
     """A value as a file of this syntax holds it. Raises FaultError for one that the syntax cannot hold safely."""
     if not syntax:
         raise FaultError(f"quote needs to know the syntax of the file; {_NAME_IT}")
-    return Quoted(SYNTAXES[syntax](value), value, syntax)
+    text = SYNTAXES[syntax](value)
+    _refuse(text, _MARKS.search(text), "a noncharacter of Unicode, which is never text")
+    return Quoted(text, value, syntax)
 
 
 def _string(value: Any) -> str:

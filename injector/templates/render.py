@@ -25,6 +25,7 @@ from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.per_container import Part, joined_overlays
 from injector.templates.program import Root
+from injector.templates.quoted_places import checked
 from injector.templates.render_errors import RenderError as RenderError
 from injector.templates.render_errors import failure, frame
 from injector.templates.structure import OUTPUT, Structure
@@ -231,7 +232,7 @@ def _document_class(root: Root) -> Callable[[str], Structure]:
 
 
 def _text(job: _Job) -> tuple[str, int]:
-    text = job.text()
+    text = checked(job.text(), job.root.syntax)
     return text, len(text)
 
 

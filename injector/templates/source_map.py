@@ -28,6 +28,7 @@ from injector.diagnostics import Place
 from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
+from injector.templates.quoted_places import END, START, unmarked
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, scalar_text, untagged
 
 _LINE_END = re.compile(r"\r\n|\r")
@@ -118,7 +119,8 @@ def expression_at(text: str, offset: int) -> str:
     return text[offset : end.start() if end else len(text)]
 
 
-_TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}")
+#: A tag, or a mark of a quoted value.
+_TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}|[{START}{END}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +167,13 @@ class Tagged:
             text = document(template.root_render_func(template.new_context(dict(variables))), self.run)
         finally:
             current.reset(token)
-        self.text = untagged(text)
+        self.text = unmarked(untagged(text))
         self._starts: list[int] = []
         self._pieces: list[TaggedPiece] = []
         removed = 0
         for found in _TAG.finditer(text):
-            number = int(found[1])
-            if number < len(tags.pieces):
+            number = int(found[1] or -1)
+            if 0 <= number < len(tags.pieces):
                 self._starts.append(found.start() - removed)
                 self._pieces.append(tags.pieces[number])
             removed += len(found[0])

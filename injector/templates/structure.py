@@ -19,6 +19,7 @@ from injector.errors import FaultError, LimitError
 from injector.names import kind_of
 from injector.pods.overlay import Default, Replace
 from injector.templates.kubernetes_yaml import Builder, Node, compose
+from injector.templates.quoted_places import START, marked, misplaced, unmarked
 from injector.templates.quoting import Quoted
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -102,13 +103,25 @@ class MixedPlan(FillPlan):
         """The string."""
         pieces = list(self.texts[:1])
         index = -1
+        quoted: list[int] = []
         try:
             for index, text in zip(self.indices, self.texts[1:], strict=True):
-                pieces.append(scalar_text(values[index]))
+                value = values[index]
+                if type(value) is Quoted:
+                    quoted.append(index)
+                    value = marked(value, value.syntax)
+                pieces.append(scalar_text(value))
                 pieces.append(text)
         except FaultError as fault:
             raise fault.at(self.offset, index) from None
-        return "".join(pieces)
+        return _script("".join(pieces), quoted, self.offset) if quoted else "".join(pieces)
+
+
+def _script(text: str, quoted: Sequence[int], offset: int) -> str:
+    """A script in the document at an offset, without the marks of the values quoted for the shell in those holes."""
+    if found := misplaced(text, "sh"):
+        raise FaultError(found[1]).at(offset, quoted[text.count(START, 0, found[0])])
+    return unmarked(text)
 
 
 class MappingPlan(FillPlan):

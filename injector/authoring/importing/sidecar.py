@@ -30,7 +30,7 @@ from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
-_RESERVED = re.compile("[\ufdd0-\ufdd2]")
+_RESERVED = re.compile("[\ufdd0-\ufdd4]")
 _QUOTES = "put it in quotes: without them YAML reads numbers, and y, n, yes, no, on and off as true and false"
 _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),

@@ -411,7 +411,6 @@ CASES = [
             ("a file that is run", "[sh, /run.sh, -c, '{{ params.x }}']", "maxLength: 9, default: a", []),
             ("another name", "[sh, -c, '{{ [params.x, 1] | join }}']", "maxLength: 9, default: a", [5]),
             ("quoted", "[sh, -c, 'echo {{ params.x | shell_quote }}']", "maxLength: 9, default: a", []),
-            ("quoted twice", "[sh, -c, 'a \"{{ params.x | shell_quote }}\"']", "maxLength: 9, default: a", [5]),
             ("an argument", "[sh, -c, 'echo $1', sh, '{{ params.x }}']", "maxLength: 9, default: a", []),
             ("no script", "[tool, -c, '{{ params.x }}']", "maxLength: 9, default: a", []),
         ]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from injector.errors import FaultError, InjectionError, TemplateError
 from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
-from injector.templates.render import render_files
+from injector.templates.render import render_files, render_overlay
 from tests import parts
 from tests.unit.templates.build import context
 from tests.unit.templates.hostile import HOSTILE
@@ -377,3 +377,115 @@ def test_what_begins_a_comment_is_not_harmless(file: str, value: str) -> None:
 
 def test_an_address_is_harmless() -> None:
     assert rendered("a.hcl", 'a = "{{ params.v }}"', "https://vault:8200/v1") == 'a = "https://vault:8200/v1"'
+
+
+# ------------------------------------------------------------------------------------ where a quoted value may stand
+
+#: Places that take no quoted value, by file: `Q` stands for one.
+_NO_PLACES = [
+    ("a.sh", 'echo "Q"', "within quotes"), ("a.sh", "echo 'Q'", "within quotes"),
+    ("a.sh", "echo $'Q'", "within quotes"),
+    ("a.sh", "# Q\n", "in a comment"), ("a.sh", "true;# Q\n", "in a comment"),
+    ("a.sh", "cat <<EOF\nit's\nQ\nEOF\n", "here-document"), ("a.sh", "cat <<-'E' <<F\n\tE\nQ\nF\n", "here-document"),
+    ("a.sh", "echo `printf Q`", "between backticks"), ("a.sh", "echo $Q", "behind a $"),
+    ("a.sh", "echo \\Q", "behind a backslash"), ("a.sh", "echo $((1 + Q))", "where only numbers can stand"),
+    ("a.sh", 'echo "$(case $a in a) echo "Q";; esac)"', "`case`"), ("a.sh", 'echo "$(echo "Q")"', "within quotes"),
+    ("a.sh", 'echo "${a:-Q}"', "within quotes"),
+    ("nginx.conf", 'a "Q";', "within quotes"), ("nginx.conf", "a 'Q';", "within quotes"),
+    ("nginx.conf", "a http://Q;", "within a word"), ("nginx.conf", "if (Q) {", "within a word"),
+    ("nginx.conf", "# Q\n", "in a comment"),
+    ("a.hcl", 'a = "Q"', "within quotes"), ("a.hcl", "a = <<E\nQ\nE\n", "here-document"),
+    ("a.hcl", "/* Q */", "in a comment"), ("a.hcl", "// Q", "in a comment"),
+    ("a.toml", 'a = "Q"', "within quotes"), ("a.toml", "a = 'Q'", "within quotes"),
+    ("a.toml", 'a = """x\nQ"""', "within quotes"), ("a.toml", "a = '''x\nQ'''", "within quotes"),
+    ("a.lua", "return [[Q]]", "within quotes"), ("a.lua", "return 'Q'", "within quotes"),
+    ("a.lua", "--[==[ ]] Q ]==]", "in a comment"),
+    ("a.json5", "{a: 'Q'}", "within quotes"), ("a.js", "a = `Q`", "within quotes"), ("a.js", "/* Q */", "in a comment"),
+    ("a.env", 'A="Q"', "within quotes"), ("a.env", "A=1 # Q", "in a comment"),
+    ("a.rules", '-A X --comment "Q"', "within quotes"), ("a.rules", "# Q\n", "in a comment"),
+]  # fmt: skip
+#: Places that take one: quotes and what begins a comment stand before it, and are none there.
+_PLACES = [
+    ("a.sh", "echo it\\'s $# ${x#'y'} a#b 'it' \"$(echo Q)\" Q"), ("a.sh", "cat <<EOF Q\nit's\nEOF\necho Q"),
+    ("a.sh", "x=--a=Q # it's\necho Q"), ("a.sh", 'case $a in "b") echo Q;; esac; grep x <<<Q'),
+    ("a.sh", '(echo "$(echo `date`)" Q)'), ("a.sh", "echo $'it\\'s' Q"),
+    ("nginx.conf", "a it's a#b Q; # it's\nb 'x\\'y' Q;"), ("nginx.conf", "map $a $b { Q 1;}"),
+    ("a.hcl", 'a = <<E\nit is a "\nE\nb = Q # "\nc = Q'), ("a.toml", "a = Q # it's\nb = '''it's'''\nc = Q"),
+    ("a.lua", "-- it's\nlocal a = [[it's]] return Q"), ("a.js", "a = 'x' // it's\n/* \" */ b = Q"),
+    ("a.env", "A=it's\nB=a#b\nC=Q"), ("a.rules", '# "\n-A X --comment Q'), ("a.xml", '<a b="Q"/>'),
+    ("a.ini", "a = Q"), ("a.properties", "# it's Q\na=Q"), ("a.txt", '"Q"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "text", "message"), _NO_PLACES)
+def test_a_quoted_value_needs_a_place_of_its_own(file: str, text: str, message: str) -> None:
+    with pytest.raises(InjectionError, match=r"a quoted value stands") as caught:
+        rendered(file, text.replace("Q", "{{ params.w | quote }}"), "a")
+    assert message in str(caught.value)
+    before = text[: text.index("Q")]
+    place = f"{file}.j2:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize(("file", "text"), _PLACES)
+def test_places_of_a_quoted_value(file: str, text: str) -> None:
+    wanted = quote("a b", syntax_of(file))
+    assert rendered(file, text.replace("Q", "{{ params.v | quote }}"), "a b") == text.replace("Q", wanted)
+
+
+#: Pieces of scripts around a value: however they come together, the value is one word or the script is refused.
+_PIECES = st.sampled_from(
+    [
+        "'",
+        '"',
+        "`",
+        "$(",
+        ")",
+        "\\",
+        "# ",
+        "\n",
+        " ",
+        "$",
+        "${x:-",
+        "}",
+        "<<E\n",
+        "E\n",
+        "$((",
+        "))",
+        "case a in a",
+        "a",
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(_PIECES, max_size=6).map("".join), st.lists(_PIECES, max_size=4).map("".join))
+@example('echo "', '"')
+@example("cat <<E\n", "\nE\n")
+@example("echo `echo ", "`")
+def test_no_script_around_a_value_runs_it(before: str, after: str) -> None:
+    value = "'\nE\n\"; `echo $PWNED`; $(echo $PWNED); echo $PWNED #'\"\\'`\nE\n$(echo $PWNED)"
+    try:
+        text = rendered("a.sh", before + "{{ params.v | quote }}" + after, value)
+    except (InjectionError, TemplateError):
+        return
+    command = ["sh", "-c", f"set -f; PATH=/nowhere\n{text}"]
+    done = subprocess.run(command, env={"PWNED": "out-of-its-place"}, capture_output=True, timeout=20)
+    assert b"out-of-its-place" not in done.stdout + done.stderr
+
+
+def overlay(script: str, value: str) -> Any:
+    """The script of a container that a template renders with `Q` quoted for the shell."""
+    script = script.replace("Q", "{{ params.v | shell_quote }}")
+    text = json.dumps({"spec": {"containers": [{"name": "a", "command": ["sh", "-c", script]}]}})
+    made = load_template("sample", {**manifest("a.txt", {}, **{"a.txt.j2": "a"}), "overlay.yaml.j2": text})
+    return render_overlay(made, context({"v": value, "w": ""})).overlay["spec"]["containers"][0]["command"][2]
+
+
+@pytest.mark.parametrize("script", ['echo "Q"', "echo 'Q'", "cat <<E\nQ\nE", "# Q", "echo `echo Q`"])
+def test_a_script_of_an_overlay_has_no_quotes_around_its_values(script: str) -> None:
+    with pytest.raises(InjectionError, match=r"a quoted value stands") as caught:
+        overlay(f"echo Q; {script}", "a")
+    column = 63 + len(json.dumps(f"echo {{{{ params.v | shell_quote }}}}; {script}".split("Q")[0]))
+    assert f"sample/overlay.yaml.j2:1:{column}: " in str(caught.value)
+    assert overlay('echo Q && echo "it\'s" Q', "a b") == "echo 'a b' && echo \"it's\" 'a b'"

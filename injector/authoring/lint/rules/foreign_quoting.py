@@ -60,7 +60,7 @@ from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.subject import Finding, Subject
 from injector.templates.environment import Environment
 from injector.templates.program import is_document
-from injector.templates.quoting import NAMED
+from injector.templates.quoting import NAMED, USE_QUOTE
 
 SEVERITY = "error"
 
@@ -73,9 +73,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             for name, offset in _filters(subject.sources[file]):
                 place = subject.template.program.place(file, offset, name)
                 if syntax and NAMED.get(name, syntax) != syntax:
-                    yield Finding(f"{name} quotes for {NAMED[name]}, and {source} is {syntax}", place, "write | quote")
+                    yield Finding(f"{name} quotes for {NAMED[name]}, and {source} is {syntax}", place, USE_QUOTE)
                 elif not syntax and name in ("quote", "json_quote"):  # others name the syntax that nothing else does
-                    words = "name it in template.yaml, as `syntax:` of the file, and write | quote"
+                    words = "name it in template.yaml, as `syntax:` of the file, and " + USE_QUOTE
                     yield Finding(f"{name} stands in {source}, whose syntax is not known", place, words)
 
 

@@ -3,7 +3,8 @@
 A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
 file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, and a pod that
 sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by its name or by `syntax:` in
-template.yaml. Or limit the parameter by `format`, `enum` or `pattern`.
+template.yaml. Write no quotes of your own around it: within them the file does not render. Or limit the parameter by
+`format`, `enum` or `pattern`.
 
 Source: the author's guide, "Config files".
 
@@ -57,6 +58,7 @@ from injector.authoring.lint.subject import Finding, Subject
 from injector.names import shortened
 from injector.templates.parameter_schema import make_parameter, value_of
 from injector.templates.program import is_document
+from injector.templates.quoting import USE_QUOTE
 from injector.templates.template import Parameter
 
 SEVERITY = "warning"
@@ -78,7 +80,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
-                    "write | quote, or give it a format or a pattern",
+                    f"{USE_QUOTE}; or give it a format or a pattern",
                 )
 
 

@@ -1,0 +1,166 @@
+r"""Where quoted values stand in a text file: only where the syntax of the file begins a value.
+
+What `quote` writes has its own quotes. Within quotes that the author writes around it, the two pairs cancel each other
+out, and the value is free to change the file: a shell runs the `$(id)` of `"{{ params.v | quote }}"`. The same is true
+of a comment that the value ends, and of a here-document. A text carries a mark at each end of a quoted value until
+`checked` has looked at its place.
+
+The scanners know the quotes and comments of each syntax, and no more of it:
+
+- HCL: https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md#lexical-elements
+- JSON5: https://spec.json5.org/#lexical-grammar
+- Lua: https://www.lua.org/manual/5.4/manual.html#3.1
+- TOML: https://toml.io/en/v1.0.0
+- shell: https://pubs.opengroup.org/onlinepubs/9699919799/utilities/V3_chap02.html#tag_18_02
+- nginx takes a quote for a quote only where a word begins, as its source (`ngx_conf_file.c`) shows.
+
+What `quote` writes for the other syntaxes has no quotes, and means the same everywhere on its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from injector.errors import FaultError
+
+#: Stand around a quoted value: noncharacters of Unicode, which are never text.
+START, END = "\ufdd3", "\ufdd4"
+_MARKS = str.maketrans("", "", START + END)
+_VALUE = f"(?P<value>{START}[^{END}]*{END})"
+_DOUBLE = r"""(?P<quotes>"(?:\\.|[^"\\])*"?)"""
+_EITHER = r"""(?P<quotes>"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)"""
+
+#: The parts of a text that matter, by its syntax; the first that fits at a place is the one that is there.
+_PARTS = {
+    syntax: re.compile("|".join((_VALUE, *parts)), re.DOTALL)
+    for syntax, parts in {
+        "env": (r"""(?<==)[ \t]*(?P<quotes>'[^']*'?|"(?:\\.|[^"\\])*"?)""", r"(?P<comment>(?<![^\s])#[^\n]*)"),
+        "hcl": (
+            _DOUBLE,
+            r"(?P<here><<-?(?P<end>[\w-]+)\n.*?(?:\n[ \t]*(?P=end)(?![\w-])|\Z))",
+            r"(?P<comment>#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))",
+        ),
+        "iptables": (_DOUBLE, r"(?P<comment>(?<![^\n])[ \t]*#[^\n]*)"),
+        "json": (_EITHER, r"(?P<template>`(?:\\.|[^`\\])*`?)", r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"),
+        "lua": (
+            r"(?P<comment>--\[(?P<dashes>=*)\[.*?(?:\](?P=dashes)\]|\Z)|--[^\n]*)",
+            r"(?P<long>\[(?P<level>=*)\[.*?(?:\](?P=level)\]|\Z))",
+            _EITHER,
+        ),
+        "nginx": (_EITHER, r"(?P<comment>#[^\n]*)", r"(?P<word>(?![\s;{}])(?:\\.|\$\{|[^\s;{\\])+)"),
+        "toml": (
+            r'''(?P<long>"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z))''',
+            r"""(?P<quotes>"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?)""",
+            r"(?P<comment>#[^\n]*)",
+        ),
+    }.items()
+}
+_SHELL = re.compile(
+    "|".join(
+        (
+            _VALUE,
+            r"(?P<escape>\\.)",
+            r"(?P<quotes>\$?'(?:(?<=\$')(?:\\.|[^'\\])*|[^']*)'?)",
+            r"(?P<arithmetic>\$\(\((?:[^()]|\([^()]*\))*\)\))",
+            r"(?P<comment>(?<![^\s;|&()`])#[^\n]*)",
+            r"(?P<string><<<)",
+            r"""(?P<here><<-?[ \t]*\\?(?P<mark>["']?)(?P<end>[A-Za-z_]\w*)(?P=mark))""",
+            r'(?P<double>")',
+            r"(?P<open>\$?\()",
+            r"(?P<case>(?<!\w)case(?=\s))",
+            r"(?P<close>\))",
+            r"(?P<backtick>`)",
+            rf"(?P<expansion>\$(?={START}))",
+            r"(?P<line>\n)",
+        )
+    ),
+    re.DOTALL,
+)
+#: The parts of a shell's text within double quotes.
+_SHELL_DOUBLE = re.compile(
+    rf'(?P<value>{START})|(?P<escape>\\.)|(?P<double>")|(?P<open>\$\()|(?P<backtick>`)', re.DOTALL
+)
+
+_FAULTS = {
+    "arithmetic": "stands within $((...)), where only numbers can stand; write an integer parameter without quote",
+    "backtick": "stands between backticks, which the value can end; write $(...) in their place",
+    "case": 'stands in or behind a `case` within "$(...)"; take the `case` out of the quotes',
+    "comment": "stands in a comment; take it out of the comment",
+    "escape": "stands behind a backslash, which takes its first quote away; leave the backslash out",
+    "expansion": "stands behind a $, which gives its quotes another meaning; leave the $ out",
+    "here": "stands in a here-document, where its quotes are part of the text; write the text as a string",
+    "word": (
+        "stands within a word, where nginx knows no quotes; give the whole word to quote, for example"
+        ' {{ ("http://" ~ params.host) | quote }}'
+    ),
+}
+_QUOTES = "stands within quotes of the file's own; leave those out: quote adds its own"
+
+
+def marked(text: str, syntax: str) -> str:
+    """What `quote` wrote for a syntax, marked if its place has to be looked at."""
+    return f"{START}{text}{END}" if syntax in _PARTS or syntax == "sh" else text
+
+
+def unmarked(text: str) -> str:
+    """A text without marks."""
+    return text.translate(_MARKS) if START in text else text
+
+
+def checked(text: str, syntax: str) -> str:
+    """A text without its marks. Raises FaultError, with an offset in that text, for a value in a wrong place."""
+    if START not in text:
+        return text
+    if found := misplaced(text, syntax):
+        offset, fault = found
+        raise FaultError(fault).at(len(unmarked(text[:offset])))
+    return unmarked(text)
+
+
+def misplaced(text: str, syntax: str) -> tuple[int, str] | None:
+    """Where in a marked text the first value in a wrong place stands, and what is wrong; None if there is no such."""
+    for kind, offset in _in_shell(text) if syntax == "sh" else _in_other(text, _PARTS[syntax]):
+        return offset, f"a quoted value {_FAULTS.get(kind, _QUOTES)}"
+    return None
+
+
+def _in_other(text: str, parts: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """The kinds of the wrong places, and where values stand in them."""
+    for part in parts.finditer(text):
+        if part.lastgroup != "value" and START in part[0]:
+            yield str(part.lastgroup), part.start() + part[0].index(START)
+
+
+def _in_shell(text: str) -> Iterator[tuple[str, int]]:
+    """The same of a script, where `$(...)` within double quotes begins anew."""
+    within: list[str] = []  # what is open: `"`, `(` of a substitution or a group, a backtick
+    ends: list[str] = []  # of the here-documents that begin with the next line
+    at = 0
+    while part := (_SHELL_DOUBLE if within[-1:] == ['"'] else _SHELL).search(text, at):
+        at, kind, start = part.end(), str(part.lastgroup), max(part[0].find(START), 0) + part.start()
+        if kind == "value":
+            if within[-1:] == ['"'] or "`" in within:
+                yield "quotes" if within[-1] == '"' else "backtick", start
+        elif START in part[0]:
+            yield kind, start
+        elif kind == "expansion":
+            yield kind, at
+        elif kind == "case" and '"' in within and (found := text.find(START, at)) > 0:
+            yield kind, found  # the `)` of its patterns would be taken for the end of the substitution
+        elif kind in ("double", "backtick") and within[-1:] == [part[0]]:
+            within.pop()
+        elif kind in ("double", "backtick", "open"):
+            within.append(part[0][-1])
+        elif kind == "close" and within[-1:] == ["("]:
+            within.pop()
+        elif kind == "here":
+            ends.append(part["end"])
+        elif kind == "line":
+            for end in ends:
+                line = re.compile(rf"^\t*{end}$", re.MULTILINE).search(text, at)
+                body = text[at : line.end() if line else None]
+                if START in body:
+                    yield "here", at + body.index(START)
+                at += len(body)
+            ends.clear()
