@@ -63,6 +63,7 @@ def inject(
     injector inject --in-place deploy/
     injector inject --check --diff deploy/
     """
+    from dataclasses import replace
     from pathlib import Path
 
     from injector.cli.documents import read_manifests, texts_by_source, write_manifests
@@ -92,6 +93,11 @@ def inject(
         reinject=reinject,
     )
     edited = edit(documents, injector.change)
+    idle = sorted(sources.overrides.keys() - injector.used) if not injector.report.failed else []
+    more = (
+        f"--param {name}.{next(iter(sources.overrides[name]))} has no effect: no pod here gets {name}" for name in idle
+    )
+    warn_of(replace(sources, warnings=()), more)
     injector.report.tell_written(edited)
     injector.report.show(form)
     if injector.report.failed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
 
 
-def warn_of(sources: Sources, more: Sequence[str] = ()) -> None:
+def warn_of(sources: Sources, more: Iterable[str] = ()) -> None:
     """Tell, on standard error, of the templates that were left out, and `more`."""
     for warning in (*sources.warnings, *more):
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)

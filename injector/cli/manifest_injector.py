@@ -59,6 +59,8 @@ class Injector:
         self._sidecars = sidecars
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
+        #: The templates that a pod got, or has from an earlier injection.
+        self.used: set[str] = set()
         self._present = {self._key(o) for o in objects if o.get("kind") == "ConfigMap"}
 
     def change(self, obj: Object, document: Document) -> list[Object] | None:
@@ -98,12 +100,14 @@ class Injector:
         line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
         names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
+        self.used.update(() if receipt is None else receipt.templates)
         if receipt is not None and (why := cannot_repeat(receipt, names, overrides, catalog)):
             return replace(line, warnings=(why,)), None
         result = self._inject(obj, pod)
         other = "" if receipt is None else what_differs(receipt, result, names, overrides)
         if other:
             return replace(line, warnings=(other,)), None
+        self.used.update(name for name, _ in result.templates)
         done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
         line = replace(
             line,

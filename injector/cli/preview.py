@@ -28,7 +28,7 @@ from injector.loading.limits import limited
 from injector.names import hint, shortened
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
-from injector.pods.fields import field_hint
+from injector.pods.fields import POD, field_hint
 from injector.pods.overlay import plain
 from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
@@ -133,7 +133,10 @@ def _injected(
         return result, ()
     traced = traced_overlay(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
     places = (replace(traced.place(path, key=True), origin=template.origin).whole for path, _ in unknown)
-    names = (f"there is no field {path[-1]} here{field_hint(str(path[-1]), known)}" for path, known in unknown)
+    names = (
+        f"there is no field {path[-1]} here{field_hint(str(path[-1]), known, POD.at(path[:-1]))}"
+        for path, known in unknown
+    )
     return result, tuple(f"{place}: {words}" for place, words in zip(places, names, strict=True))
 
 
@@ -230,7 +233,10 @@ def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
 
 def _object_with_pod(documents: list[Document], file: str | None) -> Object:
     """The one object with a pod."""
-    found = [o for o in objects_in(documents) if pod_template(o) is not None]
+    objects = list(objects_in(documents))
+    found = [obj for obj in objects if pod_template(obj) is not None]
     if len(found) != 1:
-        raise DocumentError(f"{file}: holds {len(found) or 'no'} objects with a pod; give it one")
+        kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
+        words = f"holds {len(found)} objects with a pod" if found else f"holds {kinds}, and no pod"
+        raise DocumentError(f"{file}: {words}; give it one Pod, or one workload such as a Deployment")
     return found[0]

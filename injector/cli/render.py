@@ -71,6 +71,8 @@ def render(
 
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
+    if manifest is not None and manifest != "-" and not Path(manifest).suffix and not Path(manifest).exists():
+        raise click.UsageError(f"There is no FILE {manifest}. A call renders one TEMPLATE, for the pod of one FILE.")
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
     wanted = Wanted(

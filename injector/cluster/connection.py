@@ -74,6 +74,9 @@ def context_namespace(kubeconfig: str | None = None, context: str | None = None)
     return str(chosen.get("context", {}).get("namespace") or "default")
 
 
+_NAME_ONE = "name a kubeconfig: --kubeconfig FILE"
+
+
 def _kubeconfig(given: str | None) -> str | None:
     """The kubeconfig files to read, or None where a pod's service account is all there is."""
     home = Path.home() / ".kube" / "config"
@@ -81,9 +84,9 @@ def _kubeconfig(given: str | None) -> str | None:
     if files is None:
         if os.environ.get("KUBERNETES_SERVICE_HOST"):
             return None
-        raise NoClusterError(f"no cluster: no $KUBECONFIG, no {home}, no pod's service account; name a kubeconfig")
+        raise NoClusterError(f"no cluster: no $KUBECONFIG, no {home}, no pod's service account; {_NAME_ONE}")
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
-        raise NoClusterError(f"no cluster: {files} is not a file; name a kubeconfig")
+        raise NoClusterError(f"no cluster: {files} is not a file; {_NAME_ONE}")
     return files
 
 

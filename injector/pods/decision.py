@@ -194,10 +194,21 @@ def decide(pod: Object, namespace: Namespace, settings: Settings, request: Reque
     return Decision(decided, required, tuple(trail), _unread(subject))
 
 
+def _unread_label(s: _Subject) -> tuple[Diagnostic, ...]:
+    """A warning of a namespace label that chooses nothing."""
+    label = s.settings.namespace_label
+    values = (label.enabled, label.required, label.disabled)
+    if s.label is None or s.label in values:
+        return ()
+    message = f"namespace label {label.key}={s.label[:30]} is not one of {', '.join(values)}; it does not apply"
+    advice = f"write {label.key}: {label.enabled}"
+    return (Diagnostic("unread-choice", "warning", message, advice, fields={"value": s.label, "allowed": values}),)
+
+
 def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
     settings = s.settings
     known = (*settings.yes_values, *settings.no_values)
-    return tuple(
+    return _unread_label(s) + tuple(
         Diagnostic(
             "unread-choice",
             "warning",

@@ -96,6 +96,8 @@ def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path) -> 
     for field in given:
         if field not in known:
             message, to_do = f"unknown key {shortened(field)}", f"there are {', '.join(known)}"
+            if known is _FIELDS and isinstance(given[field], str):
+                to_do = f"write matchLabels: {{{field}: {given[field]}}}"
             raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=known)
 
 

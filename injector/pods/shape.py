@@ -14,7 +14,7 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of, nearest
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
+from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field, value_help
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -99,7 +99,8 @@ def _expect(value: Any, kind: type, path: Path, what: str) -> Any:
     if not isinstance(value, kind):
         found = "missing" if value is None else kind_of(value)
         message = f"it is {found}" if path else f"the pod is {found}"
-        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}", path=path)
+        rest = f"; {to_do}" if kind is list and (to_do := value_help(value, POD.at(map(str, path)))) else ""
+        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}{rest}", path=path)
     return value
 
 
@@ -115,6 +116,8 @@ def check_overlay(overlay: Overlay) -> None:
     for field in overlay:
         if field in KUSTOMIZE:
             raise OverlayError("it is Kustomize's; write what it changes as a partial pod, from `spec:` on", (field,))
+        if isinstance(field, str) and field.endswith("+"):
+            raise OverlayError(f"it is Jsonnet's; write {field.rstrip('+')}, which is merged into the pod's", (field,))
         if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
             raise OverlayError(f"a pod has no field {field}; write {meant}", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
@@ -143,7 +146,16 @@ def _no_directive(value: Overlay, here: Path) -> None:
     for field in value:
         if type(field) is str and field.startswith("$"):
             message = "an overlay has no such directive; to take a field away write `!replace null` as its value"
+            if here and isinstance(here[-1], int):
+                message = directive_help(value[field])
             raise OverlayError(message, (*here, field))
+
+
+def directive_help(value: object) -> str:
+    """What to say about `$patch` in an item of a list."""
+    if value == "delete":
+        return "an overlay adds and changes items, and takes none away; leave this item out"
+    return "an overlay has no such directive; to replace an item write `!replace` in front of it"
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
@@ -222,7 +234,9 @@ def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
         found = "replaced as a whole" if type(value) is Replace else kind_of(value)
         what = "a mapping" if kind is dict else "a list"
-        raise OverlayError(f"it is {found}; it has to be {what}", path)
+        keys = POD.at(path[:-1] if isinstance(path[-1], int) else path).keys if path[:1] == ("spec",) else ()
+        rest = f"; begin each item with `- {keys[0]}: `" if keys else ""
+        raise OverlayError(f"it is {found}; it has to be {what}{rest}", path)
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

@@ -243,8 +243,8 @@ class Environment(ImmutableSandboxedEnvironment):
             return left * right
         function = _OPERATORS.get(operator)
         if function is None or not (_number(left) and _number(right)):
-            names = f"{type(left).__name__} {operator} {type(right).__name__}"
-            raise FaultError(f"{names} is not possible here; join strings with ~")
+            words = f"{kind_of(left)} {operator} {kind_of(right)} is not possible"
+            raise FaultError(f'{words}; join strings with ~, as in {{{{ params.a ~ ":" ~ params.b }}}}')
         result = function(left, right)
         if abs(result) >= _LARGEST:
             raise FaultError("a number does not fit into 64 bits")

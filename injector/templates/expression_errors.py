@@ -20,7 +20,7 @@ _FOREIGN = {
     "template": '{% include "_file.j2" %}',
     "foreach": "{% for ... in ... %}",
     "assign": "{% set name = ... %}",
-    "do": "{{ name(...) }}",
+    "do": "{% set x = ... %}: lists and mappings do not change",
     **{name: f'{{{{ {name}("...") }}}}' for name in ("warn", "fail", "deny")},
 }
 #: What cannot stand in an expression, by its first character, with what people mean by it.
@@ -121,6 +121,8 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
     if closing in ("}}", "%}") and (got == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
         return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
     tag = _TAG.match(text, begin) if begin >= 0 else None
+    if got == "string" and text[offset - 1 : offset] in ("f", "F"):
+        return 'f"..." is Python; join with ~, as in {{ params.a ~ ":" ~ params.b }}', offset - 1
     if got == "=" and tag and tag[1] == "for":
         return "a loop is written {% for item in list %}", offset
     if got == "=":

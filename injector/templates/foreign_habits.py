@@ -14,7 +14,7 @@ REFUSED = {
     "Block": "{% block %} is not available; use a macro or {% include %}",
     "Extends": "{% extends %} is not available; use a macro or {% include %}",
     "ScopedEvalContextModifier": "{% autoescape %} is not available",
-    "NSRef": "assigning to a name within another is not available (`namespace` is the pod's namespace here)",
+    "NSRef": "{% set a.b = ... %} is not available; to count or collect use a filter: length, sum, map or join",
     "Pow": "** is not available",
 }
 #: Names of values elsewhere, with how they are written here.
@@ -28,6 +28,9 @@ VALUES = {
         ("lookup", "env", "getenv", "file", "readFile"), "a template reads nothing from elsewhere; declare a parameter"
     ),
     **dict.fromkeys(("item", "loop"), "it is there only within {% for item in list %}"),
+    **dict.fromkeys(
+        ("now", "timestamp", "uuidv4", "random"), "a template gives the same result each time; declare a parameter"
+    ),
     "name": "write workload.name, namespace.name or container.name",
     "std": 'this looks like Jsonnet; write a filter of Jinja\'s, such as {{ params.x | join(",") }}',
 }
@@ -43,7 +46,11 @@ OTHER_KEYS = {
     **dict.fromkeys(("configMapGenerator", "secretGenerator", "configMap", "data"), "write each file below `files:`"),
     **dict.fromkeys(("values", "vars", "variables", "inputs", "properties", "args"), "write it below `parameters:`"),
     **dict.fromkeys(("containers", "initContainers", "volumes", "image", "env", "ports"), _IN_OVERLAY),
-    **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "resources", "patches"), _NO_OBJECT),
+    **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
+    "required": "write `required: true` at each parameter that is required",
+    **dict.fromkeys(
+        ("appliesTo", "resources", "target"), "write `for: {resources: [services]}` for other objects than pods"
+    ),
     **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it is of Helm's Chart.yaml"),
     "name": "leave it out; a template has the name of its folder",
 }
@@ -62,6 +69,8 @@ MEANT_TYPES = {
     "float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string",
     "int": "integer", "bool": "boolean",
 }  # fmt: skip
+#: Two values in one string.
+_JOINED = '{{ params.a ~ ":" ~ params.b }}'
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
 #: Filters that are not available, with what is said about them.
 HABITS = {
@@ -72,7 +81,7 @@ HABITS = {
         ("safe", "e", "escape", "forceescape"), "a value cannot change the document, so there is nothing to escape"
     ),
     **dict.fromkeys(("nil", "null"), "write `none`"),
-    **dict.fromkeys(("format", "filesizeformat"), "join with ~"),
+    **dict.fromkeys(("format", "filesizeformat", "printf"), f"join with ~: write {_JOINED}"),
     **dict.fromkeys(
         ("b64encode", "b64decode", "b64enc", "b64dec", "base64"),
         "write the value as it is; for a secret use a Secret and `valueFrom: {secretKeyRef: ...}`",
@@ -83,7 +92,11 @@ HABITS = {
     **dict.fromkeys(("bool", "from_json", "fromJson", "fromYaml", "from_yaml"), "the parameter's `type` does that"),
     **dict.fromkeys(("dict2items", "items2dict"), "loop with {% for key, value in params.x.items() %}"),
     **dict.fromkeys(("combine", "merge", "mergeOverwrite"), "write the keys one by one; the pod's own are merged"),
-    **dict.fromkeys(("regex_replace", "regexReplaceAll"), 'write {{ params.x | replace("a", "b") }}'),
+    **dict.fromkeys(
+        ("regex_replace", "regexReplaceAll", "regex_search", "regex_findall", "regexMatch", "regexFind"),
+        "a template has no regular expressions: | replace takes plain text, and the `pattern` of a parameter in "
+        "template.yaml says which values it takes",
+    ),
     **dict.fromkeys(("sha256sum", "hash", "md5"), "leave it out: a new text of a file gives its ConfigMap a new name"),
     **dict.fromkeys(("ternary",), "write {{ a if condition else b }}"),
     **dict.fromkeys(("empty",), "write {% if not params.x %}"),
@@ -94,6 +107,22 @@ HABITS = {
         "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
     ),
 }
+#: Methods that are not available, with what is said about them.
+METHOD_HABITS = {
+    **dict.fromkeys(
+        ("append", "extend", "insert", "push", "add", "remove", "pop", "sort"),
+        "a list does not change: write {{ a + b }} for two lists, or each item in a {% for %}",
+    ),
+    **dict.fromkeys(("update", "set", "setdefault"), "a mapping does not change: write its keys one by one"),
+    **dict.fromkeys(("has_key", "containsKey", "has"), 'write {% if "key" in params.x %}'),
+    **dict.fromkeys(("format", "format_map"), f"join with ~: write {_JOINED}"),
+    **dict.fromkeys(("contains", "includes", "indexOf"), 'write {% if "a" in params.x %}'),
+    **dict.fromkeys(("join",), 'write {{ params.x | join(",") }}'),
+    **dict.fromkeys(("length", "size", "len"), "write {{ params.x | length }}"),
+    **dict.fromkeys(("match", "matches", "test", "search"), "a template has no regular expressions"),
+}
+#: Functions of Jinja's whose name is a value here.
+CALLED = {"namespace": REFUSED["NSRef"].replace("{% set a.b = ... %}", "namespace()")}
 
 
 _LOOP = "{% for item in list %} ... {% endfor %}"
@@ -108,8 +137,8 @@ _WORDS = {
     "block": "{% macro name() %} ... {% endmacro %}",
     "template": '{% include "_file.j2" %}',
     "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, whose text keeps its own indentation',
-    "printf": '{{ "port-" ~ params.x }}',
-    "print": '{{ "port-" ~ params.x }}',
+    "printf": _JOINED,
+    "print": _JOINED,
     "default": "{{ params.x | default(80) }}, or a default in template.yaml",
     "required": "`required: true` at the parameter in template.yaml",
     "quote": '"{{ params.x }}", in quotes',
@@ -140,7 +169,11 @@ _OBJECTS = {
 _DOTTED = re.compile(r"\{\{-?\s*\.(Release|Chart|Template|Files)\.")
 #: A line of Jsonnet's that defines a name.
 _LOCAL = re.compile(r"^local +(\w+) *=.*", re.MULTILINE)
+#: What stands before the first line of a file, and how one of Jsonnet begins.
+_BEFORE = re.compile(r"\A(?:\s|//[^\n]*\n|\{#.*?#\})*", re.DOTALL)
+_JSONNET = re.compile(r"(?:local\s+\w+\s*=|function\s*\(|import\s*['\"]|\{\s*(?:local\s|\w+\s*\+:|\w+::))")
 _HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
+_VARIABLE = re.compile(r"\{\{-?\s*\$(\w+)\s*:?=")
 _TAG = re.compile(r"\{%-?\s*[.$]")
 _COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
 _OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
@@ -164,6 +197,8 @@ def instead(line: str, word: str = "") -> str | None:
     """What to say about a line that looks like a Go template (about one word in it, where that is given), or None."""
     if (dotted := _DOTTED.search(line)) and not word:
         return _said(_OBJECTS[dotted[1]])
+    if (variable := _VARIABLE.search(line)) and not word:
+        return _said(f"{{% set {variable[1]} = ... %}}")
     if word:
         known = _OBJECTS | _WORDS
         found = any(hole[1] == word for hole in _HOLE.finditer(line))
@@ -203,12 +238,16 @@ def opening(tag: str, inner: str, text: str, before: int) -> tuple[str, int] | N
     return None if found is None else (_said(_WORDS[found[1]]), found.start())
 
 
-def jsonnet_local(text: str, before: int) -> tuple[str, int] | None:
-    """What to say about the last line of Jsonnet's `local x = ...` before an offset, and its own, or None."""
-    found = max(_LOCAL.finditer(text, 0, before), key=lambda one: one.start(), default=None)
-    if found is None:
-        return None
-    return f"this looks like Jsonnet: here write {{% set {found[1]} = ... %}}", found.start()
+def jsonnet(text: str) -> tuple[str, int] | None:
+    """What to say about a file of Jsonnet, or a line of it that defines a name, and its offset; None for any other."""
+    begin = len(text) - len(_BEFORE.sub("", text))
+    if _JSONNET.match(text, begin):
+        return (
+            "this file looks like Jsonnet: write YAML, from `spec:` on, and {% set x = ... %} for `local x = ...`",
+            begin,
+        )
+    found = _LOCAL.search(text)
+    return found and (f"this looks like Jsonnet: here write {{% set {found[1]} = ... %}}", found.start())
 
 
 def go_comparison(condition: str) -> str | None:

@@ -11,7 +11,7 @@ import yaml
 
 from injector.diagnostics import Place
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, shortened
+from injector.names import cut, hint, legal_name, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
@@ -123,7 +123,11 @@ class Manifest:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.refuse((key,), f"{key} has to be a mapping, such as `name: {example}`")
+            first = value[0] if isinstance(value, list) and value else None
+            name = first.get("name") if isinstance(first, dict) else first
+            shown = name if isinstance(name, str) else "name"
+            like = example.replace("app.conf", shown)
+            self.refuse((key,), f"{key} has to be a mapping; write `{shown}: {like}`")
         for name, item in value.items():
             if not isinstance(item, dict):
                 with self.collecting():
@@ -149,9 +153,11 @@ class Manifest:
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
         if not _PARAMETER.match(name):
-            like = "secret-* for a family, which has a member for each annotation secret-<name>"
-            what = like if "*" in name else "app-port"
-            self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write it like {what}")
+            plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
+            meant = plain if _PARAMETER.match(plain) else "a name such as app-port"
+            family = f"{plain or 'secret'}-*"
+            what = f"{family} for a family, one for each annotation {family[:-1]}<name>" if "*" in name else meant
+            self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {what}")
         try:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
@@ -167,7 +173,7 @@ class Manifest:
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
         made: dict[str, FileSpec] = {}
-        for name, item in self.mapping("files", "{} or {template: app.conf.j2}").items():
+        for name, item in self.mapping("files", "{template: app.conf.j2}").items():
             with self.collecting():
                 made[name] = self._file(name, item)
         syntaxes: dict[str, str] = {}

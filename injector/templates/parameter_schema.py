@@ -17,6 +17,7 @@ from injector.templates.parameter_keywords import (
     LONGEST,
     compiled,
     keyword_values,
+    near_value,
     patterns_in,
     subschemas,
 )
@@ -49,6 +50,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     from jsonschema.exceptions import SchemaError
 
     if (kind := declaration.get("type")) not in TYPES:
+        _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
+        if kind == "enum":
+            raise ValueError(("type",), "enum is no type; write `type: string` and `enum: [...]`")
         meant = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
         raise ValueError(
             ("type",), f"type must be one of {', '.join(TYPES)}{f'; did you mean {meant}?' if meant else ''}"
@@ -256,7 +260,12 @@ def _words(parameter: Parameter, error: ValidationError) -> str:
     """What is wrong, after the value's name: the part of the value, where it is not all of it, and its mistake."""
     steps = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
     part = f"{parameter.name}{steps} " if steps else ""
-    return cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS)
+    mistake = cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS)
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    form, kind = schema.get("format"), schema.get("type")
+    write = near_value(form, error.instance) if form in FORMATS else ""
+    quotes = quotes_help(error.instance, kind if isinstance(kind, list) else [str(kind)]) if steps else ""
+    return "; ".join(filter(None, (mistake, quotes or (f"write {write}" if write else ""))))
 
 
 def _mistake(error: ValidationError, *, whole: bool) -> str:

@@ -207,7 +207,9 @@ def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guard
         message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, known)
         return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
     allowed_ = parameter.settable(guarded=guarded)
-    why = "it would weaken a required sidecar" if allowed_ != parameter.setters else f"{only(parameter)} may set it"
+    why = f"{only(parameter)} may set it"
+    if allowed_ != parameter.setters:
+        why = "it would weaken a required sidecar; set it on the namespace or in the settings"
     message = f"{where}{name} is ignored: {why}"
     return Diagnostic("parameter-not-settable", "warning", message, fields={**fields, "allowed": allowed_})
 

@@ -215,6 +215,9 @@ class Program:
             # a file that others include sees what those have set
             others = shared if file != source else facts.lasting
             for name, code in facts.undeclared(loader.undeclared[file], others | FUNCTIONS.keys()):
+                if name in facts.assigned and name in facts.outside:
+                    words = f"{name} has no value here, only within the loop or macro that sets it; move this into it"
+                    self._refuse(words, file, facts.outside[name], "name", word=name)
                 known = NAMES | set(FUNCTIONS) | facts.assigned
                 words, rule = self._undefined(name, known, self.place(file, code - 1).text)
                 self._refuse(words, file, code, rule)

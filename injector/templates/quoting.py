@@ -265,7 +265,8 @@ _BY_NAME = tuple(
 def quote(value: Any, syntax: str) -> Quoted:
     """A value as a file of this syntax holds it. Raises FaultError for one that the syntax cannot hold safely."""
     if not syntax:
-        raise FaultError(f"quote needs to know the syntax of the file; {_NAME_IT}")
+        known = f"one of {', '.join(sorted(SYNTAXES))}"
+        raise FaultError(f"quote needs to know the syntax of the file; {_NAME_IT}: {known}")
     text = SYNTAXES[syntax](value)
     _refuse(text, _MARKS.search(text), "a noncharacter of Unicode, which is never text")
     return Quoted(text, value, syntax)

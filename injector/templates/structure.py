@@ -27,6 +27,8 @@ HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 #: Marks a placeholder that stands for nothing but a place, see `source_map`.
 TAG = "\ufdd2"
 _TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
+#: `name:web` within braces: to YAML a key without a value.
+_RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: How many values a template's document may have, aliases written out.
 DOCUMENT_VALUES = 100_000
 #: How many characters one render may come to, values included.
@@ -290,6 +292,10 @@ class _Builder(Builder):
         return None if tag is Default and built is None else tag(built)
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
+        for key, value in node.value if getattr(node, "flow_style", False) else ():
+            if value.start_mark.index == value.end_mark.index and (found := _RUN_TOGETHER.match(key.value)):
+                problem = f"a blank is missing behind the colon of {found[1]}:"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):
             return MappingPlan(entries, node.start_mark.index)

@@ -30,7 +30,7 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.foreign_habits import HABITS, OWN, REFUSED, missing_file, refused_name
+from injector.templates.foreign_habits import CALLED, HABITS, METHOD_HABITS, OWN, REFUSED, missing_file, refused_name
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
@@ -160,8 +160,14 @@ class _Checker(NodeTransformer):
                 raise ForbiddenError(wrong, first_offset(node), rule="value")
             if target.name == "warn":
                 self.facts.warns = node.lineno
+        if isinstance(target, nodes.Name) and target.name in NAMES:
+            words = CALLED.get(target.name, f"{target.name} is a value here; write it without ()")
+            raise ForbiddenError(words, first_offset(node), word=target.name)
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
+            if name not in METHODS and name in METHOD_HABITS:
+                words = f"no method {name}() here; {METHOD_HABITS[name]}"
+                raise ForbiddenError(words, first_offset(node), rule="name", word=name)
             if name not in METHODS and chain(target.node) == ("params",):
                 raise ForbiddenError(f"params.{name} is a value; write it without ()", first_offset(node), word=name)
             if name not in METHODS:

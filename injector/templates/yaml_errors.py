@@ -15,6 +15,8 @@ from injector.library_messages import yaml_message
 from injector.templates import foreign_habits
 from injector.templates.kubernetes_yaml import index
 
+#: The line of a list's item right before a place.
+_ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
 _HELM = re.compile(r"\{\{")
 
 
@@ -39,6 +41,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
     if isinstance(error, yaml.reader.ReaderError):
         return _unreadable(error, text)
+    if found := foreign_habits.jsonnet(text):
+        return found
     kind, values = yaml_message(error)
     at = _offset(text, getattr(error, "problem_mark", None))
     start = _offset(text, getattr(error, "context_mark", None))
@@ -46,8 +50,6 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
         return _one_line(str(getattr(error, "problem", None) or error)), start
     opening = line_of(start or 0)
     if kind in _AT_THE_START and start is not None:
-        if kind == "no-colon" and (local := foreign_habits.jsonnet_local(text, text.find("\n", start) + 1)):
-            return local
         return _AT_THE_START[kind], start
     if kind == "open-bracket":
         if text[at : at + 1] == ":":  # a key began before
@@ -77,7 +79,8 @@ _AT_THE_START = {
 _WORDS = {
     "tab": "a tab; YAML is indented with blanks only",
     "no-document": "this line does not belong to what stands above it; look at its indentation",
-    "second-document": "--- begins a second document, and there can be only one",
+    "second-document": "--- begins a second document, and there can be only one; a ConfigMap's content goes "
+    "below `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and there is no such anchor; a text that begins with * needs quotes",
     "no-value": "a value is missing here",
     "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
@@ -122,10 +125,11 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
     key = line + len(before) - len(before.lstrip(" -"))
     above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
     if ":" not in above:
-        local = foreign_habits.jsonnet_local(text, line)
-        if local is not None:
-            return local
         return "the line above is a text that goes on here; is a colon missing at its end?", key
+    start = text.rfind("\n", 0, max(line - 1, 0)) + 1
+    column = len(above) - len(above.lstrip(" "))
+    if (item := _ITEM.search(text, 0, start)) and len(item[1]) == column and not above.lstrip(" ").startswith("- "):
+        return f"this line stands beside the - of its list's item; indent it to column {column + 3}", start + column
     return "this key is indented further than the line above it, which has a value of its own already", key
 
 

@@ -16,7 +16,7 @@ from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
 from injector.pods.context import Object
-from injector.pods.fields import POD, field_hint
+from injector.pods.fields import POD, field_hint, value_help
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -124,9 +124,14 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     instance: Any = error.instance
     limit: Any = error.validator_value
     if error.validator == "additionalProperties" and limit is False:
-        known = schema.get("properties") or {}
+        known, place = schema.get("properties") or {}, POD.at(path)
         return [
-            _error((*path, name), f"there is no field {name} here{field_hint(name, known)}", name, code=UNKNOWN_FIELD)
+            _error(
+                (*path, name),
+                f"there is no field {name} here{field_hint(name, known, place)}",
+                name,
+                code=UNKNOWN_FIELD,
+            )
             for name in instance
             if name not in known
         ]
@@ -138,9 +143,7 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
     wanted = " or ".join(WANTED[kind] for kind in types)
-    rest = quotes_help(instance, types)
-    keys = POD.at(path).keys if types == ("array",) and isinstance(instance, Mapping) else ()
-    help_ = f"begin each item with `- {keys[0]}: `" if keys else rest
+    help_ = value_help(instance, POD.at(path)) if types == ("array",) else quotes_help(instance, types)
     message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
     return [_error(path, message, str(error.validator), types, help_=help_)]
 

@@ -20,6 +20,7 @@ from injector.pods.constraints.pod_view import (
 from injector.pods.context import Object
 
 _ENUMS = {
+    "restartPolicy": ("Always", "OnFailure", "Never"),
     "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
     "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
 }

@@ -13,7 +13,7 @@ from injector.diagnostics import Diagnostic, Key
 from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER, Field
+from injector.pods.fields import CONTAINER, Field, value_help
 from injector.pods.keyed_pointers import has_key, step_of
 
 #: The Python types of a kind's values. Quantities are no matter of types alone.
@@ -79,7 +79,6 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb:
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    quotes = quotes_help(held, (kind,))
-    dashes = f"begin each item with `- {keys[0]}: `" if type(held) is dict and (keys := field.fields[name].keys) else ""
-    help_ = "; ".join(filter(None, (f"it must be {wanted}", quotes, dashes)))
+    to_do = value_help(held, field.fields[name]) if verb == "is" else quotes_help(held, (kind,))
+    help_ = "; ".join(filter(None, (f"it must be {wanted}", to_do)))
     return invalid((*path, name), f"it {verb} {shown_value(held)}", help_, value=held)

@@ -336,13 +336,6 @@ CASES = [
     *(
         Case("renders", what, text, lines)
         for what, text, lines in [
-            ("a blank is missing", "    env:\n    - {name:A, value:b}\n", [6, 6]),
-            ("a blank is missing, and nothing fails", "    securityContext: {runAsNonRoot:true}\n", [5]),
-            (
-                "a blank is missing, on a later line",
-                "    resources:\n      {limits: {cpu: 1},\n       requests:a}\n",
-                [7],
-            ),
             ("no blank is needed", "    resources: {limits:{cpu: 1}}\n", []),
             (
                 "colons in values",

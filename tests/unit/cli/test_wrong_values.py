@@ -145,3 +145,79 @@ def test_all_missing_annotations_are_one_list(tmp_path: Path) -> None:
     done = said(tmp_path, "inject", "--templates", "vault-agent", "web.yaml")
     prefix = "vault-agent.sidecar.injector"
     assert f"; set annotations {prefix}/address, {prefix}/role and {prefix}/secrets\n" in done.err
+
+
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {injection: %s}}\n---\n"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize("label", ['"true"', "enable", "Enabled"])
+def test_a_namespace_label_that_chooses_nothing(tmp_path: Path, name: str, label: str) -> None:
+    done = said(tmp_path, name, "web.yaml", manifest=NAMESPACE % label + WEB)
+    words = f"namespace label injection={label.strip(chr(34))} is not one of enabled, required, disabled"
+    assert f"{words}; it does not apply; write injection: enabled" in done.out + done.err
+
+
+@pytest.mark.parametrize("label", ["enabled", "required", "disabled"])
+def test_a_namespace_label_that_chooses(tmp_path: Path, label: str) -> None:
+    assert "does not apply" not in said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB).err
+
+
+def test_a_parameter_of_a_template_that_no_pod_gets(tmp_path: Path) -> None:
+    done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "fluent-bit.port=1")
+    assert "warning: --param fluent-bit.port has no effect: no pod here gets fluent-bit\n" in done.err
+    used = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "nginx.gzip=false")
+    assert "no effect" not in used.err
+    (tmp_path / "injected.yaml").write_text(used.out)
+    again = command.run("inject", "injected.yaml", "--param", "nginx.gzip=false", cwd=tmp_path)
+    assert "no effect" not in again.err
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [
+        ("container.image=Registry.Example/Web:1-Alpine", "write registry.example/web:1-Alpine"),
+        ("container.image=Web@sha256:" + "a" * 64, "write web@sha256:" + "a" * 64),
+        ("container.memory-limit=100MB", "write 100Mi"),
+        ("container.memory-limit=1 GiB", "write 1Gi"),
+        ('envoy.exclude-inbound-ports=["443"]', "[0] must be a port from 1 to 65535; write it without quotes"),
+    ],
+)
+def test_a_value_of_a_format_that_is_nearly_right(tmp_path: Path, parameter: str, words: str) -> None:
+    template = parameter.partition(".")[0]
+    done = said(tmp_path, "inject", "web.yaml", "--templates", template, "--param", parameter)
+    assert done.code == 1
+    assert f"; {words}\n" in done.err
+
+
+def test_a_file_without_a_pod_is_named_with_what_it_holds(tmp_path: Path) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
+    done = said(tmp_path, "render", "nginx", "--pod", "web.yaml", manifest=service)
+    assert done.err == (
+        "Error: web.yaml: holds Service, and no pod; give it one Pod, or one workload such as a Deployment\n"
+    )
+
+
+def test_render_takes_one_template(tmp_path: Path) -> None:
+    done = said(tmp_path, "render", "nginx", "fluent-bit")
+    assert done.code == 2
+    assert "There is no FILE fluent-bit. A call renders one TEMPLATE, for the pod of one FILE." in done.err
+
+
+def test_a_key_beside_the_dash_of_its_item(tmp_path: Path) -> None:
+    manifest = "spec:\n  containers:\n  - name: a\n  image: a:1\n    tty: true\n"
+    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
+    assert "web.yaml:4:3: this line stands beside the - of its list's item; indent it to column 5" in done.err
+
+
+@pytest.mark.parametrize(
+    ("file", "what"), [("Chart.yaml", "a Helm chart"), ("kustomization.yaml", "a Kustomize folder")]
+)
+def test_a_folder_of_another_tool(tmp_path: Path, file: str, what: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / file).write_text("name: mine\n")
+    for name in ("render", "lint"):
+        done = command.run(name, "./mine", cwd=tmp_path)
+        assert (
+            f"it is {what}, without a template.yaml; start a template with `injector new NAME`" in done.out + done.err
+        )

@@ -25,7 +25,7 @@ EXPRESSIONS = {
     "[] | first": "the list is empty, so there is nothing to take from it; use `| default(...)`",
     "5 | first": "a list is needed here, and this is a number",
     "5 | join": "a list is needed here, and this is a number",
-    "native()": "a boolean cannot be called",
+    "true()": "a boolean cannot be called",
     "1 if not native": "nothing is written here: the `if` within {{ }} is false and has no else",
 }
 
@@ -44,6 +44,7 @@ def test_expressions(expression: str) -> None:
         ("warn()", "warn(): the argument what is missing"),
         ("fail('a', 'b')", "fail(): these are too many arguments"),
         ("deny('x', cod=3)", "deny(): no argument cod"),
+        ("native()", "native is a value here; write it without ()"),
         ("deny('x', code=200)", "deny(): the code is an HTTP status from 400 to 599, not 200"),
     ],
 )

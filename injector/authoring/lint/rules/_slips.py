@@ -2,55 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.rules._reading import sources_used
-from injector.authoring.lint.subject import Finding, RenderedSource, Subject
+from injector.authoring.lint.subject import Finding, RenderedSource
 from injector.diagnostics import Path
 from injector.names import kind_of
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
-from injector.templates.program import is_document
-
-#: What is no YAML of its author's: holes, statements and comments of Jinja, texts in quotes, comments.
-_OPAQUE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\"(?:\\.|[^\"\\])*\"|(?<!\w)'[^']*'|(?<!\S)#[^\n]*", re.DOTALL)
-#: `name:web` within braces: to YAML a key without a value.
-_RUN_TOGETHER = re.compile(r"\s*([A-Za-z][\w.-]*):([^\s:]\S*)\s*\Z")
-
-
-def run_together(subject: Subject) -> Iterator[Finding]:
-    """Keys that are a key and its value without the blank between them; YAML takes these for keys without a value."""
-    for file in sorted(sources_used(subject)):
-        text = subject.sources.get(file, "")
-        for offset, key, rest in _run_together(text) if is_document(file) else ():
-            line = text.count("\n", 0, offset) + 1
-            yield Finding(
-                f"a blank is missing after the colon: {key}:{rest} is a key without a value",
-                subject.line_place(file, line, offset - text.rfind("\n", 0, offset)),
-                f"write {key}: {rest}",
-            )
-
-
-def _run_together(text: str) -> Iterator[tuple[int, str, str]]:
-    """Offset, key and value of each entry within braces that lacks its blank."""
-    bare = _OPAQUE.sub(lambda found: re.sub(r"[^\n]", "x" if found[0][0] != "#" else " ", found[0]), text)
-    open_: list[str] = []
-    start = 0
-    for at, character in enumerate(bare):
-        if character in "{[" and (open_ or bare[start:at].rstrip(" ")[-1:] in ("", ":", "-", "\n")):
-            open_.append(character)
-        elif character == "\n" and not open_:
-            pass
-        elif not (open_ and character in "}],"):
-            continue
-        elif open_[-1] == "{" and (found := _RUN_TOGETHER.match(bare, start, at)) and text[found.start(1)] not in "'\"":
-            yield found.start(1), text[slice(*found.span(1))], text[slice(*found.span(2))]
-        if character in "}]" and open_:
-            open_.pop()
-        start = at + 1
 
 
 def slips(overlay: RenderedSource) -> list[Finding]:

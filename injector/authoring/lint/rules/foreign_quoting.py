@@ -74,7 +74,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 place = subject.template.program.place(file, offset, name)
                 if syntax and NAMED.get(name, syntax) != syntax:
                     yield Finding(f"{name} quotes for {NAMED[name]}, and {source} is {syntax}", place, USE_QUOTE)
-                elif not syntax and name in ("quote", "json_quote"):  # others name the syntax that nothing else does
+                elif not syntax and name in ("quote", "json_quote") and not subject.failures:
+                    # others name the syntax that nothing else does
                     words = "name it in template.yaml, as `syntax:` of the file, and " + USE_QUOTE
                     yield Finding(f"{name} stands in {source}, whose syntax is not known", place, words)
 

@@ -26,10 +26,12 @@ Proof: the parameter has no effect, so no API server can refuse it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from injector.authoring.lint.rules._reading import parameters_read
 from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Place
 
 SEVERITY = "warning"
 
@@ -41,8 +43,22 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for name, parameter in subject.template.parameters.items():
         if parameter.variable not in read:
-            yield Finding(
-                f"parameter {name} is not used: no file reads params.{parameter.variable}",
-                subject.manifest(("parameters", name)),
-                "use it, or take it out",
-            )
+            words = f"parameter {name} is not used: no file reads params.{parameter.variable}"
+            found = _as_text(subject, f"params.{parameter.variable}")
+            if found is None:
+                yield Finding(words, subject.manifest(("parameters", name)), "use it, or take it out")
+            else:
+                yield Finding(
+                    f"{words}, which stands here as a text", found, f"write {{{{ params.{parameter.variable} }}}}"
+                )
+
+
+def _as_text(subject: Subject, name: str) -> Place | None:
+    """Where a parameter stands in brackets of another language: `${params.x}`, `{ params.x }`, `$(params.x)`."""
+    pattern = re.compile(rf"[{{(<]\s*({re.escape(name)})\s*[)}}>]")
+    for file, text in subject.sources.items():
+        found = pattern.search(text) if file.endswith(".j2") else None
+        if found:
+            line = text.count("\n", 0, found.start(1)) + 1
+            return subject.line_place(file, line, found.start(1) - text.rfind("\n", 0, found.start(1)))
+    return None

@@ -37,7 +37,7 @@ from typing import Any
 
 from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.rules._names import APPS
-from injector.authoring.lint.rules._slips import run_together, slips
+from injector.authoring.lint.rules._slips import slips
 from injector.authoring.lint.rules._values import numbered
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, RenderFailure, Rendering, Subject
@@ -64,15 +64,13 @@ def check(subject: Subject) -> Iterator[Finding]:
             "give the parameters `examples` with which the template works for a pod",
         )
     known: set[object] = set()
-    swallowed = list(run_together(subject))
-    yield from swallowed
     broken = {failure.place for failure in subject.failures if failure.broken}
     for failure in subject.failures:
         what = (failure.reason, failure.parameter, failure.place, failure.diagnostic.path)
         if failure.place in broken or what in known:
             continue
         known.add(what)
-        yield from _failed(subject, failure, explained=bool(swallowed))
+        yield from _failed(subject, failure)
     for rendering in subject.renderings:
         if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
             found = rendering.injection.failures[0]
@@ -86,7 +84,7 @@ def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
     return Finding(found.message, place, to_do, found.path, about=_part(found))
 
 
-def _failed(subject: Subject, failure: RenderFailure, explained: bool) -> Iterator[Finding]:
+def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
         found = failure.diagnostic
         yield Finding(found.message, subject.manifest(("parameters", failure.parameter)), found.help)
@@ -97,7 +95,7 @@ def _failed(subject: Subject, failure: RenderFailure, explained: bool) -> Iterat
         return  # the rule unknown-file tells it at its place
     in_overlay = slips(failure.overlay) if failure.overlay is not None else []
     if in_overlay:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
-        if not explained and not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+        if not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
             yield from in_overlay
         return
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:

@@ -44,6 +44,8 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._configmap import holdings, unseen
 from injector.authoring.lint.subject import Finding, Subject
+from injector.diagnostics import Place
+from injector.pods.overlay import plain_mapping
 
 SEVERITY = "error"
 
@@ -66,9 +68,22 @@ def check(subject: Subject) -> Iterator[Finding]:
                     f"add volumeMounts: [{{name: {volume}, mountPath: ..., readOnly: true}}] to the container that "
                     "reads it",
                 )
+    others = list(_other_maps(subject))
     for name in sorted(left - told):
+        place, other = others[0] if others else (subject.manifest(("files", name)), "")
         yield Finding(
             f"no container sees the file {name}: nothing of the overlay takes it from the generated ConfigMap",
-            subject.manifest(("files", name)),
-            'add a volume with configMap: {name: "{{ files.configmap }}"} and mount it',
+            place,
+            f'write "{{{{ files.configmap }}}}" in place of {other}, if it is to hold this file'
+            if other
+            else 'add a volume with configMap: {name: "{{ files.configmap }}"} and mount it',
         )
+
+
+def _other_maps(subject: Subject) -> Iterator[tuple[Place, str]]:
+    """Names of ConfigMaps that the template's volumes have from elsewhere, with their places."""
+    for rendering in subject.renderings:
+        for path, volume in rendering.volumes():
+            name = plain_mapping(volume.get("configMap")).get("name")
+            if isinstance(name, str) and name != rendering.context.configmap:
+                yield rendering.overlay.place((*path, "configMap", "name")), name
