@@ -75,13 +75,19 @@ class Installation:
 
     def configure(self, settings: str) -> None:
         """Put this settings file in place, and wait until each replica has loaded it."""
+        with self.reloading():
+            self.api.patch("ConfigMap", NAME, {"data": {"settings.yaml": settings}}, NAME)
+
+    @contextmanager
+    def reloading(self) -> Iterator[None]:
+        """Change settings or templates inside; at the end each replica has loaded the change."""
         loaded = {one["metadata"]["name"]: self._loads(one) for one in self.pods()}
-        self.api.patch("ConfigMap", NAME, {"data": {"settings.yaml": settings}}, NAME)
+        yield
 
         def all_have() -> bool:
             return all(self._loads(one) > loaded.get(one["metadata"]["name"], 0) for one in self.pods())
 
-        eventually("each replica has loaded the settings", all_have, 90)
+        eventually("each replica has loaded the change", all_have, 90)
 
     def _loads(self, pod: Object) -> int:
         return self.node.kubectl("logs", "-n", NAME, pod["metadata"]["name"]).stdout.count('"snapshot-swapped"')

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+
+import yaml
 
 from tests.cluster.api import Object
-from tests.cluster.objects import IMAGE, deployment
+from tests.cluster.objects import IMAGE, config_map, deployment
 from tests.cluster.processes import eventually
+from tests.deploy.helm import NAME, ROOT
 from tests.node.calls import app, is_ready, sidecar_names
 from tests.node.installation import Installation
 
 DEPLOYMENTS = 20
 SIDECAR = "helper"
+#: The template that the pods get, and that changes.
+CHANGED = "container"
 #: The sidecar is the app's own program, as what is tried is how many get it, and not what it does.
 CHOSEN = {
-    "sidecar.injector/templates": "container",
+    "sidecar.injector/templates": CHANGED,
     "container.sidecar.injector/name": SIDECAR,
     "container.sidecar.injector/image": IMAGE,
     "container.sidecar.injector/args": '["sleep"]',
 }
+
+
+SECRET = f"{NAME}-certificates"
+#: Serving certificates live for 40 s, and are renewed after two thirds; their authority for 80 s.
+LIVES = {"lifeSeconds": 40, "authorityLifeSeconds": 80, "settleSeconds": 3, "leaseSeconds": 5}
 
 
 @dataclass
@@ -39,6 +51,64 @@ class Seen:
                 self.without.add(pod["metadata"]["name"])
             if is_ready(pod):
                 self.ready.add(uid)
+
+
+class Doings:
+    """What is done to the injector meanwhile."""
+
+    def __init__(self, injector: Installation) -> None:
+        self.injector, self.api = injector, injector.api
+
+    @property
+    def steps(self) -> list[Callable[[], None]]:
+        return [self.short_lives, self.upgraded, self.template_changed, self.killed, self.renewed]
+
+    def short_lives(self) -> None:
+        """An upgrade to settings with short-lived certificates."""
+        settings = yaml.safe_load(self.api.get("ConfigMap", NAME, NAME)["data"]["settings.yaml"])
+        settings["certificates"].update(LIVES)
+        self.injector.configure(json.dumps(settings))  # JSON is YAML
+        self.upgraded()
+        self.new_authority()
+
+    def new_authority(self) -> None:
+        """As docs/certificates.md says."""
+        before = self._held("ca.crt")
+        self.api.delete("Secret", SECRET, NAME)
+        eventually("another authority", partial(self._other, "ca.crt", before), 150)
+
+    def upgraded(self) -> None:
+        """A rolling upgrade."""
+        self.injector.node.kubectl("rollout", "restart", "-n", NAME, f"deployment/{NAME}")
+        self.injector.rolled_out()
+
+    def template_changed(self) -> None:
+        """A ConfigMap in the place of the image's template."""
+        files = {file.name: file.read_text() for file in (ROOT / "templates" / CHANGED).iterdir() if file.is_file()}
+        files["overlay.yaml.j2"] += "metadata: {annotations: {generation: '2'}}\n"
+        with self.injector.reloading():
+            self.api.create(config_map(CHANGED, files, labels={"sidecar.injector/template": "true"}), NAME)
+
+    def killed(self) -> None:
+        """Each replica by SIGKILL, one after the other."""
+        for pod in self.injector.pods():
+            before = pod["status"]["containerStatuses"][0]["containerID"]
+            self.injector.node.kill_container(before)
+            self.injector.replaced(pod["metadata"]["name"], before)
+
+    def renewed(self) -> None:
+        """Two serving certificates later, and one authority."""
+        for key in ("tls.crt", "tls.crt", "ca.crt"):
+            before = self._held(key)
+            eventually(f"another {key}", partial(self._other, key, before), 150)
+
+    def _other(self, key: str, before: str) -> bool:
+        return self._held(key) not in ("", before)
+
+    def _held(self, key: str) -> str:
+        """What the Secret has under this key; nothing while there is none."""
+        held = [one for one in self.api.list("Secret", NAME) if one["metadata"]["name"] == SECRET]
+        return str(held[0].get("data", {}).get(key, "")) if held else ""
 
 
 class Changes:

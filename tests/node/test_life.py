@@ -27,26 +27,25 @@ def times(pod: Object, state: str, moment: str) -> dict[str, str]:
     return {name: one["state"][state][moment] for name, one in statuses(pod).items() if state in one["state"]}
 
 
-def delete_under_way(start: Try, web: Object) -> tuple[Answer, Object]:
-    """Delete a pod while it answers a request of 4 s: the answer, and the pod as it was last seen."""
+def delete_under_way(start: Try, web: Object) -> tuple[Answer, dict[str, str]]:
+    """Delete a pod while it answers a request of 4 s: the answer, and when each container ended."""
     space, name = web["metadata"]["namespace"], web["metadata"]["name"]
+    start.api.patch("Pod", name, {"metadata": {"finalizers": ["test.example/last-look"]}}, space)  # it stays to be seen
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(call(web["status"]["podIP"], "/sleep?for=4s", timeout=30)))
     asking.start()
     eventually("the request is under way", lambda: asking.is_alive())
     threading.Event().wait(0.7)
     start.node.kubectl("delete", "pod", "-n", space, name, "--wait=false")
-    last = web
 
-    def gone() -> bool:
-        nonlocal last
-        found = [p for p in start.api.list("Pod", space) if p["metadata"]["name"] == name]
-        last = found[0] if found else last
-        return not found
+    def all_ended() -> dict[str, str] | None:
+        ended = times(start.api.get("Pod", name, space), "terminated", "finishedAt")
+        return ended if ended.keys() == statuses(web).keys() else None
 
-    eventually("the pod is gone", gone, 60, every=0.1)
+    ended = eventually("its containers have ended", all_ended, 60)
+    start.api.patch("Pod", name, {"metadata": {"finalizers": None}}, space)
     asking.join()
-    return answers[0], last
+    return answers[0], ended
 
 
 def test_set_up_then_sidecar_then_app(start: Try) -> None:
@@ -62,22 +61,24 @@ def test_set_up_then_sidecar_then_app(start: Try) -> None:
 def test_a_request_under_way_is_answered_and_the_sidecar_ends_last(start: Try) -> None:
     """order at the end: a request under way when the pod is deleted is answered; Envoy ends after the app"""
     web = start("envoy")
-    answer, last = delete_under_way(start, web)
+    answer, ended = delete_under_way(start, web)
     assert (answer.code, answer.text) == (200, "slept 4s\n"), answer
-    finished = times(last, "terminated", "finishedAt")
-    if SIDECAR in finished:
-        assert finished["app"] <= finished[SIDECAR]
+    assert ended["app"] <= ended[SIDECAR]
 
 
 def test_the_same_with_plain_containers(start: Try) -> None:
-    """`nativeSidecars: never`, plain containers: a request under way when the pod is deleted is answered"""
+    """`nativeSidecars: never`, plain containers: the redirect is set up before both start; a request under way when the
+    pod is deleted is answered, and Envoy ends after the app
+    """
     start.space = start.make_space(ENABLED)
     with start.injector.settings(nativeSidecars="never"):
         start.make("envoy", "web", terminationGracePeriodSeconds=20)
     web = wait_until_ready(start.api, start.space, "web")
     assert SIDECAR in [c["name"] for c in web["spec"]["containers"]]
-    answer, _ = delete_under_way(start, web)
+    assert times(web, "terminated", "finishedAt")["envoy-redirect"] <= min(times(web, "running", "startedAt").values())
+    answer, ended = delete_under_way(start, web)
     assert (answer.code, answer.text) == (200, "slept 4s\n"), answer
+    assert ended["app"] <= ended[SIDECAR]
 
 
 def test_the_sidecar_is_killed(start: Try) -> None:
@@ -136,24 +137,27 @@ def again(start: Try, web: Object, before: dict[str, Object]) -> dict[str, Objec
     return eventually("the sidecar is ready again", other, 60)
 
 
-def test_resized_in_place(start: Try) -> None:
-    """the app resized in place, more CPU and memory: no container restarts, requests are answered meanwhile"""
+@pytest.mark.parametrize(("name", "of"), [("app", "containers"), (SIDECAR, "initContainers")])
+def test_resized_in_place(start: Try, name: str, of: str) -> None:
+    """{name} resized in place, more CPU and memory: no container restarts, requests are answered meanwhile"""
     few = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}}
     web = start("envoy", container={"resources": few})
     before = statuses(web)
-    more = {"requests": {"cpu": "20m", "memory": "48Mi"}, "limits": {"cpu": "300m", "memory": "96Mi"}}
-    body = {"spec": {"containers": [{"name": "app", "resources": more}]}}
+    more = {"requests": {"cpu": "120m", "memory": "160Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}}
+    body = {"spec": {of: [{"name": name, "resources": more}]}}
     url = f"/api/v1/namespaces/{start.space}/pods/web/resize"
     start.api.call("PATCH", url, body, "application/strategic-merge-patch+json")
+    answers = []
 
     def resized() -> bool:
-        now = statuses(start.api.get("Pod", "web", start.space))["app"]
-        return bool(now.get("resources", {}).get("limits", {}).get("memory") == "96Mi")
+        answers.append(call(web["status"]["podIP"]).code)
+        now = statuses(start.api.get("Pod", "web", start.space))[name]
+        return bool(now.get("resources", {}).get("limits", {}).get("memory") == "1Gi")
 
-    eventually("the app has more", resized, 60)
+    eventually("it has more", resized, 60)
     now = statuses(start.api.get("Pod", "web", start.space))
     assert {n: s["restartCount"] for n, s in now.items()} == {n: s["restartCount"] for n, s in before.items()}
-    assert call(web["status"]["podIP"]).code == 200
+    assert set(answers) == {200}
 
 
 def test_kubectl_exec_logs_port_forward_and_debug(start: Try) -> None:
@@ -177,8 +181,10 @@ def test_kubectl_exec_logs_port_forward_and_debug(start: Try) -> None:
         eventually("the forwarded port answers", lambda: call("127.0.0.1", "/forwarded", port).code == 200)
 
 
+TLS_PORT = 8443
 PROBES: dict[str, Object] = {
     "http": {"httpGet": {"path": "/", "port": PORT}},
+    "https": {"httpGet": {"path": "/", "port": TLS_PORT, "scheme": "HTTPS"}},
     "tcp": {"tcpSocket": {"port": PORT}},
     "grpc": {"grpc": {"port": PORT}},
     "exec": {"exec": {"command": ["/app", "get", "http://localhost:8080/"]}},
@@ -187,9 +193,12 @@ PROBES: dict[str, Object] = {
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes by httpGet, tcpSocket, grpc and exec through the redirect: Ready, but not where the app does not listen"""
+    """probes by httpGet (HTTP and HTTPS), tcpSocket, grpc and exec through the redirect: Ready, but not where the app
+    does not listen
+    """
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
-    web = start("envoy", container={"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe})
+    every = {"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe}
+    web = start("envoy", container={**every, "env": [{"name": "TLS_PORT", "value": str(TLS_PORT)}]})
     assert statuses(web)["app"]["restartCount"] == 0
     deaf = start.make("envoy", "deaf", {"readinessProbe": probe, "env": [{"name": "PORT", "value": "9999"}]})
 

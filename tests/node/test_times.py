@@ -14,7 +14,7 @@ from tests import parts
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import IMAGE
 from tests.cluster.processes import eventually
-from tests.node.calls import ENABLED, Try, is_ready
+from tests.node.calls import ENABLED, Try, is_ready, sidecar_names
 from tests.node.images import default
 from tests.node.installation import Installation
 from tests.node.servers import cloud_sql, provider, vault
@@ -50,7 +50,8 @@ _SERVERS = {"oauth2-proxy": provider, "vault-agent": vault, "cloud-sql-proxy": c
 def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[float, float]:
     """Seconds from the pod's place on a node to the first line of its app, and from its creation to Ready."""
     created = time.time()
-    start.make(templates, name, **given)
+    made = start.make(templates, name, **given)
+    assert bool(sidecar_names(made)) == (templates != "none")
     get = lambda: start.api.get("Pod", name, start.space)  # noqa: E731
     eventually("it has a node", lambda: "nodeName" in get()["spec"], 30, every=0.01)
     scheduled = time.time()

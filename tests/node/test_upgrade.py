@@ -16,7 +16,7 @@ from tests.deploy.helm import CHART, NAME, Helm
 from tests.node import images
 from tests.node.calls import app
 from tests.node.installation import Installation
-from tests.node.stream import CHOSEN, stream
+from tests.node.stream import CHOSEN, Doings, stream
 
 VERSION = "0.1.0"
 
@@ -24,8 +24,9 @@ VERSION = "0.1.0"
 def test_an_upgrade_from_the_release_before(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """an upgrade from 0.1.0, its image and chart, by Helm, while Deployments of a `required` namespace are scaled up
-    and down: each pod is Ready with its sidecar, older pods keep working, `injector check` finds no problem
+    """an upgrade from 0.1.0, its image and chart, by Helm, then another template, each replica killed and a new
+    authority, while Deployments of a `required` namespace are scaled up and down: each pod is Ready with its sidecar,
+    older pods keep working, `injector check` finds no problem
     """
     node, api = injector.node, injector.api
     code = released(VERSION, tmp_path)
@@ -47,9 +48,11 @@ def test_an_upgrade_from_the_release_before(
         def upgraded() -> None:
             helm.run("upgrade", NAME, CHART, "--reset-then-reuse-values", *where, timeout=180)
 
-        seen = stream(injector, streamed, 60, 3, [upgraded])
+        doings = Doings(injector)
+        steps = [upgraded, doings.template_changed, doings.killed, doings.new_authority]
+        seen = stream(injector, streamed, 60, 3, steps)
         record_property("pods meanwhile", len(seen.all))
-        assert not seen.without
+        assert not seen.without and seen.all == seen.ready
         assert _images(injector) == {f"{images.INJECTOR}:{__version__}"}
         assert injector.check() == {}
         api.patch("Pod", old[0]["metadata"]["name"], {"metadata": {"labels": {"changed": "yes"}}}, space)

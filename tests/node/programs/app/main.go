@@ -9,7 +9,8 @@
 //
 // Serving, /get?url=U asks U and hands on what it says, /sleep?for=D waits, /fail answers 500, a health check of gRPC
 // (HTTP/2 without TLS) says SERVING; all else names the pod, the client and the request's headers, or is $ANSWER where
-// that is set. What it does at its start and end it prints with the time.
+// that is set. It serves the same over TLS on $TLS_PORT, where that is set. What it does at its start and end it prints
+// with the time.
 package main
 
 import (
@@ -17,7 +18,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"syscall"
@@ -90,6 +93,11 @@ func serve() {
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{Addr: ":" + port, Protocols: protocols}
 	go func() { say(server.ListenAndServe()) }()
+	if port := os.Getenv("TLS_PORT"); port != "" {
+		secure := httptest.NewUnstartedServer(http.DefaultServeMux) // has a certificate of its own
+		secure.Listener, _ = net.Listen("tcp", ":"+port)
+		secure.StartTLS()
+	}
 	say("got", <-signals)
 	server.Shutdown(context.Background())
 	say("done")
