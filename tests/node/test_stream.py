@@ -17,7 +17,7 @@ from tests.node.stream import CHANGED, CHOSEN, Doings, Seen, stream
 def restored(injector: Installation) -> Iterator[Installation]:
     """The injector as other tests want it comes back."""
     yield injector
-    injector.api.delete("ConfigMap", CHANGED, NAME)
+    injector.api.delete("ConfigMap", CHANGED, NAME, missing_ok=True)
     injector.apply()
     injector.node.kubectl("rollout", "restart", "-n", NAME, f"deployment/{NAME}")
     injector.rolled_out()
