@@ -20,14 +20,15 @@ HELP: Final = {
     "namespaceLabel.required": "value of the label: inject; a pod that the injector cannot inject is refused",
     "namespaceLabel.disabled": "value of the label: never inject",
     "yesValues": "values of a pod's annotation or label `inject` that mean yes, in upper or lower case",
-    "noValues": "values that mean no; no value can be in both lists",
+    "noValues": "values that mean no; a value cannot be in both lists",
     "podDefault": (
         "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace the pod must also say yes. "
-        "`named`: as `skip`, and a pod that names its templates is injected in any namespace that does not say no"
+        "`named`: as `skip`, but a pod that names its templates is also injected, in any namespace that does not say "
+        "no"
     ),
     "ignoredNamespaces": (
-        "namespaces in which the injector does nothing, whatever their label; its own namespace always belongs to "
-        "them"
+        "namespaces in which the injector does nothing, whatever their label is; the injector's own namespace is "
+        "always one of them"
     ),
     "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
     "alwaysSelector": (
@@ -35,33 +36,38 @@ HELP: Final = {
     ),
     "exemptSelector": "label selector of pods that are not injected and not refused, even in a `required` namespace",
     "templatesKey": (
-        "annotation of pods and namespaces that names templates; empty: the prefix followed by `/templates`"
+        "key of the annotation by which pods and namespaces name templates; if empty: the prefix followed by "
+        "`/templates`"
     ),
     "templates": (
-        "templates for a pod if neither the pod nor its namespace names one, and no template's selector matches the "
-        "pod"
+        "templates for a pod if neither the pod nor its namespace names a template, and no template's selector matches "
+        "the pod"
     ),
     "parameters": "values of parameters, by template and parameter; an annotation overrides them",
     "required.resources": (
-        "what others may set of a sidecar's requests and limits in a `required` namespace. `limit-range`: only what "
-        "its LimitRanges fill in. `any`: everything, for clusters in which a vertical autoscaler sizes sidecars too"
+        "which requests and limits of a sidecar may come from elsewhere than the template in a `required` namespace. "
+        "`limit-range`: only those that the namespace's LimitRanges fill in. `any`: all, for clusters in which a "
+        "vertical autoscaler also sizes sidecars"
     ),
     "required.podParameters": (
         "whether pods of a `required` namespace may set parameters that weaken a sidecar: `ignore` or `allow`"
     ),
-    "nativeSidecars": "sidecars as restartable init containers: `auto` from Kubernetes 1.32 on, `always`, `never`",
+    "nativeSidecars": (
+        "whether sidecars are native, which means init containers with `restartPolicy: Always`: `auto` (from "
+        "Kubernetes 1.32 on), `always`, `never`"
+    ),
     "clusterDomain": "what templates see as `cluster.domain`",
     "retryRefused": (
-        "whether the injector makes controllers try again at once when their pods were refused because it did not "
-        "answer; needs more permissions; takes effect at the next start"
+        "if pods were refused because the injector did not answer: whether the injector makes their controllers try "
+        "again at once. This needs more permissions, and takes effect at the next start"
     ),
     "reviewWork": (
-        "how much work one review may take, in units that the injector counts (about microseconds); a pod above it "
-        "fails with `too-costly`. 0 means no limit"
+        "how much work one review may take, in units that the injector counts (about microseconds); a pod that takes "
+        "more work fails with `too-costly`. 0 means no limit"
     ),
     "paths": "additional webhook paths, each with its templates and options",
     "server": "where `injector serve` listens, its certificate, and its bounds; takes effect at the next start",
-    "server.address": "address on which `serve` listens; empty: all addresses",
+    "server.address": "address on which `serve` listens; if empty: all addresses",
     "server.port": "HTTPS port",
     "server.metricsPort": "HTTP port of `/healthz`, `/readyz`, `/metrics`",
     "server.certificate": "certificate with its chain, as PEM",
@@ -73,29 +79,45 @@ HELP: Final = {
         "for how many seconds the server still answers after SIGTERM; the pod's grace period must be 10 seconds "
         "longer"
     ),
-    "server.idleSeconds": "seconds after which an idle connection is closed",
+    "server.idleSeconds": "seconds after which the server closes an idle connection",
     "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
-    "server.maxConnections": "open HTTPS connections; above this number the least used one is closed",
+    "server.maxConnections": (
+        "largest number of open HTTPS connections; above this number the server closes the least used one"
+    ),
     "server.bodySeconds": "seconds that a request's body may take to arrive",
-    "server.maxBodyBytes": "largest review; a larger one gets status 413. Four of them are read at a time, others wait",
-    "server.maxHeaderBytes": "largest request header",
-    "server.cacheBytes": "memory for answers to pods seen before",
+    "server.maxBodyBytes": (
+        "largest size of a review; a larger review gets status 413. The server reads at most four reviews of this size "
+        "at the same time, and others wait"
+    ),
+    "server.maxHeaderBytes": "largest size of a request's header",
+    "server.cacheBytes": "memory for the cache of answers",
     "certificates": (
         "where the certificate comes from, and how the built-in one is renewed; takes effect at the next start"
     ),
     "certificates.source": "where the certificate comes from: `files`, `builtin`, `cert-manager`, `csr`",
-    "certificates.lifeSeconds": "`builtin`: how long a certificate is valid; a new one is made after two thirds",
-    "certificates.authorityLifeSeconds": (
-        "`builtin`: how long the authority is valid that signs it; a new one is made after two thirds"
+    "certificates.lifeSeconds": (
+        "`builtin`: how long a certificate is valid; a new certificate is made after two thirds of this time"
     ),
-    "certificates.settleSeconds": "`builtin`: for how long every `caBundle` has a new authority before it signs",
+    "certificates.authorityLifeSeconds": (
+        "`builtin`: how long the authority that signs the certificate is valid; a new authority is made after two "
+        "thirds of this time"
+    ),
+    "certificates.settleSeconds": (
+        "`builtin`: how long the injector waits after every `caBundle` has a new authority, before this authority "
+        "signs certificates"
+    ),
     "certificates.secret": (
         "`builtin`: the Secret with the certificate, the authority and their keys, in the injector's namespace"
     ),
-    "certificates.service": "`builtin`: the Service that the certificate is for, and whose entries get the `caBundle`",
+    "certificates.service": (
+        "`builtin`: the Service that the certificate is for; the webhook entries that call this Service get the "
+        "`caBundle`"
+    ),
     "certificates.webhooks": "`builtin`: name of the two webhook configurations",
-    "certificates.lease": "`builtin`: the Lease that says which replica renews certificates",
-    "certificates.leaseSeconds": "`builtin`: after how many seconds another replica takes over from one that died",
+    "certificates.lease": "`builtin`: the Lease that decides which replica renews certificates",
+    "certificates.leaseSeconds": (
+        "`builtin`: after how many seconds another replica takes over if the replica with the Lease has died"
+    ),
 }  # fmt: skip
 
 #: What each key of a path does; the docs have these in a table of their own.
