@@ -167,24 +167,25 @@ def _page(
         "",
         written_by("bench"),
         "",
-        "One server process (`injector serve --standalone`: logs and metrics on, template `envoy`), TLS, kept-alive "
-        "connections. The reviews are those of "
-        "workloads that a generator with a seed draws (`bench/workloads.py`): names, labels, images, ports, variables, "
-        f"probes, volumes and annotations differ, and no two reviews are equal. They have {sizes[0] / 1024:.0f} to "
-        f"{sizes[-1] / 1024:.0f} KiB, {sizes[len(sizes) // 2] / 1024:.1f} in the middle. CPU time is the server's own, "
-        "measured from outside; the load generator runs on the other core and limits the latencies that can be seen. "
-        f"All rows are from one run, each the median of {rounds}.",
+        "The benchmark measures one server process, `injector serve --standalone`, with logs and metrics on and with "
+        "the template `envoy`. Clients use TLS and keep their connections open. The reviews are about workloads that a "
+        "generator makes from a seed (`bench/workloads.py`). Their names, labels, images, ports, variables, probes, "
+        "volumes and annotations differ, and no two reviews are equal. A review has "
+        f"{sizes[0] / 1024:.0f} to {sizes[-1] / 1024:.0f} KiB; the median is {sizes[len(sizes) // 2] / 1024:.1f} KiB. "
+        "CPU time is that of the server process alone, measured from outside. The load generator runs on the other "
+        "core, and its speed limits the latencies that can be measured. All rows are from one run, and each is the "
+        f"median of {rounds}.",
         "",
         "![CPU time a request](benchmark.svg)",
         "",
         *_table(figures),
         "",
-        "Environment variables in the pod's first container:",
+        "The next table shows how the CPU time grows with the environment variables in the pod's first container:",
         "",
         *_growth(costs),
         "",
-        f"Resident memory through {points[-1][0]:,} different pods: {points[0][1]:.0f} MiB after start, "
-        f"{max(mib for _, mib in points):.0f} MiB at most, {points[-1][1]:.0f} MiB at the end.",
+        f"Resident memory while the server handles {points[-1][0]:,} different pods: {points[0][1]:.0f} MiB after "
+        f"start, {max(mib for _, mib in points):.0f} MiB at most, {points[-1][1]:.0f} MiB at the end.",
         "",
     ]
     return "\n".join(lines)

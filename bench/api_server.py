@@ -121,10 +121,10 @@ def main() -> None:
         [
             "# What the API server waits",
             "",
-            f"{written_by('bench-api-server')} It is what the own metric `{_DURATION}` of an API server of Kubernetes "
-            f"1.{minor} says of one call, one pod after the other: network, TLS, encoding, and applying the patch, "
-            "which the constant has none of. All rows are from one run, each the median of "
-            f"{options.rounds} rounds of {options.pods} pods.",
+            f"{written_by('bench-api-server')} The figures come from the metric `{_DURATION}` of an API server of "
+            f"Kubernetes 1.{minor}. They are the time of one call, while pods are created one after the other. This "
+            "time includes the network, TLS, encoding, and applying the patch; the Go webhook answers without a patch. "
+            f"All rows are from one run, and each is the median of {options.rounds} rounds of {options.pods} pods.",
             "",
             "| | ms a call | against the Go webhook |",
             "| --- | ---: | ---: |",

@@ -116,19 +116,19 @@ def _page(figures: Mapping[str, Seconds], slowest: str, mib: float, rounds: int)
         [
             "# Benchmark of the command line",
             "",
-            f"{written_by('bench-cli')} All rows are from one run, each the median of {rounds} rounds.",
+            f"{written_by('bench-cli')} All rows are from one run, and each is the median of {rounds} rounds.",
             "",
             "![CPU time](benchmark-cli.svg)",
             "",
-            "| | CPU ms | against the import | ms on the clock | against the import |",
+            "| | CPU ms | against the import | elapsed ms | against the import |",
             "| --- | ---: | ---: | ---: | ---: |",
             *(
                 f"| {name} | {cpu * 1000:.0f} | {cpu / floor[0]:.2f} | {clock * 1000:.0f} | {clock / floor[1]:.2f} |"
                 for name, (cpu, clock) in figures.items()
             ),
             "",
-            f"Of all commands, `injector {slowest} --help` takes longest. A server that has just become ready holds "
-            f"{mib:.0f} MiB.",
+            f"The command with the slowest `--help` is `injector {slowest}`. A server that has just become ready uses "
+            f"{mib:.0f} MiB of memory.",
             "",
         ]
     )

@@ -17,7 +17,8 @@ def written_by(target: str) -> str:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
+    at = f"commit {commit}" if commit else "no commit"
     return (
-        f"Written by `make {target}` on {datetime.now(UTC):%Y-%m-%d} at {commit or 'no commit'}, on {os.cpu_count()} "
-        f"cores with {PYTHON}; run it for the figures of your machine."
+        f"`make {target}` wrote this page on {datetime.now(UTC):%Y-%m-%d} at {at}, on {os.cpu_count()} cores "
+        f"with {PYTHON}. Run it to get the figures of your machine."
     )

@@ -142,7 +142,7 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
     free = all(p.setters == SETTERS for p in template.parameters.values())
     others = "" if free else ", unless its row says who may set it"
     what = "object" if template.why_not_injected else "pod"
-    yield f"Each is an annotation of the {what} or of its namespace, or a value in the settings{others}.\n"
+    yield f"Set each with an annotation of the {what} or of its namespace, or in the settings{others}.\n"
     rows = (
         (code(p.name), _annotation(p, suffix), _takes(p), _default(p), _described(p))
         for p in template.parameters.values()
@@ -200,7 +200,7 @@ def _covered(template: Template) -> Iterator[str]:
         yield f"- Only objects with labels {code(_json(template.selector))}."
     if template.namespaces is not None:
         yield f"- Only in namespaces with {code(_json(template.namespaces))}."
-    yield "- No annotation names it: it is listed at a path, in the settings.\n"
+    yield "- You list it at a path, in the settings. An annotation cannot name it.\n"
     yield f"```yaml\n{as_a_path(template)}```\n"
 
 
@@ -211,7 +211,8 @@ def _fills(template: Template) -> Iterator[str]:
     if fields is None:
         yield "That depends on its required parameters.\n"
     elif not fields:
-        what = "it lets it through, warns or refuses" if only_judges(template) else "what it adds depends on the object"
+        judges = "the template lets it through, warns or refuses it"
+        what = judges if only_judges(template) else "what it adds depends on the object"
         yield f"Nothing, to an almost empty object: {what}.\n"
     else:
         yield "To an almost empty object:\n"
@@ -221,18 +222,18 @@ def _fills(template: Template) -> Iterator[str]:
 def _pods(template: Template) -> Iterator[str]:
     yield "## Which pods\n"
     if template.selector is not None:
-        yield f"- Pods that it selects, when no template is named: {code(_json(template.selector))}. Others by name."
+        yield f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Others by name."
     else:
-        yield "- Pods for which it is named: by annotation, or in the settings."
+        yield "- Pods for which an annotation or the settings name this template."
     if template.namespaces is not None:
         yield f"- Only in namespaces with {code(_json(template.namespaces))}."
-    word = "are served as well" if template.host_network == "inject" else "are not served"
+    word = "get it as well" if template.host_network == "inject" else "do not get it"
     yield f"- Pods with `hostNetwork: true` {word}."
     if template.applies_to != AppliesTo():
         yield f"- At a path of the settings: {covered_words(template.applies_to)}."
     if template.overridable:
         fields = ", ".join(code(field) for field in sorted(template.overridable))
-        yield f"- In a `required` namespace a pod's own container of the sidecar's name may set {fields}."
+        yield f"- In a `required` namespace a pod may set only this, in a container of the sidecar's name: {fields}."
     if template.shared:
         volumes = ", ".join(map(code, template.shared))
         yield f"- In a `required` namespace the app may mount only these volumes of the template: {volumes}."
@@ -251,8 +252,8 @@ def _adds(template: Template) -> Iterator[str]:
     if not brought.anything:
         yield "Nothing, to a pod with port 8080.\n"
         return
-    sample = ", and a sample of what is required," if any(p.required for p in template.parameters.values()) else ","
-    yield f"With the defaults{sample} to a pod with port 8080:\n"
+    sample = " and with samples of the required values" if any(p.required for p in template.parameters.values()) else ""
+    yield f"With the defaults{sample}, it adds this to a pod with port 8080:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))

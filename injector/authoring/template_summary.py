@@ -106,7 +106,7 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
     yield "Volumes", tuple(_volume(item) for item in mappings(spec.get("volumes")))
     yield "Annotations", tuple(mapping(metadata.get("annotations")))
     yield "Labels", tuple(mapping(metadata.get("labels")))
-    yield "Pod Security level that they fit", _level(spec)
+    yield "Strictest Pod Security level that allows this", _level(spec)
     known = ("containers", "initContainers", "volumes")
     yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
     for item in mappings(spec.get("containers")):

@@ -47,7 +47,8 @@ def test_one_that_completes_objects() -> None:
 )
 def test_one_that_only_judges_is_listed_at_a_validating_path(overlay: str) -> None:
     template = made(FOR, overlay)
-    assert "Nothing, to an almost empty object: it lets it through, warns or refuses." in reference(template)
+    judges = "Nothing, to an almost empty object: the template lets it through, warns or refuses it."
+    assert judges in reference(template)
     settings = parse_settings(load_manifest(as_a_path(template)))
     assert settings.paths["/validate/mine"].type == "validating"
 
@@ -75,5 +76,5 @@ def test_what_it_adds_is_not_known_without_its_parameters() -> None:
 def test_one_for_pods_at_a_path_too_is_still_one_for_injection() -> None:
     template = made("for: {operations: [CREATE, DELETE]}\n", "metadata: {labels: {a: b}}\n")
     assert "- At a path of the settings: `pods` of the core group (v1), on CREATE and DELETE.\n" in reference(template)
-    assert "- Pods for which it is named" in reference(template)
+    assert "- Pods for which an annotation" in reference(template)
     assert covered_words(template.applies_to) == "`pods` of the core group (v1), on CREATE and DELETE"

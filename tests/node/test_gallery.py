@@ -26,7 +26,7 @@ def start(injector: Installation, namespace: NamespaceFactory) -> Try:
 
 
 def test_envoy_by_redirect_in_both_families(start: Try) -> None:
-    """envoy by redirect: requests by IPv4 and by IPv6 reach the app through Envoy, and what it sends goes through it"""
+    """envoy by redirect: IPv4 and IPv6 requests reach the app through Envoy, and the app's own go through Envoy too"""
     web = start("envoy")
     for address in start.addresses(web):
         answer = call(address, "/hello")
@@ -40,7 +40,7 @@ def test_envoy_by_redirect_in_both_families(start: Try) -> None:
 
 
 def test_envoy_by_ports(start: Try) -> None:
-    """envoy by ports, Pod Security restricted: requests to its port reach the app, which sends by its proxy"""
+    """envoy by ports, Pod Security restricted: requests to Envoy's port reach the app, which sends through Envoy"""
     container = {**DROPPED, "env": [{"name": "http_proxy", "value": "http://127.0.0.1:15001"}]}
     web = start("envoy", {"intercept": "ports"}, labels=RESTRICTED, container=container, securityContext=UNPRIVILEGED)
     answer = call(web["status"]["podIP"], "/hello", 15006)
@@ -51,7 +51,7 @@ def test_envoy_by_ports(start: Try) -> None:
 
 
 def test_nginx(start: Try) -> None:
-    """nginx, Pod Security restricted: requests to its port reach the app; too large a body is refused"""
+    """nginx, Pod Security restricted: requests to nginx's port reach the app; nginx refuses a body that is too large"""
     given = {"max-request-kibibytes": "1"}
     web = start("nginx", given, labels=RESTRICTED, container=DROPPED, securityContext=UNPRIVILEGED)
     answer = call(web["status"]["podIP"], "/hello", 18080)
@@ -60,7 +60,7 @@ def test_nginx(start: Try) -> None:
 
 
 def test_fault(start: Try) -> None:
-    """fault: of 400 requests about half fail as the parameters say, the others reach the app"""
+    """fault: about half of 400 requests fail, as the parameters say, and the others reach the app"""
     web = start("fault", {"delay-percentage": "0", "abort-percentage": "50", "abort-status": "418"})
     codes = [call(web["status"]["podIP"], "/", 16006).code for _ in range(400)]
     assert set(codes) == {200, 418}
@@ -68,7 +68,7 @@ def test_fault(start: Try) -> None:
 
 
 def test_oauth2_proxy(start: Try) -> None:
-    """oauth2-proxy: a client without a login is redirected to the provider's, /open reaches the app"""
+    """oauth2-proxy: a client without a login is redirected to the provider; a request to /open reaches the app"""
     start.space = start.make_space(ENABLED)
     given = {**provider(start), "skip-paths": '["/open"]'}
     web = start("oauth2-proxy", given, space=start.space)
@@ -78,7 +78,7 @@ def test_oauth2_proxy(start: Try) -> None:
 
 
 def test_fluent_bit(start: Try) -> None:
-    """fluent-bit: what the app writes into a file arrives"""
+    """fluent-bit: the lines that the app writes into a file arrive on Fluent Bit's standard output"""
     parts.require("fluent-bit")
     writer = {"args": ["log", "/var/log/app/app.log"], "ports": [], "readinessProbe": None}
     web = start("fluent-bit", {"output": "stdout"}, container=writer)
@@ -86,7 +86,7 @@ def test_fluent_bit(start: Try) -> None:
 
 
 def test_otel_collector(start: Try) -> None:
-    """otel-collector, Pod Security restricted: the app finds it on localhost, and Prometheus its metrics"""
+    """otel-collector, Pod Security restricted: the app reaches it on localhost, and its metrics can be scraped"""
     parts.require("otelcol")
     given = {"endpoint": "https://otel-gateway.observability:4317"}
     web = start("otel-collector", given, labels=RESTRICTED, container=DROPPED, securityContext=UNPRIVILEGED)
@@ -96,7 +96,7 @@ def test_otel_collector(start: Try) -> None:
 
 
 def test_vault_agent(start: Try) -> None:
-    """vault-agent, Pod Security restricted: a login with the token that kubelet gives it, and the secret in a file"""
+    """vault-agent, Pod Security restricted: the agent logs in with its token, and the secret is in a file"""
     space = start.space = start.make_space(RESTRICTED)
     given = vault(start)
     start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
@@ -105,7 +105,7 @@ def test_vault_agent(start: Try) -> None:
 
 
 def test_cloud_sql_proxy(start: Try) -> None:
-    """cloud-sql-proxy, Pod Security restricted: it takes the app's connection, and logs in with the Secret's key"""
+    """cloud-sql-proxy, Pod Security restricted: it accepts the app's connection, and logs in with the Secret's key"""
     space = start.space = start.make_space(RESTRICTED)
     given = cloud_sql(start)
     web = start("cloud-sql-proxy", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
@@ -118,7 +118,7 @@ def test_cloud_sql_proxy(start: Try) -> None:
 
 
 def test_prometheus_exporter(start: Try) -> None:
-    """prometheus-exporter: nginx' exporter beside nginx, scraped where the pod's annotations say"""
+    """prometheus-exporter: nginx's exporter runs beside nginx, and has metrics where the pod's annotations say"""
     exporter = {
         "image": default("nginx"),
         "command": '["prometheus-nginx-exporter"]',
@@ -132,7 +132,7 @@ def test_prometheus_exporter(start: Try) -> None:
 
 
 def test_container(start: Try) -> None:
-    """container: a program given by parameters alone runs beside the app, and is probed"""
+    """container: a program that only parameters describe runs beside the app, and the kubelet probes it"""
     given = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/helper"}
     web = start("container", given)
     assert call(web["status"]["podIP"], "/it", 9090).text.startswith("app web /it")
@@ -156,7 +156,7 @@ def test_two_templates_together(start: Try) -> None:
 
 
 def test_three_templates_together(start: Try) -> None:
-    """envoy, nginx and container together: Ready, and all three do their job"""
+    """envoy, nginx and container together: the pod is Ready, and all three do their job"""
     helper = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/helper"}
     web = start("envoy,nginx,container", {"container": helper})
     for port in (PORT, 18080, 9090):

@@ -49,7 +49,7 @@ def delete_under_way(start: Try, web: Object) -> tuple[Answer, dict[str, str]]:
 
 
 def test_set_up_then_sidecar_then_app(start: Try) -> None:
-    """order at the start: the redirect is set up, Envoy starts, the app starts when Envoy is ready"""
+    """order at the start: the redirect is set up, then Envoy starts, and the app starts when Envoy is ready"""
     web = start("envoy")
     ended, started = times(web, "terminated", "finishedAt"), times(web, "running", "startedAt")
     assert list(ended) == ["envoy-redirect"]
@@ -59,7 +59,7 @@ def test_set_up_then_sidecar_then_app(start: Try) -> None:
 
 
 def test_a_request_under_way_is_answered_and_the_sidecar_ends_last(start: Try) -> None:
-    """order at the end: a request under way when the pod is deleted is answered; Envoy ends after the app"""
+    """order at the end: the app answers a request that is open when the pod is deleted; Envoy ends after the app"""
     web = start("envoy")
     answer, ended = delete_under_way(start, web)
     assert (answer.code, answer.text) == (200, "slept 4s\n"), answer
@@ -82,7 +82,7 @@ def test_the_same_with_plain_containers(start: Try) -> None:
 
 
 def test_the_sidecar_is_killed(start: Try) -> None:
-    """Envoy killed: it restarts and carries requests, the app's container does not restart"""
+    """Envoy killed: Envoy restarts and carries requests again; the app's container does not restart"""
     web = start("envoy")
     before = statuses(web)
     start.node.kill_container(before[SIDECAR]["containerID"])
@@ -92,7 +92,7 @@ def test_the_sidecar_is_killed(start: Try) -> None:
 
 
 def test_out_of_memory(start: Try) -> None:
-    """a sidecar beyond its memory limit: the kernel ends it, it restarts, the app does not"""
+    """a sidecar above its memory limit: the kernel ends the sidecar, and it restarts; the app does not restart"""
     helper = {
         "name": "helper",
         "image": "registry.example/app:1",
@@ -211,7 +211,7 @@ def test_probes_through_the_redirect(start: Try, form: str) -> None:
 
 
 def test_kubelet_is_killed_and_started(start: Try) -> None:
-    """kubelet killed and started again: pods continue, none restarts, and a new one starts"""
+    """kubelet killed and started again: pods continue and do not restart, and a new pod starts"""
     web = start("envoy")
     start.node.kill_kubelet()
     assert call(web["status"]["podIP"]).code == 200

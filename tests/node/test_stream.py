@@ -37,7 +37,7 @@ def run(injector: Installation, space: str, record: Callable[[str, object], None
 def test_a_thousand_pods_in_a_required_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """1,000 pods in a `required` namespace through an upgrade, a reload, kills and new certificates: each is Ready"""
+    """1,000 pods in a `required` namespace during an upgrade, a reload, kills and new certificates: each is Ready"""
     space = namespace(labels={"injection": "required"}, annotations=CHOSEN)
     assert not run(restored, space, record_property).without
 
@@ -46,6 +46,6 @@ def test_a_thousand_pods_in_a_required_namespace(
 def test_a_thousand_pods_in_an_enabled_namespace(
     restored: Installation, namespace: NamespaceFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    """1,000 pods in an `enabled` namespace through the same: each is Ready, and how many have no sidecar"""
+    """1,000 pods in an `enabled` namespace during the same: each is Ready; the result says how many have no sidecar"""
     space = namespace(labels={"injection": "enabled"}, annotations=CHOSEN)
     assert len(run(restored, space, record_property).without) < 50

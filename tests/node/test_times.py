@@ -30,7 +30,7 @@ _EXPORTER = {
 #: By what stands in the row: the template, and its parameters.
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "envoy by redirect": ("envoy", {}),
-    "envoy by redirect, its families in two containers (`ipv6: always`)": ("envoy", {"ipv6": "always"}),
+    "envoy by redirect, IPv4 and IPv6 in two init containers (`ipv6: always`)": ("envoy", {"ipv6": "always"}),
     "envoy by ports": ("envoy", {"intercept": "ports"}),
     "fault": ("fault", {}),
     "nginx": ("nginx", {}),
@@ -68,7 +68,7 @@ def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[flo
 def test_what_a_start_costs(
     injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """a pod's start with {what}, and in turn one without a sidecar: median of 20 each"""
+    """start of a pod with {what} and, in turns, of a pod without a sidecar: median of 20 each"""
     templates, parameters = KINDS[what]
     if templates in _PROGRAMS:
         parts.require(_PROGRAMS[templates])
@@ -81,6 +81,6 @@ def test_what_a_start_costs(
         found["with"].append(start_once(start, templates, f"with-{number}", parameters=parameters))
         refused = {"sidecar.injector/inject": "false"}
         found["without"].append(start_once(start, "none", f"without-{number}", annotations=refused))
-    for index, span in enumerate(("from having a node to the app's first line", "from creation to Ready")):
+    for index, span in enumerate(("from getting a node to the app's first line", "from creation to Ready")):
         with_it, without = (statistics.median(one[index] for one in found[key]) for key in ("with", "without"))
         record_property(span, f"{with_it:.1f} s, without a sidecar {without:.1f} s")

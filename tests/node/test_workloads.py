@@ -43,7 +43,7 @@ def asking(url: str, **fields: Any) -> Object:
 
 
 def test_a_job_completes(start: Try, url: str) -> None:
-    """Job: its app calls a Service by name through Envoy and ends; the Job completes, Envoy ends too"""
+    """Job: its app calls a Service by name through Envoy and ends; the Job completes, and Envoy ends too"""
     start.api.create(job("once", containers=[asking(url)]), start.space)
     ended = eventually("the Job ends", lambda: condition(start.api.get("Job", "once", start.space)), 90)
     [made] = start.api.list("Pod", start.space, labelSelector="job-name=once")
@@ -53,7 +53,7 @@ def test_a_job_completes(start: Try, url: str) -> None:
 
 
 def test_a_job_that_fails_fails(start: Try, url: str) -> None:
-    """Job whose app fails: the Job fails, the sidecar does not keep it running"""
+    """Job whose app fails: the Job fails, and the sidecar does not keep it running"""
     start.api.create(job("fails", containers=[asking(f"{url}fail")]), start.space)
     assert eventually("the Job ends", lambda: condition(start.api.get("Job", "fails", start.space)), 90) == "Failed"
 
@@ -112,7 +112,7 @@ def test_a_pod_of_the_hosts_network(start: Try) -> None:
 
 
 def test_required_with_the_injector_away_and_back(start: Try, injector: Installation) -> None:
-    """injection=required without a replica of the injector: pods are refused; when it is back they start with Envoy"""
+    """injection=required while no replica of the injector runs: pods are refused; later they start with Envoy"""
     space = start.make_space({"injection": "required"})
     injector.scale(0)
     try:
