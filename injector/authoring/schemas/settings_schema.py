@@ -45,9 +45,9 @@ HELP: Final = {
     ),
     "parameters": "values of parameters, by template and parameter; an annotation overrides them",
     "required.resources": (
-        "which requests and limits of a sidecar may come from elsewhere than the template in a `required` namespace. "
-        "`limit-range`: only those that the namespace's LimitRanges fill in. `any`: all, for clusters in which a "
-        "vertical autoscaler also sizes sidecars"
+        "what may set requests and limits of a sidecar in a `required` namespace, besides the template. "
+        "`limit-range`: only the namespace's LimitRanges, which fill in what is missing. `any`: everything, for "
+        "clusters in which a vertical autoscaler also sizes sidecars"
     ),
     "required.podParameters": (
         "whether pods of a `required` namespace may set parameters that weaken a sidecar: `ignore` or `allow`"
@@ -58,8 +58,8 @@ HELP: Final = {
     ),
     "clusterDomain": "what templates see as `cluster.domain`",
     "retryRefused": (
-        "if pods were refused because the injector did not answer: whether the injector makes their controllers try "
-        "again at once. This needs more permissions, and takes effect at the next start"
+        "whether the injector makes controllers try again at once, if their pods were refused because the injector "
+        "did not answer. This needs more permissions, and takes effect at the next start"
     ),
     "reviewWork": (
         "how much work one review may take, in units that the injector counts (about microseconds); a pod that takes "
@@ -103,8 +103,7 @@ HELP: Final = {
         "thirds of this time"
     ),
     "certificates.settleSeconds": (
-        "`builtin`: how long the injector waits after every `caBundle` has a new authority, before this authority "
-        "signs certificates"
+        "`builtin`: how long a new authority must be in every `caBundle` before it signs certificates"
     ),
     "certificates.secret": (
         "`builtin`: the Secret with the certificate, the authority and their keys, in the injector's namespace"
