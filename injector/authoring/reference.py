@@ -52,6 +52,8 @@ def _kind(schema: Mapping[str, Any]) -> str:
     kind, form = schema.get("type", "string"), schema.get("format")
     if form == "port" and ("minimum" in schema or "maximum" in schema):
         return "a port"
+    if form == "dns-label":
+        return FORMATS[form].words.replace("63", str(min(63, schema.get("maxLength", 63))))
     if form in FORMATS:
         return FORMATS[form].words
     items = schema.get("items")
@@ -78,6 +80,8 @@ def _range(schema: Mapping[str, Any]) -> Iterator[str]:
 def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
     for key, one, many in _UNITS:
         low, high = schema.get(f"min{key}"), schema.get(f"max{key}")
+        if key == "Length" and schema.get("format") == "dns-label":
+            high = None  # the words of the format have it
         if low and high is not None:
             yield f"{low} to {high} {many}" if low != high else f"{low} {one if low == 1 else many}"
         elif low:
@@ -211,9 +215,9 @@ def _fills(template: Template) -> Iterator[str]:
     if fields is None:
         yield "That depends on its required parameters.\n"
     elif not fields:
-        judges = "the template lets it through, warns or refuses it"
-        what = judges if only_judges(template) else "what it adds depends on the object"
-        yield f"Nothing, to an almost empty object: {what}.\n"
+        judges = "Nothing: the template lets an object through, warns or refuses it.\n"
+        depends = "Nothing, if an object is almost empty: what the template adds depends on the object.\n"
+        yield judges if only_judges(template) else depends
     else:
         yield "To an almost empty object:\n"
         yield f"- Fields: {', '.join(code(field) for field in fields)}"
@@ -233,7 +237,8 @@ def _pods(template: Template) -> Iterator[str]:
         yield f"- At a path of the settings: {covered_words(template.applies_to)}."
     if template.overridable:
         fields = ", ".join(code(field) for field in sorted(template.overridable))
-        yield f"- In a `required` namespace a pod may set only this, in a container of the sidecar's name: {fields}."
+        has = "If a pod in a `required` namespace has a container of the sidecar's name"
+        yield f"- {has}, this container may set only: {fields}."
     if template.shared:
         volumes = ", ".join(map(code, template.shared))
         yield f"- In a `required` namespace the app may mount only these volumes of the template: {volumes}."
