@@ -83,7 +83,7 @@ def _commit_time() -> int:
 
 
 def bill_of_materials(lock: str, version: str) -> str:
-    """What the project and its image hold of Python's packages, as CycloneDX 1.6 in JSON, by a lock of pip's form.
+    """The Python packages of the project and its image, as CycloneDX 1.6 in JSON, from the text of a pip lock file.
 
     Licenses are not in it: a lock does not name them. https://cyclonedx.org/docs/1.6/json/
     """

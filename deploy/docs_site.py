@@ -57,7 +57,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Lead each link to where the site has what it leads to in the repository."""
+    """Make each link lead to the place on the site that has the link's target in the repository."""
     found = pages()
     source, here = found[page.file.src_uri], Path(page.file.src_uri).parent
     places = {file: name for name, file in found.items()} | {ROOT / "README.md": "README.md"}

@@ -33,7 +33,7 @@ class ApiError(InjectorError):
 
     @property
     def expired(self) -> bool:
-        """Whether a watch or a page can only be begun anew (410 Gone)."""
+        """Whether the watch or the list has to start again from the beginning (410 Gone)."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
     @property
@@ -71,7 +71,8 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 def refusal_of(body: bytes, status: int = 0, retry_after: str = "") -> ApiError:
     """The error in an answer's `body`: a Status, or any text where a proxy answered instead of the API server.
 
-    `status` is the HTTP status where there is one (a watch's ERROR event has its own), `retry_after` that header.
+    `status` is the HTTP status; 0 for the ERROR event of a watch, whose body has the status. `retry_after` is the
+    header of this name.
     """
     try:
         said = _decode_status(body)

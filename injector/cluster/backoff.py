@@ -1,4 +1,4 @@
-"""How long to wait before the next try: after a failure, and against a fight over a field that others write as well."""
+"""How long to wait before the next try: after a failure, and when others keep changing a field that we write."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RepairBackoff:
 
     @property
     def fighting(self) -> bool:
-        """Whether this is more than a mistake of somebody's."""
+        """Whether somebody makes the same change again and again, so that it is not a single mistake."""
         return self._repairs >= _AT_ONCE
 
     @property

@@ -46,8 +46,8 @@ class DiscoveredResource(NamedTuple):
 async def find_resource(client: Client, word: str) -> DiscoveredResource | None:
     """The resource that `word` names: its plural, singular, kind or a short name, with `.group` behind it or not.
 
-    Of several the first in the API server's order, in the version that it prefers. Raises ApiError; a group whose own
-    server does not answer is passed over.
+    If several resources have the name, this is the first in the API server's order, in the version that the API server
+    prefers. Raises ApiError. A group whose own server does not answer is left out.
     """
     name, _, group = word.lower().partition(".")
     async for within, version, resources in _lists(client, group):
@@ -229,7 +229,7 @@ class BlockingClient:
                 return
 
     def get(self, path: str, what: str = "") -> Object:
-        """The object at `path`; `what` is it in words."""
+        """The object at `path`; messages call it `what`."""
         return self._run(what or path, self._client.get(path))
 
     def send(
@@ -246,14 +246,14 @@ class BlockingClient:
         return self._run(what or path, self._client.request(method, path, body, query, content_type=content_type))
 
     def apply(self, path: str, body: Object, manager: str, *, what: str = "") -> Object:
-        """Server-side apply: `body` is all that the field manager has to say; what others say of it is overruled.
+        """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
         return self._run(what or path, self._client.apply(path, body, manager))
 
     def answers(self, path: str, bodies: Sequence[Object], *, what: str = "") -> list[Object]:
-        """What is answered to each of these in the collection at `path`, some at a time."""
+        """POST each of these to the collection at `path`, a few at a time; return the API server's answers."""
 
         async def ask() -> list[Object]:
             turns = asyncio.Semaphore(_AT_ONCE)
@@ -273,7 +273,7 @@ class BlockingClient:
 
     @property
     def authority(self) -> bytes:
-        """Whom the API server's certificate is checked against, PEM; empty where that is the system's own list."""
+        """The authorities (PEM) that the API server's certificate is checked against; empty for the system's own."""
         file = self._client.authority_file
         try:
             return Path(file).read_bytes() if file else b""

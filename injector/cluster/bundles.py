@@ -2,7 +2,7 @@
 
 Only entries that call the injector's own Service are looked at, and of them only that one field is ever written, by a
 field manager of its own: whoever keeps the rest of the configuration (Helm, a GitOps tool) sees no difference in what
-is theirs. Each write names the configuration's resource version, and none is made that changes nothing.
+is theirs. Each write names the configuration's resource version. Nothing is written if nothing would change.
 
 Entries of the settings' paths are added and removed. If their owner removes one by server-side apply, the fields of
 other owners stay, and the API server refuses an entry without its required fields. So the injector applies these fields
@@ -36,7 +36,7 @@ FIELD_MANAGER = "sidecar-injector-certificates"
 class BundleEntry:
     """The bundle of one entry: its certificates, and whether the text is these and nothing else.
 
-    `held` is what is applied with it, as it is.
+    `held` are the entry's other fields that are applied together with the bundle, unchanged.
     """
 
     name: str
@@ -49,7 +49,7 @@ class BundleEntry:
 class Configuration:
     """What matters of a webhook configuration; `writers` are who wrote a `caBundle` in it, besides us.
 
-    `left` is whether there is an entry that nobody but us holds on to.
+    `left` is whether there is an entry of which only the injector still owns fields.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Configuration:
         return f"{self.kind}/{self.name}"
 
     def differs(self, bundle: Bundle) -> bool:
-        """Whether an entry's bundle has other certificates than these, in whatever order, or an entry is to go."""
+        """Whether an entry has to be removed, or its bundle has other certificates than these, in any order."""
         wanted = set(bundle)
         return self.left or any(not entry.clean or set(entry.authorities) != wanted for entry in self.entries)
 
@@ -137,7 +137,7 @@ class Bundles:
         return tuple(found)
 
     async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
-        """Apply the bundle to each of its entries; refused (409) if the configuration is another by now.
+        """Apply the bundle to each of its entries; refused (409) if the configuration has changed since.
 
         `deadline` in seconds. Raises ApiError.
         """
@@ -181,7 +181,7 @@ def _entry(webhook: Object) -> BundleEntry:
 
 
 def _held(webhook: Object) -> Object:
-    """What the API server asks of every entry, of one of the settings' paths; {} of others."""
+    """For an entry of the settings' paths, the fields that the API server requires of every entry; else {}."""
     if not is_of_a_path(webhook["name"]):
         return {}
     service = {key: webhook["clientConfig"]["service"][key] for key in ("name", "namespace")}
@@ -190,7 +190,7 @@ def _held(webhook: Object) -> Object:
 
 
 def _left(webhooks: list[Object], metadata: Object) -> set[str]:
-    """The entries of paths that we alone hold on to: without rules, and not because of a pause."""
+    """The entries of paths that only the injector still owns: their rules are gone, and the reason is not a pause."""
     ours = {
         name
         for managed in metadata.get("managedFields") or ()

@@ -1,8 +1,8 @@
 """What the leader does for the built-in certificates: the next step in the Secret, the bundle in every entry.
 
-What is to be done is `rotation.next_step`'s to say. The watched copies tell that there is something to do; then
-everything is read anew, the configurations before the Secret. So a bundle that comes from an older Secret is refused:
-the configuration is another by then.
+`rotation.next_step` decides what to do. The watched copies tell that there is something to do. Then everything is read
+again, the configurations before the Secret. So the API server refuses a bundle that comes from an older Secret: by then
+the configuration has changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OnTrouble = Callable[[str, str], None]
 
 
 class CertificateController:
-    """The leader's work, one piece at a time. Has a memory of its own that ends with the leadership: make a new one.
+    """The leader's work, one piece at a time. Make a new one for each leadership: its memory is about one only.
 
     `leading` is asked before each write. `now` is the API server's time, because the API server checks certificates: a
     leader with a wrong clock must not replace valid ones. `settle_seconds` is for how long a new authority is in
@@ -84,7 +84,7 @@ class CertificateController:
         return done
 
     def not_kept(self, error: ApiError) -> None:
-        """Tell that the certificates cannot be kept, each reason once while it lasts."""
+        """Tell that the certificates cannot be kept up to date; each reason once, as long as it lasts."""
         self._tell("certificates-not-kept", f"{error}; tries again")
 
     async def _work(self, held: CertificateState) -> bool:
@@ -147,7 +147,7 @@ class CertificateController:
         return wrote
 
     def _differing(self, configurations: Sequence[Configuration], bundle: Bundle) -> list[Configuration]:
-        """The configurations to be written to now. None without an authority: no bundle is ever emptied."""
+        """The configurations to write to now; empty if there is no authority, because no bundle is ever emptied."""
         found = []
         for configuration in configurations if bundle else ():
             patience = self._patience.setdefault(configuration.kind, RepairBackoff())

@@ -142,7 +142,7 @@ class Client:
         return answer
 
     async def apply(self, path: str, body: Object, manager: str, *, deadline: float = DEADLINE) -> Object:
-        """Server-side apply: `body` is all that the field manager has to say; what others say of it is overruled.
+        """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/. Raises ApiError.
         """
@@ -174,7 +174,7 @@ class Client:
             async with client.watch(path, version, seconds=120) as events:  # here the API server has accepted it
                 async for event in events: ...
 
-        A connection that died unnoticed ends some seconds later than that. Raises ApiError, also for an ERROR event.
+        If the connection died unnoticed, the watch ends some seconds later. Raises ApiError, also for an ERROR event.
         """
         full = {
             **(query or {}),
@@ -285,7 +285,7 @@ class Client:
             raise ApiError(0, BAD_ANSWER, f"{self.host} did not answer in Kubernetes' JSON ({error})") from None
 
     def _fault(self, error: Exception) -> Exception:
-        """The ApiError for what went wrong between us and the API server; anything else as it is."""
+        """The ApiError for a fault between us and the API server; any other error unchanged."""
         if isinstance(error, TimeoutError):
             return ApiError(0, TIMEOUT, f"{self.host} did not answer in time")
         if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):

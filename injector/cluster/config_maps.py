@@ -1,8 +1,8 @@
 """Makes sure that the ConfigMaps which an injection needs exist in the pod's namespace.
 
 They are immutable and named by their content and owner, so the only question is whether one of that name is there
-and is ours. Whoever may create ConfigMaps in the namespace could have put another in its place: a name that is taken
-is compared before it counts.
+and is ours. Whoever may create ConfigMaps in the namespace could have put another in its place. So if there is one of
+that name, its content is compared first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST = 10.0  # seconds that one request may take, whoever still waits for it
 
 
 class ConfigMaps:
-    """Creates them, and remembers for `seconds` the last `remember` that it saw to exist.
+    """Creates the ConfigMaps. Remembers those that it saw to exist for `seconds`, at most `remember` of them.
 
     The memory is short because others may delete a ConfigMap; a pod that comes later finds it created again.
     """
@@ -41,7 +41,7 @@ class ConfigMaps:
         self._blind = False
 
     def known(self, files: Iterable[GeneratedConfigMap]) -> bool:
-        """Whether all of `files` were seen to exist so shortly ago that `ensure` would send nothing."""
+        """Whether `ensure` would send nothing, because it saw all of `files` to exist a short while ago."""
         now = time.monotonic()
         return all(self._seen.get((file.namespace, file.name), 0.0) >= now for file in files)
 

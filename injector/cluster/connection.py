@@ -1,8 +1,8 @@
 """How the API server is reached: which configuration, read by the Kubernetes library's own loaders.
 
-This is the only module that knows that library; `injector.cluster` keeps the rest of it from being imported. Its
-typed models are never touched (they drop fields that they do not know), and as it loads them lazily they cost nothing;
-what is left of it are the loaders, its refreshing of tokens, and its HTTP session.
+This is the only module that knows that library; `injector.cluster` keeps the rest of it from being imported. The
+library's typed models are not used, because they drop fields that they do not know. It loads them lazily, so they cost
+nothing. What is used are its loaders, its refreshing of tokens, and its HTTP session.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
 
     `kubeconfig` is a file (several separated by colons, as in $KUBECONFIG), `context` one of its contexts. Without
     them what kubectl would take: $KUBECONFIG, ~/.kube/config, and in a pod its service account.
-    Raises NoClusterError saying where was looked and what is wrong there.
+    Raises NoClusterError, which says where the configuration was looked for and what is wrong there.
     """
     configuration = Configuration()
     configuration.connection_pool_maxsize = _CONNECTIONS
@@ -56,7 +56,9 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         api = ApiClient(configuration)
     except CONFIG_FAULTS as error:
-        raise NoClusterError(f"no cluster: {where}: {_sentence(error)}; give one that kubectl can use") from None
+        raise NoClusterError(
+            f"no cluster: {where}: {_sentence(error)}; name a kubeconfig that kubectl can use"
+        ) from None
     api.user_agent = f"sidecar-injector/{__version__}"
     return api
 

@@ -1,9 +1,9 @@
 """What the webhook configurations should be, from the settings. The chart says the same in its own language.
 
-The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; why
-each is as it is stands in docs/serving.md. Only `caBundle` is missing here: it belongs to the certificates.
+The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; the
+page docs/serving.md explains each. Only `caBundle` is missing here: it belongs to the certificates.
 
-https://kubernetes.io/docs/reference/using-api/cel/ has the language; optional fields are its `?`.
+The expressions are CEL, in which `?` marks an optional field: https://kubernetes.io/docs/reference/using-api/cel/
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ class Entries(NamedTuple):
 def entries(settings: Settings, installation: Installation, catalog: Catalog = _NO_TEMPLATES) -> Entries:
     """The webhook entries for these settings: those of the namespace label, then one for each of the settings' `paths`.
 
-    `catalog` are the templates that are at the paths. A path with a template that is not among them has no entry: what
-    the API server would have to ask about is not known. The entries have all fields that the API server would default,
-    except `matchPolicy`, `objectSelector`, `matchConditions` of a path's entry, and `clientConfig.caBundle`.
+    `catalog` has the templates of the paths. A path with a template that is not in it gets no entry, because nobody
+    knows for which objects the API server would have to call the path. The entries have all fields that the API server
+    would default, except `matchPolicy`, `objectSelector`, `matchConditions` of a path's entry, and
+    `clientConfig.caBundle`.
     """
     label, server = settings.namespace_label, settings.server
     some = _entry(settings, installation, server.mutate_paths[0], _PODS)
@@ -180,7 +181,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
 def rule_of(covered: AppliesTo) -> Entry:
     """The rule of a webhook entry for what a template is for.
 
-    Of each scope: a resource is known by its name, and only the API server knows whether that lies in namespaces.
+    The scope is `*`: a template names resources, and only the API server knows whether their objects are in namespaces.
     """
     return {
         "apiGroups": list(covered.api_groups),
@@ -221,7 +222,7 @@ def _entry(settings: Settings, installation: Installation, path: str, rules: lis
 def namespaces_selected(
     settings: Settings, installation: Installation, operator: str = "", *values: str
 ) -> dict[str, Any]:
-    """The namespaceSelector: the label, without the namespaces that are left alone, within those that are allowed.
+    """The namespaceSelector: checks the label, leaves out the ignored namespaces, and stays within the allowed ones.
 
     Without an operator the label is not checked. Cluster-scoped objects always match.
     """
@@ -241,7 +242,7 @@ def namespaces_selected(
 
 
 def _has_no_mark(settings: Settings) -> Entry:
-    """A condition for the second call of a review: the first call left no mark, as it failed or gives no sidecar.
+    """A condition for the second call of a review: the pod has no mark. So the first call failed, or gave no sidecar.
 
     So if a replica died before it answered, the API server calls once more, and most likely another replica answers.
     """

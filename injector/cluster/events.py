@@ -50,7 +50,8 @@ class Pace:
     """How fast Events are written, in seconds. `again`: until the same Event is written again; `pause`: between two
     writes; after a failure, `first_pause` that doubles up to `longest_pause`; `deadline`: for one write.
 
-    Numbers: `waiting` Events in the queue, `remembered` Events that were written, `tries` more for each that failed.
+    Numbers: at most `waiting` Events wait in the queue, at most `remembered` written ones are remembered, and one that
+    failed is tried `tries` times more.
     """
 
     again: float = 300.0
@@ -66,7 +67,7 @@ class Pace:
 class Events:
     """Writes Events, at most one about the same thing in five minutes. `start()` it in the event loop.
 
-    `instance` is who this is among the replicas. Counted in `injector_events_total` by result: `sent`, `repeated`
+    `instance` is the name of this replica. Counted in `injector_events_total` by result: `sent`, `repeated`
     (told a moment ago, here or by another replica), `dropped` (the queue was full), `failed`.
     """
 
@@ -198,7 +199,7 @@ class Events:
             _log.info("events-written-again")
 
     def _refused(self, namespace: str, error: ApiError) -> None:
-        """Spare the API server the next ones about this namespace; those about others have their turn at once."""
+        """Send no more Events about this namespace for a while; those about other namespaces do not wait."""
         self._failed.value += 1
         if namespace not in self._refusing:
             _log.warning("events-not-written", namespace=namespace, error=str(error), effect="goes on without Events")

@@ -45,7 +45,7 @@ class Installation:
 
 
 def is_of_a_path(entry: str) -> bool:
-    """Whether an entry's full name is that of one of the settings' `paths`; no other entry begins like it."""
+    """Whether an entry is one of the settings' `paths`, by the beginning of its full name; no other name begins so."""
     return entry.startswith(_PATH_ENTRY)
 
 

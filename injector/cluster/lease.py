@@ -1,12 +1,13 @@
 """Who of several replicas is the leader: the one that holds a Lease (coordination.k8s.io/v1).
 
 As Kubernetes' own leader election does it: a holder writes its name and the time into the Lease again and again. The
-others never compare that time with their own clock. They watch whether the Lease changes, and take it when it did not
-for as long as it says it lasts, by their own monotonic clock. Each write names the resource version that was read, so
-of two that write at the same time one is refused.
+others never compare that time with their own clock. They watch whether the Lease changes. It names a duration, and they
+take it when, by their own monotonic clock, it has not changed for so long. Each write names the resource version that
+was read, so of two that write at the same time one is refused.
 https://kubernetes.io/docs/concepts/architecture/leases/
 
-One that was deleted is made again only when its time is over: if that is an uninstallation, nobody is left by then.
+A Lease that was deleted is created again only when its time is over. After an uninstallation no replica is left by then
+to create it.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ class LeaseTiming:
 
     @classmethod
     def of(cls, lasts: float) -> LeaseTiming:
-        """The usual proportions: two thirds, and two fifteenths."""
+        """With the usual proportions: `deadline` is two thirds of `lasts`, `retry` two fifteenths."""
         return cls(lasts, lasts * 2 / 3, lasts * 2 / 15)
 
 
 class Lease:
     """Tries for ever to hold the Lease `name` of a namespace. `start()` it; `stop()` gives it back.
 
-    `on_change(leading)` is told in the event loop. `leading` is the safe question: it is False as soon as the last
-    renewal is too long ago, also while the process was suspended.
+    `on_change(leading)` is told in the event loop. To be safe, ask `leading`: it is False as soon as the
+    last renewal is too long ago, even if the process was suspended meanwhile.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Lease:
         return "tries again until its lease ends" if self.leading else "another replica may lead; tries again"
 
     async def _try(self) -> None:
-        """One look, and a write where it is this one's turn. Raises ApiError."""
+        """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""
         began = time.monotonic()
         if self.leading and self._seen is not None:
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
@@ -156,7 +157,7 @@ class Lease:
 
     @property
     def _in_force(self) -> bool:
-        """Whether the Lease, as last seen, is somebody's (also one's own) whose time is not over."""
+        """Whether the Lease, as last seen, has a holder whose time is not over; the holder may be this replica."""
         spec = (self._seen or {}).get("spec") or {}
         if not spec.get("holderIdentity"):
             return False
@@ -186,7 +187,7 @@ class Lease:
 
     @property
     def _request_seconds(self) -> float:
-        """A request that hangs must leave time for another before the leader's time is over."""
+        """How long a request may take: if one hangs, there is time for another before the leader's time is over."""
         return self._timing.deadline / 2
 
     def _spec(self, before: Object) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The cluster's namespaces as injection sees them, with the quotas and limit ranges in each.
 
-All of them are kept, as a webhook may be asked about any; of each only labels, annotations, and of quotas and limit
-ranges what says how much. Reading those two is optional: without the permission they are unknown, and empty.
+All namespaces are kept, as a webhook may be asked about any. Kept are only the labels and annotations of each, and the
+amounts in its quotas and limit ranges. Quotas and limit ranges are optional: without the permission to read them they
+are unknown, and empty.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """One line: verbs on resources of a group, in all namespaces (and on what has none) or in the injector's own.
+    """One line: verbs on resources of a group, in all namespaces and cluster-scoped, or in the injector's namespace.
 
-    `names` limits it to objects of these names; empty: all. `feature` is what fails without it, `optional` whether the
-    injector goes on and only that is missing, `reason` one line for people.
+    `names` limits it to objects of these names; empty: all. `feature` is what does not work without it. If `optional`,
+    the injector runs without the feature. `reason` is one line for people.
     """
 
     group: str
@@ -91,10 +91,10 @@ _EVERYWHERE = (
         everywhere=True,
         optional=True,
         feature="Events",
-        reason="why a pod runs without its sidecar or was refused, told on its owner",
+        reason="to report on a pod's owner why the pod runs without its sidecar or was refused",
     ),
 )
-_RETRY = "to have controllers try again after an outage; the policy beside it refuses every other change"
+_RETRY = "to have controllers try again after an outage; a ValidatingAdmissionPolicy refuses every other change"
 _RETRIES = (
     Permission(
         group="events.k8s.io",

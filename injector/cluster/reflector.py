@@ -1,8 +1,8 @@
 """A local copy of a collection of objects, kept up to date by one list and one long watch.
 
-As Kubernetes' "Efficient detection of changes" has it: list in pages, watch from the list's resource version,
-remember the version of every event and bookmark, begin anew on 410 Gone. Faults are met with growing pauses; a
-watch that does not last counts as one, so nothing the API server does can make this loop hot.
+As Kubernetes' "Efficient detection of changes" has it: list in pages, watch from the list's resource version, remember
+the version of every event and bookmark, begin anew on 410 Gone. After each fault the pause grows. A watch that ends too
+soon counts as a fault. So whatever the API server does, this loop never runs without pause.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _log = structlog.get_logger(__name__)
 class Timing:
     """How patient a reflector is; all in seconds but `page`, the objects on one page of a list.
 
-    A watch is asked to end after half to all of `watch`; one that ends before `settled` is followed by a pause, as
-    every fault is, from `first_pause` doubling to `longest_pause`. An optional collection that is forbidden is
-    asked for again after `forbidden`.
+    Each watch is asked to end after a random time from half of `watch` to `watch`. If it ends before `settled`, a pause
+    follows, as after every fault: `first_pause`, which doubles up to `longest_pause`. An optional collection that is
+    forbidden is asked for again after `forbidden`.
     """
 
     watch: float = 240.0
@@ -139,7 +139,7 @@ class Reflector(Generic[T]):
             return ApiError(0, "InternalError", str(error))
 
     async def _list(self) -> str:
-        """Bring the copy up to date page by page, forget what is no longer there; the list's version."""
+        """Bring the copy up to date page by page, and forget what is no longer there. Returns the list's version."""
         seen: set[str] = set()
         page = ""
         while True:

@@ -2,8 +2,9 @@
 
 A controller of Kubernetes whose pod is refused tries again after pauses that double, up to 1,000 s. It also tries when
 the object that it works on changes, whatever the change is. So the injector makes the least change there is: it applies
-a field of the object's status with the value that it has, and then nothing. Only who manages the field differs, for a
-moment. That needs `patch` on `status`, and a policy of the chart refuses everything else that this would allow.
+a field of the object's status with the value that the field has, then it applies no field. Only the manager of the
+field changes, for a moment. That needs `patch` on `status`, and a policy of the chart refuses everything else that this
+would allow.
 https://kubernetes.io/docs/reference/using-api/server-side-apply/
 
 No leader is needed, nor is there time to wait for one: of two replicas that change an object at the same time one is
@@ -201,7 +202,7 @@ class Retries:
         self._trouble = error.reason
 
     async def _retry(self, waiting: _Waiting) -> None:
-        """Have it try again if it still has to, and wait for what comes of it. Raises ApiError."""
+        """Make the controller try again if pods are still missing, and wait for some of them. Raises ApiError."""
         creation = waiting.creation
         path = f"{creation.path}/status"
         found = await self._client.get(path)
@@ -220,7 +221,7 @@ class Retries:
                 return
 
     async def _touch(self, path: str, found: Object, kind: str) -> None:
-        """Two writes that leave nothing behind, and at least one of them is a change. Raises ApiError."""
+        """Write twice: at least one write changes the object, and both together change nothing. Raises ApiError."""
         api, name = _KINDS[kind][0].removeprefix("/apis/"), _KINDS[kind][1]
         metadata = {"name": found["metadata"]["name"]}
         nothing = {"apiVersion": api, "kind": kind, "metadata": metadata}

@@ -9,10 +9,10 @@ The Secret is one object, so that each step is one atomic write:
 | `ca-next.crt`, `ca-next.key` | the one that will: in the bundle already, not yet used |
 | `ca-old.crt` | those that signed before; their keys are thrown away |
 
-The next step follows from the Secret, the bundles and the time. What holds at every moment, whoever dies between two
-writes: a certificate that is served was signed by an authority that is in the bundle of every entry. So a new authority
-is in the bundles before it signs, and an old one stays there until it has ended, as no certificate outlives its
-authority.
+The next step follows from the Secret, the bundles and the time. One thing is true at every moment, even if a replica
+dies between two writes: the authority that signed the served certificate is in the bundle of every entry. So a new
+authority is in the bundles before it signs, and an old one stays there until it has ended, as no certificate outlives
+its authority.
 
     nothing       -> authority made (as `ca-next`)
     ca-next       -> in every bundle, and settled -> it signs, becomes `ca`; the one before becomes `ca-old`
@@ -20,7 +20,8 @@ authority.
     ca at 2/3     -> authority made (as `ca-next`)
     ca-old ended  -> dropped
 
-A Secret that was lost or damaged goes the same way: who may be in use is read from the bundles and kept as `ca-old`.
+A Secret that was lost or damaged goes the same way: authorities that may be in use are read from the bundles and kept
+as `ca-old`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ Bundle = Sequence[x509.Certificate]
 class CertificateState:
     """The Secret's certificates. A pair that is not whole is None, and `faults` has a sentence about it.
 
-    `unreadable`: a text that should name authorities names none, so that it is not known whom the bundle has to have.
+    `unreadable`: `ca-old.crt` holds something else than authorities, so some that the bundle needs may be unknown.
     """
 
     serving: Pair | None = None
@@ -121,7 +122,7 @@ def read_certificate_state(data: Mapping[str, bytes]) -> CertificateState:
     old = [one for one in read_certificates(data.get(OLD, b"")) if is_authority(one)]
     unreadable = False
     if data.get(OLD) and pem_of(old) != data[OLD]:
-        faults.append(f"{OLD} is not PEM certificates of authorities alone")
+        faults.append(f"{OLD} holds something other than PEM certificates of authorities")
         unreadable = True
     if authority is None and data.get(f"{AUTHORITY}.crt"):
         # Without its key it signs nothing any more, and what it has signed may be in use.
@@ -141,7 +142,7 @@ class StepName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RotationPlan:
-    """What certificates are to be: for which DNS names, and how long they live."""
+    """What to put into certificates: the DNS names, and how long the certificate and its authority live."""
 
     names: tuple[str, ...]
     life: timedelta
@@ -192,10 +193,10 @@ def awaited(held: CertificateState) -> x509.Certificate | None:
 
 
 def _kept(held: CertificateState, bundles: Iterable[Bundle], now: datetime) -> tuple[CertificateState, bool]:
-    """What is of use in `held`, with the authorities that only the bundles know; whether tls was signed by a known one.
+    """The usable part of `held` with authorities that only the bundles have, and whether a known one signed `tls.crt`.
 
-    The bundles are asked only when the Secret cannot say who may be in use: else whoever writes to a bundle by hand
-    would be trusted for good.
+    The bundles are read only if the Secret does not tell which authorities may be in use. Otherwise an authority that
+    somebody writes into a bundle by hand would stay trusted.
     """
     authority, upcoming = _live(held.authority, now), _live(held.next, now)
     old = [one for one in held.old if not _ended(one, now)]

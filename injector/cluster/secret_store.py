@@ -27,14 +27,14 @@ class SecretContents:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A watched copy; it is compared before it is looked at."""
+    """The watched copy, as bytes: it is compared with the one before, and read as certificates only if they differ."""
 
     version: str
     data: Mapping[str, bytes]
 
 
 class SecretStore:
-    """The Secret `name` of a namespace. `on_change(held)` is called at first sight and whenever it is another."""
+    """The Secret `name` of a namespace. `on_change(held)` is called at first, then after each change."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SecretStore:
 
     @property
     def synced(self) -> bool:
-        """Whether it was looked for."""
+        """Whether the API server has told whether there is such a Secret."""
         return self._reflector.synced.is_set()
 
     @property
@@ -92,7 +92,7 @@ class SecretStore:
         return SecretContents(secret, read_certificate_state(data_of(secret)))
 
     async def write(self, found: SecretContents, held: CertificateState, *, deadline: float) -> None:
-        """Replace what was found; refused (409) if it is another by now. Raises ApiError."""
+        """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""
         data = {key: base64.b64encode(value).decode() for key, value in held.data.items()}
         query = {"fieldManager": FIELD_MANAGER}
         if found.secret is None:

@@ -2,8 +2,8 @@
 
 https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/ has the signers, and what
 `kubernetes.io/kubelet-serving` insists on: organisation `system:nodes` and no other, a common name that begins with
-`system:node:`, DNS names or addresses, these usages. The subject is nobody's node: the API server looks at the
-alternative names alone, and a person approves.
+`system:node:`, DNS names or addresses, these usages. The subject names no real node: the API server checks only the
+alternative names, and a person approves the request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _LEFT = 1 / 3
 class SigningAnswer:
     """What became of a request: the certificate chain (PEM), or why there is none; neither while it is pending.
 
-    `approved` is whether somebody approved it; without a certificate the signer is at work, or there is none.
+    `approved` is whether somebody approved it. If it is approved and there is no certificate, the signer has not signed
+    it yet, or no such signer runs.
     """
 
     chain: bytes = b""
@@ -108,7 +109,7 @@ def approval(request: Object, by: str) -> Object:
 
 
 def still_good(chain: bytes, key: PrivateKey, names: Iterable[str], now: datetime) -> datetime | None:
-    """Until when the certificate is good; None where it is not this key's, not for all these DNS names, or due."""
+    """Until when the certificate is valid; None if it has another key, lacks a DNS name, or is due for renewal."""
     found = read_certificates(chain)
     if not found or found[0].public_key() != key.public_key() or not set(names) <= certificate_names(found[0]):
         return None

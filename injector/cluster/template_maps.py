@@ -24,8 +24,8 @@ class TemplateMaps:
     """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
 
     `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
-    and at the latest `patience` seconds after the first: a folder applied file by file is read once. It is told for
-    the first time when all are known. What it raises is logged; it is not called again for the same sources.
+    and at the latest `patience` seconds after the first: a folder applied file by file is read once. The first call
+    comes when all are known. What the function raises is logged; it is not called again for the same sources.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """What keeps a running sidecar as it is: a ValidatingAdmissionPolicy for `required` namespaces, and its binding.
 
 The webhooks see pods when they are created. Later whoever may update pods can set another image, resize a container,
-change an annotation that a sidecar reads, or join a container of his own. The API server refuses that by itself, by
-what the receipt names. CEL reads no JSON, so the receipt is split as a text: the pointers in it are quoted. It is split
-once for all containers: an expression has a budget, and with it spent the API server refuses every update of the pod.
+change an annotation that a sidecar reads, or join a container of his own. The API server refuses that by itself,
+because the receipt names what belongs to the sidecars. CEL reads no JSON, so the receipt is split as a text: the
+pointers in it are quoted. It is split once for all containers: an expression has a budget, and with it spent the API
+server refuses every update of the pod.
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 https://kubernetes.io/docs/reference/using-api/cel/#resource-constraints
 """
@@ -82,7 +83,7 @@ def _validation(expression: str, message: str) -> Object:
 
 
 def _named(field: str) -> Object:
-    """The variable with the names of what the receipt names as a whole: no pointer to a part of it."""
+    """The variable with the names of the parts that the receipt names as a whole, not only one of their fields."""
     pieces = f"variables.receipt.split('\"/spec/{field}/')"
     expression = pieces + """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
     return {"name": field, "expression": expression}
@@ -108,5 +109,6 @@ def _none_joins() -> Object:
     mounts = "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
     return _validation(
         f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
-        "no ephemeral container joins a sidecar of this pod, or mounts its volumes: its namespace requires them",
+        "no ephemeral container may join the sidecars of this pod or mount their volumes: "
+        "the namespace requires the sidecars",
     )

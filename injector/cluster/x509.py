@@ -1,6 +1,6 @@
 """X.509: authorities of one's own, and certificates of servers that they sign. No I/O; the time is given.
 
-RFC 5280 is what fills the extensions. Keys are P-256 (half the cost of RSA in a handshake), or RSA with 2048 bits.
+The extensions are those of RFC 5280. Keys are P-256 (half the cost of RSA in a handshake), or RSA with 2048 bits.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     try:
         private = serialization.load_pem_private_key(key, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise ValueError("the key is not PEM, or encrypted") from None
+        raise ValueError("the key is not PEM, or it is encrypted") from None
     if isinstance(private, ec.EllipticCurvePrivateKey):
         known = isinstance(private.curve, _CURVES)
     else:
         known = isinstance(private, rsa.RSAPrivateKey) and private.key_size in _RSA_BITS
     if not isinstance(private, PrivateKey) or not known:
-        raise ValueError("the key is neither of P-256, P-384 or P-521 nor RSA with 2048 to 4096 bits")
+        raise ValueError("the key must be P-256, P-384 or P-521, or RSA with 2048 to 4096 bits")
     if private.public_key() != found[0].public_key():
         raise ValueError("the key is that of another certificate")
     return Pair(found[0], private)
@@ -137,7 +137,7 @@ def pem_of(certificates: Iterable[x509.Certificate]) -> bytes:
 def is_authority(certificate: x509.Certificate) -> bool:
     """Whether it may sign other certificates (RFC 5280, 4.2.1.9), with a key that API servers know.
 
-    They refuse a bundle with one that they do not know.
+    API servers refuse the whole bundle if they do not know the kind of one of its keys.
     """
     key = certificate.public_key()
     if isinstance(key, ec.EllipticCurvePublicKey) and not isinstance(key.curve, _CURVES):
@@ -201,7 +201,7 @@ def _builder(
 
 
 def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """The issuer's key as the issuer itself names it, which verifiers compare (RFC 5280, 4.2.1.1)."""
+    """The identifier of the issuer's key, as in the issuer's certificate; verifiers compare it (RFC 5280, 4.2.1.1)."""
     try:
         named = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:

@@ -3,8 +3,8 @@
 Like `inject.py`, it is pure. Labels, marks and receipts play no role: the webhook entry decides which objects arrive,
 and each template decides whether it is for the object. If a template fails, the path's `failurePolicy` decides.
 
-An error names what it is about, and that may be a value: one that is looked up, or a key that stands twice. Where the
-object is a Secret, its values stand in no warning, refusal or log.
+An error message can quote a value of the object, such as a key that a template looks up. If the object is a Secret, its
+values are in no warning, refusal or log.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _INSTEAD = "the error quotes a value of the Secret, so it is not shown"
 
 
 def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:
-    """The same error. If the object is a Secret and the message quotes one of its values: only where the error is."""
+    """The same error; if the object is a Secret and the message quotes one of its values, only the error's place."""
     if request.resource != "secrets" or request.group:
         return error
     if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
@@ -75,11 +75,12 @@ def admit(
     overrides: Overrides | None = None,
     budget: ReviewBudget | None = None,
 ) -> Injection:
-    """Apply the templates of a path to an object. `namespace` has no name for what lies in none; `overrides` are values
-    of parameters that go before all others, `budget` is for the work that may be done, by default as the settings say.
+    """Apply the templates of a path to an object. `namespace` has no name for an object that is in no namespace.
+    `overrides` are values of parameters that go before all others. `budget` limits the work, by default as the settings
+    say.
 
-    Never raises InjectionError: what cannot be completed is a result too, by the table of reasons, where a path that
-    says `failurePolicy: Fail` uses the column of `required`. With `Ignore`, the other templates run even if one fails:
+    Never raises InjectionError: a failure is a result too, by the table of reasons. A path with `failurePolicy: Fail`
+    uses the table's column for `required` namespaces. With `Ignore`, the other templates run even if one fails:
     otherwise somebody could skip the second template by making the first one fail.
     """
     if namespace.name in snapshot.settings.ignored_namespaces:
@@ -125,7 +126,7 @@ class _Run:
     failures: list[InjectionError] = field(default_factory=list)
 
     def ask(self, name: str) -> None:
-        """Apply a template, where it is for this. Raises InjectionError where that refuses the object."""
+        """Apply a template, if it is for this object. Raises InjectionError if the object is refused."""
         try:
             template = _find(name, self.snapshot)
             if is_for(template, self.asked, self.namespace):
@@ -165,7 +166,7 @@ class _Run:
         self.warnings += [*parameters.warnings, *given_by(template, rendered.warnings), *differences]
 
     def result(self) -> Injection:
-        """What came of it. Of templates that failed the first gives the reason, also where others changed something."""
+        """The result. If templates failed, the first of them gives the reason, even if others changed the object."""
         asked, at, snapshot = self.asked, self.at, self.snapshot
         patch = patch_between(asked.object, self.state, OBJECT)
         changed = bool(patch)
@@ -198,7 +199,7 @@ def _merged(
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
-        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the review does not have"
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "that is not in the review"
         fields = {"template": template.name}
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}", fields=fields

@@ -1,6 +1,6 @@
 """Filling in: an overlay and an object of any kind become the object with what it lacks.
 
-Pods have a merge of their own, which knows what each of their lists is told apart by. Of other kinds nothing is known:
+Pods have a merge of their own, which knows by which key the items of each list differ. Of other kinds nothing is known:
 maps are filled in, and a list, as any other value, belongs whole to one side. What the object's author wrote stays.
 """
 
@@ -27,10 +27,10 @@ class MergedObject(NamedTuple):
 
 
 def merge_object(obj: Object, overlay: Overlay, defaults: Collection[str] = ()) -> MergedObject:
-    """An object with everything of the overlay that it lacks; `Replace` overwrites, with None it takes away.
+    """An object with everything of the overlay that it lacks. `Replace` overwrites; `Replace` of None removes.
 
-    A null of the object counts as lacking, as it does for Kubernetes. Values are never told: they may be secret.
-    `defaults` are pointers at which another value of the object's is no difference. Raises
+    A null of the object counts as lacking, as it does for Kubernetes. Messages contain no values: they may be secret.
+    `defaults` are pointers to places where the object may have another value, and no difference is reported. Raises
     InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
     """
     differences = Differences(())

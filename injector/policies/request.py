@@ -40,7 +40,7 @@ class ObjectRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_namespace(self) -> bool:
-        """Whether it is a Namespace, which is its own, as the API server's selectors have it."""
+        """Whether it is a Namespace. For the API server's selectors, a Namespace object is in itself."""
         return self.request.resource == "namespaces" and not self.request.group
 
     def itself(self) -> Namespace:
@@ -57,7 +57,7 @@ class ObjectRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_pod(self) -> bool:
-        """Whether it is a pod, or something below one that has a whole pod as its object."""
+        """Whether it is a pod, or a subresource of one whose object is the whole pod."""
         request = self.request
         if request.resource != "pods" or request.group:
             return False
@@ -90,7 +90,7 @@ def selects(selector: Object, asked: ObjectRequest) -> bool:
 
 
 def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
-    """The resources that templates are for, those below others too."""
+    """The resources that templates are for, subresources too."""
     for template in templates:
         covered = template.applies_to
         for group in covered.api_groups:
@@ -129,8 +129,8 @@ def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default"
 def paths_for(asked: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
     """The paths of the settings whose webhook entry has a rule for what is asked, in the order in which they are asked.
 
-    The rules are the `for` of the templates; what else a template goes by is looked at when it is asked. What one path
-    makes of the object, the next is asked about: see `after`.
+    The rules are the `for` of the templates. A template's other conditions are checked when its path is asked. Each
+    path is asked about the object as the path before has left it: see `after`.
     """
     found = [
         (path, at)

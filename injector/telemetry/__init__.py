@@ -1,4 +1,4 @@
-"""What a running injector tells about itself: `metrics` and `logs`, both made for the way of a request."""
+"""What a running injector tells about itself: `metrics` and `logs`, both made to cost a request little."""
 
 from injector.telemetry.logs import LogOutput, make_logger, send_logs_to, where_it_failed
 from injector.telemetry.metrics import EXPOSITION_TYPE, Cell, Metrics

@@ -1,4 +1,4 @@
-"""Metrics. One is a cell that is looked up once and then counted up by hand; the exposition is built when scraped."""
+"""Metrics. Code looks up a cell once and then adds to its value; the exposition is built when Prometheus scrapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATENCY_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 
 
 class Cell:
-    """One number. Count it up with `cell.value += 1`: on the way of a request a call would cost more."""
+    """One number. Count it up with `cell.value += 1`: a call would cost each request more."""
 
     __slots__ = ("value",)
 

@@ -27,8 +27,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """They come last, as this process is in the network of the node from its start on; first of them comes what needs
-    the machine's own.
+    """These tests run last: once the node starts, this process is in the node's network. The first of them are those
+    that need the machine's own network.
     """
     places = {name: number for number, name in enumerate(_ORDER)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)) if item.path.parent == _HERE else -1)

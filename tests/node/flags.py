@@ -158,5 +158,5 @@ def dns(kubeconfig: Path) -> str:
 
 
 def variables() -> Mapping[str, str]:
-    """Those of `begin`."""
+    """The variables that the script `begin` reads."""
     return {"NODE": NODE, "ADDRESS": ADDRESS, "ADDRESS6": ADDRESS6}

@@ -1,8 +1,8 @@
 """The images of a node, made without a registry, as OCI archives (OCI Image Layout), for the node's own registry.
 
 Those of the gallery have the names that the templates give by default, with a layer of Debian packages and one with the
-program. The injector's own is what buildah makes of the Dockerfile; the two images that this begins with are made of
-Debian packages too, under their names.
+program. The injector's own is what buildah makes of the Dockerfile; the two images that the Dockerfile begins with
+are made of Debian packages too, under the names of the real ones.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _identity(image: Image) -> list[Any]:
 
 
 def _kept(folder: Path, kind: str, made_of: Any, make: Any) -> Path:
-    """The archive of the cache that is made of this, made if there is none; of each kind the last few are kept."""
+    """The archive in the cache for this content, made if it is not there. Of each kind, the last few are kept."""
     key = hashlib.sha256(json.dumps(made_of, default=str).encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     target = folder / f"{kind}-{key}.tar"

@@ -93,7 +93,7 @@ class Installation:
         return self.node.kubectl("logs", "-n", NAME, pod["metadata"]["name"]).stdout.count('"snapshot-swapped"')
 
     def remove(self) -> None:
-        """Take away whatever is left of it, and wait until its namespace is nobody's."""
+        """Remove what is left of the injector, and wait until its namespace is free."""
         clear(self.node)
 
     def process(self, pod: Object) -> Path:
@@ -104,7 +104,7 @@ class Installation:
         return min(found, key=lambda process: int(process.name))
 
     def check(self) -> dict[str, str]:
-        """What `injector check --wait` says and is not good: check and text."""
+        """The lines of `injector check --wait` whose result is not good: the check, and its text."""
         done = command.run("check", "--wait", "60", "--output", "json", "--kubeconfig", self.node.kubeconfig)
         assert done.out, done.err
         lines = [line for section in json.loads(done.out)["sections"] for line in section["checks"]]

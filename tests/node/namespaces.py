@@ -65,7 +65,7 @@ class Namespaces:
             _enter_network(self._own)
 
     def inside(self, *words: str | Path) -> list[str | Path]:
-        """The words that run these in all of the namespaces. This process itself is only in the network's."""
+        """The command that runs these words in all of the namespaces. This process is in that of the network only."""
         return ["nsenter", f"--target={self.first}", "--mount", "--pid", "--net", "--uts", "--ipc", *words]
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""How many pods of `enabled` namespaces start without their sidecar while replicas are replaced or die: what helps.
+"""How many pods of `enabled` namespaces start without their sidecar while replicas are replaced or die, and what helps.
 
 docs/operations.md has these figures. Each run creates pods on trial (dry run) without pause.
 """

@@ -83,7 +83,7 @@ def kill(process: subprocess.Popen[str], folder: str) -> None:
 
 
 def kill_all(process: subprocess.Popen[str], folder: str) -> None:
-    """The one who would clean up as well: the next node does it."""
+    """Kill also the process that would clean up: then the next node does it."""
     for keeper in Path("/proc").glob("[0-9]*/cmdline"):
         if keeper.read_text().endswith(f"node/keep\0{folder}\0"):
             os.kill(int(keeper.parent.name), signal.SIGKILL)

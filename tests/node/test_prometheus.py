@@ -92,7 +92,7 @@ def post(address: str, body: bytes) -> None:
 
 
 def _targets(injector: Installation) -> list[str]:
-    """As a Prometheus finds them that goes by annotations; the tests' has no discovery by Kubernetes compiled in."""
+    """What a Prometheus would find by pods' annotations: that of the tests is built without discovery in Kubernetes."""
     found = []
     for replica in injector.pods():
         says = replica["metadata"]["annotations"]

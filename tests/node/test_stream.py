@@ -15,7 +15,7 @@ from tests.node.stream import CHANGED, CHOSEN, Doings, Seen, stream
 
 @pytest.fixture
 def restored(injector: Installation) -> Iterator[Installation]:
-    """The injector as other tests want it comes back."""
+    """The injector; afterwards it is again as other tests need it."""
     yield injector
     injector.api.delete("ConfigMap", CHANGED, NAME, missing_ok=True)
     injector.apply()

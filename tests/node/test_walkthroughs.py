@@ -31,7 +31,7 @@ _CANNOT_BE = {"logged", "web"}
 
 
 class RealPods:
-    """The node's kubelet runs them; this reads what the injector's log."""
+    """Pods that the node's kubelet really runs; this class reads the logs of the injector's pods."""
 
     def __init__(self, node: Node) -> None:
         self.node = node

@@ -137,7 +137,7 @@ def find(name: str) -> Path | None:
 
 
 def require(name: str) -> Path:
-    """Where the part of this name is, got now where that is asked for (`get`).
+    """Where the part of this name is. If it is missing and `make test` runs, it is got first (see `get`).
 
     Without it the running test is skipped, or, where `CI` is set, fails. An optional part is skipped there too.
     """
@@ -146,7 +146,7 @@ def require(name: str) -> Path:
 
 
 def get(name: str) -> str:
-    """Have this part got if it is not here, where `make test` listens for that, and wait. Why it failed, if it did."""
+    """If `make test` runs, ask it to get this part, and wait. Returns why that failed; nothing if it did not."""
     listening, getter = os.environ.get("GET_PARTS"), _GETTER_OF.get(name)
     return _answer(listening, getter) if listening and getter else ""
 
@@ -201,7 +201,7 @@ def _find_node() -> Path | None:
 
 
 def app_key() -> str:
-    """What the program of the tests' pods is called by in the cache: another one when its source changes."""
+    """The key of the tests' app program in the cache; it changes when the program's source does."""
     source = Path(__file__).parents[1] / "node" / "programs" / "app"
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(source.iterdir()))).hexdigest()[:16]
 

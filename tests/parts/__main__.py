@@ -120,7 +120,7 @@ class _Asked(socketserver.StreamRequestHandler):
 
 
 def get_all(getters: Getters) -> int:
-    """1 if a part is missing then that is not optional."""
+    """Get all parts; 1 if one that is not optional is still missing."""
     for answer in [getters.get(getter) for getter in GETTERS]:
         answer.result()
     return int(any(find(part) is None for parts in GETTERS.values() for part in parts if part not in OPTIONAL))

@@ -64,7 +64,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def beside(machine: Path, tmp_path: Path) -> Make:
-    """The words that run a command beside a getter that does this to make a program."""
+    """Gives the words that run a command beside a getter, which makes a program by these shell commands."""
 
     def words(making: str) -> list[str]:
         folder = tmp_path / "getters"

@@ -67,8 +67,8 @@ timeoutSeconds: {{ $.Values.webhooks.timeoutSeconds }}
 {{- end }}
 
 {{- /*
-The label, without the namespaces that are left alone, within those that are allowed. (list $ OPERATOR VALUES)
-Without an operator the label has no say.
+The namespaceSelector: checks the label, leaves out the ignored namespaces, and stays within the allowed ones.
+(list $ OPERATOR VALUES) Without an operator it does not check the label.
 */}}
 {{- define "injector.namespaces" -}}
 {{- $ := index . 0 -}}

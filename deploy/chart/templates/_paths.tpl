@@ -23,7 +23,7 @@ where it comes another way, else by the list of those that are shipped. (list $ 
 {{- end -}}
 {{- end }}
 
-{{- /* The rule for that, as JSON. Of each scope: a resource is known by its name. (list $ PATH NAME) */}}
+{{- /* The rule for that, as JSON. Scope *: a resource's name does not tell if it is in namespaces. (list $ PATH NAME) */}}
 {{- define "injector.rule" -}}
 {{- $name := index . 2 -}}
 {{- $for := include "injector.for" . | fromJson -}}

@@ -202,8 +202,8 @@ def test_pairs_that_are_none_say_why() -> None:
     unknown = odd.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     for wrong, why in (
         ((b"", key), "the certificate is not PEM"),
-        ((certificate, b""), "the key is not PEM, or encrypted"),
-        ((certificate, unknown), "the key is neither of P-256, P-384 or P-521 nor RSA"),
+        ((certificate, b""), "the key is not PEM, or it is encrypted"),
+        ((certificate, unknown), "the key must be P-256, P-384 or P-521, or RSA"),
         ((certificate, b"x" * 4097), "the key has more than 4096 bytes"),
         ((certificate, TWO.key_pem), "the key is that of another certificate"),
     ):
