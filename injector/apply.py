@@ -90,7 +90,8 @@ class AppliedPod(msgspec.Struct, frozen=True):
     def overridable(self) -> dict[str, frozenset[str]]:
         """Which fields a pod may set in a container of the sidecar's name, by that name.
 
-        If two templates define a container, only the fields that both list: a pod may add the second template.
+        If two templates define the container, a pod may set only fields that both list. Otherwise a pod could ask for a
+        second template that allows more.
         """
         found: dict[str, frozenset[str]] = {}
         for applied in self.applied:
@@ -116,8 +117,8 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
 def without_injection(pod: Object, receipt: Receipt | None, task: InjectionContext) -> Object:
     """The pod as it was before.
 
-    A receipt is forged, and is ignored, if the rest without its parts is not a valid pod, or if it removes volumes
-    that the remaining containers mount.
+    If the pod without the receipt's parts is not valid, or the remaining containers mount volumes that are missing
+    then, the receipt is forged, and is ignored.
     """
     base = take_off(pod, receipt, task.settings)
     if receipt is not None:
@@ -206,7 +207,7 @@ def containers_of(base: Object) -> frozenset[str]:
 
 
 def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> AppliedPod:
-    """The same for containers of which those named `app` are the app's: one template after the other."""
+    """The same with `app` as the names of the app's containers: applies one template after the other."""
     settings = task.settings
     choice = choose(
         base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
@@ -241,7 +242,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
 
 
 def _check_app(made: AppliedPod) -> None:
-    """Refuse a pod all of whose containers are called as sidecars are: merged, they leave nothing to serve.
+    """Refuse a pod if each of its containers has the name of a sidecar: after the merge there would be no app.
 
     Raises InjectionError with Reason.CONFLICT.
     """
@@ -257,13 +258,13 @@ def _check_app(made: AppliedPod) -> None:
 
 
 _NO_LOOP = (
-    'in the template write one container named "*", for all containers of the app, or limit it with `only:` or '
-    "`except:`; {{ container.name }} is the name of each"
+    'in the template write one container named "*", for all containers of the app, or for some of them with `only:` or '
+    "`except:`; there {{ container.name }} is the name of the app's container"
 )
 
 
 def _loops(applied: Applied, name: str) -> bool:
-    """Whether a template has this container's name from the pod."""
+    """Whether a template reads this container's name from the pod, and does not write it itself."""
     program = applied.template.program
     reads = (("containers",), ("app_containers",), ("object", "spec", "containers"))
     return (
@@ -293,7 +294,7 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
 
 
 def with_parameter_to_move(error: InjectionError, made: AppliedPod, task: InjectionContext) -> InjectionError:
-    """The error; of two containers on one port with the parameters that move the sidecar's."""
+    """The error; if two containers use one port, its help names the parameters that change the sidecar's port."""
     said = error.diagnostic
     if error.reason is not Reason.CONFLICT or said.fields.get("field") not in ("port", "hostPort"):
         return error

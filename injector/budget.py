@@ -4,8 +4,9 @@ Work is counted, not timed: the same pod gets the same answer on a busy machine.
 element of a list or a map that is looked at, a step of a template. A result from the cache costs as much as when it
 was computed, so the cost of a pod does not depend on the pods before it.
 
-What takes time in proportion to something that a pod's author chooses charges for it, once for a list and not for each
-of its elements. If code by mistake does two such things in a loop, a pod that exploits this uses up its own budget.
+If the author of a pod chooses how long something takes, such as the length of a list, the code charges for it: once for
+a list, not for each of its elements. If code by mistake does two such things in a loop, a pod that exploits this uses
+up its own budget.
 """
 
 from __future__ import annotations

@@ -54,13 +54,14 @@ class Memo(Generic[T]):
 
 
 class IdentityCache(Generic[T]):
-    """What was made of an object, by the object itself.
+    """Results that were made from an object; the object itself, not its value, is the key.
 
     Rendered overlays are shared between pods and nobody changes an object, so what is made of an overlay's container
     for one pod is right for the next.
 
-    At most `limit` results; those that were not asked for longest leave first, because a part that a template makes for
-    one pod comes with others that it makes for all. It holds on to its objects, so none's identity is used again.
+    At most `limit` results. The one that was not asked for longest is dropped first: parts that are the same for all
+    pods stay, and parts for one pod go. The cache keeps its objects alive, so that no other object gets the identity of
+    one.
     """
 
     __slots__ = ("_items", "_limit")

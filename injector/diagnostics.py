@@ -157,14 +157,14 @@ class Diagnostic:
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text whose lines stay lines: only for one whose line ends are the program's own."""
+    """Like `printable`, but lines stay lines; only for a text whose line ends come from this program."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def printable(text: str) -> str:
-    """A text as one line for a terminal or an HTTP message, as long as it was: no character in it does anything.
+    """A text as one line for a terminal or an HTTP message, without control characters; its length stays the same.
 
-    Every renderer of a diagnostic uses it, for names, annotations and keys are what a pod's author chose. What becomes
+    Every renderer of a diagnostic uses it, because a pod's author chooses names, annotations and keys. What becomes
     `?` are control characters and escapes, the bidirectional overrides that show a line in another order, line ends of
     Unicode, half of a surrogate pair. JSON for programs stays exact.
     https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing

@@ -1,6 +1,6 @@
 """The guarantee of `required` namespaces: no pod without its sidecar, whatever the pod says of itself.
 
-What a pod must hold is compared in `pods.guarantee`; here is how a pod gets there, or why it does not.
+`pods.conformance` compares what a pod must hold; this module makes the pod hold it, or says why that cannot be.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from injector.settings import Settings
 
 
 def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> tuple[AppliedPod, Object]:
-    """The injection of a pod of a `required` namespace, and the pod with it; what it says of itself is no proof.
+    """The injection of a pod of a `required` namespace, and the injected pod; what the pod says of itself is no proof.
 
-    First what is missing is added; where what is there is not what the templates make, it is made afresh; and where
-    the pod's own parts stand in the way of that, it is refused.
+    First the missing parts are added. If a part differs from what the templates make, the injection is made again from
+    the pod's own parts. If these prevent that, the pod is refused.
     """
     afresh = (
         apply_templates(without_injection(pod, receipt, task), task)
@@ -75,13 +75,13 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext)
 
 
 def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) -> str:
-    """What to do about a difference. `overridable` is for the sidecars' own fields, and opens nothing else."""
+    """What to do about a difference. Only fields of a sidecar's container can be `overridable`."""
     steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
     if contained and name in made.app:
         label = task.settings.namespace_label
         return (
-            f"in this namespace the template also sets this in the app's containers: remove yours from {name}, "
+            f"this namespace requires what the template sets in the app's containers: remove your own from {name}, "
             f"or ask for the namespace to be labelled {label.key}={label.enabled}"
         )
     if contained and steps[3]:
@@ -119,11 +119,12 @@ def _permitted(made: AppliedPod, task: InjectionContext, defaults: Collection[st
 
 
 def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
-    """The injection of a pod that keeps what it has: templates must have seen all of that.
+    """The injection of a pod that keeps its parts; the templates must have seen all of them.
 
-    A receipt can claim a label that a template adds, or say that there were no volumes, and so hide the pod's own from
-    a template that would deny it. Where the claimed parts are not as this injection makes them, it is made again from
-    the whole pod. The sidecars' own parts are left out: `_differences` compares them anyway.
+    A forged receipt can claim a label that a template adds, or say that there were no volumes. So it can hide the pod's
+    own label or volume from a template that would deny the pod. Where the claimed parts are not as this injection makes
+    them, it is made again from the whole pod. The sidecars' own parts are left out: `_differences` compares them
+    anyway.
     """
     if receipt is None:
         return made
@@ -141,7 +142,7 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
 
 
 def _is_as_made(have: object, wanted: object, pointer: str) -> bool:
-    """Whether a pod holds nothing else at a place than a made pod has there."""
+    """Whether a pod has nothing at a place, or the same as the pod that the injection makes."""
     if have is None or have in ({}, []):
         return True
     return next(mismatches(have, wanted, POD.at(steps_to(pointer)), pointer, exact=True), None) is None

@@ -32,7 +32,7 @@ class ReviewError(InjectorError):
 class SettingsError(InjectorError):
     """The settings file, an environment variable or an option holds something that is not allowed.
 
-    `diagnostics` are what is wrong with the values, where it is that; `str()` is the first, `SOURCE: sentence`.
+    If the values are wrong, `diagnostics` says each mistake, and `str()` is the first one as `SOURCE: sentence`.
     """
 
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), source: str = "") -> None:

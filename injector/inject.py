@@ -172,8 +172,8 @@ def _done(
 ) -> Injection:
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
-    A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace the
-    receipt is sealed anew for the guard where its seal no longer holds, also that of a pod which has everything.
+    A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace a
+    receipt whose seal is no longer valid is sealed again for the guard, even if the pod lacks nothing.
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     asked = before if decision.required and seals is not None else None

@@ -167,8 +167,8 @@ def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> In
 
 
 def patch_between(before: Object, after: Object, root: Field = POD) -> tuple[dict[str, Any], ...]:
-    """The JSON Patch from one object to another, tried before it is given out: one that does not apply is a refusal by
-    the API server whatever the failure policy says. `root` is what they are.
+    """The JSON Patch from one object to another. It is tried first: if a patch does not apply, the API server refuses
+    the object, whatever the failure policy says. `root` says which kind of object both are.
 
     Raises InjectionError with Reason.INTERNAL_ERROR when it does not lead to `after`.
     """

@@ -1,4 +1,4 @@
-"""The words of other programs, where they give nothing else: what kind of mistake they mean, and the values in them.
+"""Reads messages of other programs that give nothing but words: which kind of mistake one means, and the values in it.
 
 No other module of the injector reads words. Each pattern has a test in which the library says them, so that a release
 with other words is noticed (tests/unit/test_library_messages.py; for the API server tests/cluster/test_config_maps.py).
@@ -14,7 +14,7 @@ import yaml
 
 
 class LibraryMessage(NamedTuple):
-    """What a library says: its kind ("" for words that are not known) and the values in it, "" for one that is not."""
+    """What a library says: its kind ("" for unknown words) and the values in it ("" for a value that is missing)."""
 
     kind: str
     values: tuple[str, ...] = ()
@@ -88,6 +88,7 @@ _UNDEFINED = _compiled(
     {
         "no-else": r"the inline if-expression.*",
         "empty-list": r".*sequence was empty.*",
+        "no-argument": r"parameter '(\w+)' was not provided",
         "not-exported": r"the template '([^']*)' \(imported on .* does not export the requested name.*",
     }
 )
@@ -120,6 +121,7 @@ _PYTHON = _compiled(
         "unknown-in-call": r"got an unexpected keyword argument '(\w+)'",
         "no-hash": r"unhashable type: '(\w+)'",
         "no-container": r"argument of type '(\w+)' is not iterable",
+        "no-text-in": r"'in <string>' requires string as left operand, not (\w+)",
         "no-number": r"type (\w+) doesn't define __\w+__ method|bad operand type for .*: '(\w+)'",
         "no-string": r".*must be str\b.* not '?(\w+)'?",
     }
@@ -168,7 +170,9 @@ _QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")
 
 
 def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
-    """The first of `files` that a program's output names, and the line; a line alone is one of `file`. "", 0: none."""
+    """The first of `files` that a program's output names, and the line. If the output names only a line, it is a line
+    of `file`. Without a line: "", 0.
+    """
     names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
     if found := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
         return found[1], int(found[2])

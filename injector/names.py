@@ -40,11 +40,15 @@ WANTED = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
     "object": "a mapping", "array": "a list",
 }  # fmt: skip
+#: A text that YAML reads as one without quotes, also within `{...}`.
+_PLAIN_TEXT = re.compile(
+    r"(?!(?:true|false|null|yes|no|on|off|y|n|none)\Z)[A-Za-z/](?:[-\w./]|:(?=[-\w./]))*|\.\.\.", re.IGNORECASE
+)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 
 
 def quotes_help(value: object, types: Collection[str]) -> str:
-    """What to do about a value that is of another type than these by its quotes alone; "" where that is not so."""
+    """What to do about a value whose type is wrong only because it has quotes or lacks them; "" for others."""
     if isinstance(value, str):
         number = _WHOLE.match(value) and not {"integer", "number"}.isdisjoint(types)
         return "write it without quotes" if number or (value in ("true", "false") and "boolean" in types) else ""
@@ -63,8 +67,8 @@ KINDS = {
 SEARCHES = 40
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is spelled most like `name`, or None where nothing comes near.
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that is spelled most like `name`, or None if no similarity reaches `cutoff` (1: the same).
 
     Case, dashes and underscores do not count, so `appPort` finds `app-port`. The beginning of a name, at least a third
     of it, also finds it if no other name begins so: `old` finds `oldObject`, unless another name is more similar.
@@ -76,7 +80,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     word = _plain(name[:80])
     longer = [k for k in names if len(word) > 2 and k.startswith(word)]
     alone = longer if len(longer) == 1 and len(longer[0]) <= 3 * len(word) else []
-    found = get_close_matches(word, names, n=1, cutoff=0.7 if alone else 0.6) or alone
+    found = get_close_matches(word, names, n=1, cutoff=0.7 if alone else cutoff) or alone
     return names[found[0]] if found else None
 
 
@@ -121,6 +125,15 @@ def shortened(value: object, length: int = 40) -> str:
     return f'"{text}"' if isinstance(value, str) else text
 
 
+def flow_value(value: object) -> str:
+    """A value as YAML has it on one line: `{/x: {templates: [a]}}`; a text in quotes where it needs them."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{flow_value(key)}: {flow_value(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(flow_value, value))}]"
+    return value if isinstance(value, str) and _PLAIN_TEXT.fullmatch(value) else _spelled(value)
+
+
 def shown_value(value: object, length: int = 40) -> str:
     """The same of a value in a pod; what is in a list or a mapping may be secret, and only its kind is shown."""
     return kind_of(value) if isinstance(value, dict | list) else shortened(value, length)
@@ -133,7 +146,7 @@ def kind_of(value: object) -> str:
 
 
 def _spelled(value: object) -> str:
-    """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; what it is where they have no word for it."""
+    """A value as YAML and JSON spell it: `true`, `null`, `["a"]`; its kind if they cannot spell it."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):  # a number of thousands of digits has no spelling

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -192,7 +193,10 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 
     Raises SettingsError naming `source`, the key and what is allowed there.
     """
+    if found := _foreign(document):
+        raise SettingsError.of(source, found)
     settings, problems = decode(Settings, document if document is not None else {})
+    problems = [_with_habit(one) for one in problems]
     if settings is not None:
         problems = list(_mistakes(settings))
     if settings is None or problems:
@@ -202,6 +206,51 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         yes_values=tuple(v.lower() for v in settings.yes_values),
         no_values=tuple(v.lower() for v in settings.no_values),
     )
+
+
+#: Keys at the top of the chart's values, and of the configurations of other injectors, with what to do about them.
+_HABITS = {
+    **dict.fromkeys(
+        ("replicas", "image", "resources", "tolerations", "nodeSelector", "affinity", "webhooks", "service",
+         "podLabels", "podAnnotations", "serviceAccount", "hostNetwork", "networkPolicy", "updatePolicy", "metrics",
+         "permissions"),
+        "it is a value of the chart and no setting; write it into the chart's values",
+    ),
+    **dict.fromkeys(("failurePolicy", "type"), "write it below a path of `paths:`"),
+    **dict.fromkeys(("policy", "defaultPolicy", "autoInject"), "write podDefault: inject, skip or named"),
+    **dict.fromkeys(("neverInjectSelector", "excludeSelector"), "write neverSelector: {matchLabels: {...}}"),
+    **dict.fromkeys(("alwaysInjectSelector", "includeSelector"), "write alwaysSelector: {matchLabels: {...}}"),
+    **dict.fromkeys(("excludedNamespaces", "excludeNamespaces", "skipNamespaces"), "write ignoredNamespaces: [...]"),
+    **dict.fromkeys(("defaultTemplates", "defaultTemplate", "sidecars", "injectors"), "write templates: [...]"),
+    **dict.fromkeys(("port", "metricsPort", "address", "certificate", "key"), "write it below `server:`"),
+    **dict.fromkeys(("params", "defaults", "values"), "write parameters: {TEMPLATE: {PARAMETER: VALUE}}"),
+}  # fmt: skip
+
+
+def _with_habit(problem: Diagnostic) -> Diagnostic:
+    """The same with what to do about a key of another file."""
+    found = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
+    return problem if found is None else replace(problem, help=found)
+
+
+def _foreign(document: object) -> Diagnostic | None:
+    """What is wrong with a document that contains settings but is not a settings file, such as a ConfigMap."""
+    if not isinstance(document, dict):
+        return None
+    kind, data, inner = document.get("kind"), document.get("data"), document.get("settings")
+    if isinstance(kind, str) and "apiVersion" in document:
+        message: str = f"this is a {kind[:40]}, not a settings file"
+        path: Path = ()
+        help_ = "give its text of the settings alone"
+        if isinstance(data, dict) and data:
+            key = next((key for key in data if "settings" in str(key)), next(iter(data)))
+            path, help_ = ("data", str(key)), f"give the text below {key} as a file of its own"
+        return Diagnostic("unknown-key", "error", message, help_, path, fields={"value": kind})
+    if isinstance(inner, dict):
+        message = "the settings file has no such key, other than the values of the chart"
+        help_ = "write the keys below it at the top of the file, without `settings:`"
+        return Diagnostic("unknown-key", "error", message, help_, ("settings",), fields={"value": "settings"})
+    return None
 
 
 def _mistakes(settings: Settings) -> Iterator[Diagnostic]:

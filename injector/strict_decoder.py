@@ -2,15 +2,16 @@
 
 | code | what is wrong |
 | --- | --- |
-| `unknown-key` | a key that there is not |
-| `missing-key` | a key that has to be there is not |
-| `wrong-type` | a value of another type, or nothing where a value has to be |
+| `unknown-key` | there is no such key |
+| `missing-key` | a required key is missing |
+| `wrong-type` | a value of another type, or no value where one is required |
 | `not-allowed` | a value that is not among those that are allowed |
 | `out-of-bounds` | a number below or above its bounds |
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeVar
@@ -19,10 +20,12 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, WANTED, nearest, shortened, suggestion
+from injector.names import KINDS, WANTED, flow_value, nearest, quotes_help, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
+#: How near a value is that is named; other values are told one by one.
+_NEAR = 0.7
 #: By kind of type: its name in JSON Schema, and the Python types of its values. A boolean is not a number here.
 _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.BoolType: ("boolean", (bool,)),
@@ -34,6 +37,19 @@ _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.StrType: ("string", (str,)),
     inspect.StructType: ("object", (dict,)),
     inspect.VarTupleType: ("array", (list,)),
+}
+#: Characters of what to write in place of a value.
+_LONGEST = 160
+#: The keys of an item that is meant as the entry of a mapping, of which one is the entry's key.
+_NAMES = ("name", "path", "template", "key")
+#: Names with blanks or commas between them, as of templates and namespaces.
+_NAMED = re.compile(r"[a-z0-9][-a-z0-9]*(?:[\s,]+[a-z0-9][-a-z0-9]*)*")
+#: Labels as kubectl has them.
+_PAIR = re.compile(r"[^=,\s]+=[^=,]*(?:,[^=,\s]+=[^=,]*)*")
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]+)")
+_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "d": 86400}
+_BYTES = {
+    f"{letter}{end}": 1024**power for power, letter in enumerate(("", "k", "m", "g")) for end in ("", "i", "b", "ib")
 }
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -137,7 +153,7 @@ def _fits(kind: inspect.Type, value: object) -> bool:
 
 
 def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diagnostic:
-    """The mistake of a value that is none of some types."""
+    """The mistake of a value that has none of these types."""
     allowed = tuple(word for kind in kinds for word in _values(kind))
     types = dict.fromkeys(_TYPES[type(kind)][0] for kind in kinds if type(kind) in _TYPES)
     named = [WANTED[name] for name in types if name in WANTED]
@@ -147,17 +163,74 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
             f"it has to be {' or '.join((*named, *allowed))}" if named else f"it has to be one of: {', '.join(allowed)}"
         )
         if isinstance(value, str) and not named:
-            fields["nearest"] = nearest(value, allowed)
-            near = suggestion(value, allowed, "it has to be one of")
+            fields["nearest"] = nearest(value, allowed, _NEAR)
+            near = f"did you mean {fields['nearest']}?" if fields["nearest"] else near
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     found = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     shown = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
-    advice = "put it in quotes" if "string" in types and isinstance(value, bool | int | float) else ""
-    first, dot, rest = str(path[-1] if path else "").partition(".")
-    if dot and shown and "object" in types:
-        advice = f"write {first}: {{{rest}: {value}}}"
+    key = path[-1] if path and isinstance(path[-1], str) else ""
+    advice = _instead(kinds, tuple(types), value, key)
     return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
+
+
+def _instead(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any, key: str) -> str:
+    """What to write in place of a value of a wrong type; "" where nothing can be said."""
+    if quotes := quotes_help(value, types):
+        return quotes
+    first, dot, rest = key.partition(".")
+    if "object" in types and dot and isinstance(value, str | int | float):
+        return f"write {first}: {{{rest}: {value}}}"
+    made: Any = None
+    struct = next((kind for kind in kinds if isinstance(kind, inspect.StructType)), None)
+    if struct is not None and isinstance(value, str):
+        main = struct.fields[0]
+        kind = main.type.type if isinstance(main.type, inspect.Metadata) else main.type
+        made = {main.encode_name: value if isinstance(kind, inspect.StrType | inspect.LiteralType) else [value]}
+    elif "object" in types and isinstance(value, str) and _PAIR.fullmatch(value):
+        pairs = dict(pair.strip().split("=", 1) for pair in value.split(","))
+        made = {"matchLabels": pairs} if key.endswith("elector") else pairs
+    elif "array" in types and isinstance(value, str) and value.lower() in ("", "none"):
+        return f"write {key}: []" if key else ""
+    elif "array" in types and isinstance(value, str):
+        blanks = r"[\s,]+" if _NAMED.fullmatch(value) else r"\s*,\s*"
+        made = [part for part in re.split(blanks, value.strip("[]{} ")) if part]
+    elif "array" in types and isinstance(value, bool | int | float | dict):
+        made = list(map(str, value)) if isinstance(value, dict) else [str(value).lower()]
+    elif "object" in types and isinstance(value, list):
+        made = _as_mapping(value, next((kind for kind in kinds if isinstance(kind, inspect.DictType)), None))
+    elif isinstance(value, str) and not {"number", "integer"}.isdisjoint(types):
+        made = _counted(value, key)
+    elif isinstance(value, str) and "boolean" in types:
+        made = {"yes": True, "on": True, "no": False, "off": False}.get(value.lower())
+    text = "" if made in (None, [], {}) else f"write {key}: {flow_value(made)}"
+    return text if key and len(text) <= _LONGEST else ""
+
+
+def _as_mapping(items: list[Any], kind: inspect.DictType | None) -> dict[str, Any]:
+    """The mapping that a list may be meant as: its items have a name, are single entries, or are bare names."""
+    made: dict[str, Any] = {}
+    for item in items:
+        if isinstance(item, str):
+            inner = kind.value_type if kind is not None else None
+            needed = inner.fields if isinstance(inner, inspect.StructType) else ()
+            name, equals, rest = item.partition("=")
+            made[name] = rest if equals else {field.encode_name: "..." for field in needed if field.required} or "..."
+        elif isinstance(item, dict):
+            name = next((key for key in _NAMES if isinstance(item.get(key), str)), "")
+            made |= {item[name]: {key: one for key, one in item.items() if key != name}} if name else item
+    return made
+
+
+def _counted(text: str, key: str) -> float | None:
+    """The seconds or bytes that a text with a unit means, such as `2m` or `8MiB`; the key says which of the two."""
+    amount = _AMOUNT.fullmatch(text.strip())
+    units = _SECONDS if key.endswith("econds") else _BYTES if key.endswith("Bytes") else {}
+    unit = units.get(amount[2].lower()) if amount else None
+    if amount is None or unit is None:
+        return None
+    number = float(amount[1]) * unit
+    return int(number) if number == int(number) else number
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:

@@ -88,7 +88,8 @@ def error_text(error: Exception) -> str:
     if isinstance(error, TemplateError):
         return diagnostics_text(error.diagnostics).rstrip("\n")
     if isinstance(error, SettingsError) and len(error.diagnostics) > 1:
-        return "\n".join(_error_line(f"{error.source}: {one.sentence}") for one in error.diagnostics)
+        lines = (f"{'' if one.place.file else f'{error.source}: '}{one.located}" for one in error.diagnostics)
+        return "\n".join(map(_error_line, lines))
     found = error.diagnostic if isinstance(error, DocumentError) else None
     excerpt = f"\n{found.excerpt}" if found is not None and found.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)

@@ -62,7 +62,7 @@ def check_manifests(
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)
     explicit = namespace_options.namespace is not None
-    injector = Injector(sources, None, namespaces, explicit=explicit, objects=objects, user=user, sidecars=False)
+    injector = Injector(sources, None, namespaces, explicit=explicit, documents=documents, user=user, sidecars=False)
     edit(documents, injector.change)
     report = injector.report
     report.writes = False
@@ -80,7 +80,7 @@ def _problems(line: Line, documents: Mapping[str, Document]) -> Iterator[Diagnos
     from injector.diagnostics import Diagnostic, Place
 
     document = documents[line.place]
-    place = Place(document.source, document.line)
+    place = Place(document.source, line.line or document.line)
     subject = f"{line.object}, {line.about}" if line.about else line.object
     if line.bad:
         yield Diagnostic(line.reason, "error", f"{subject}: {line.message}", place=place)

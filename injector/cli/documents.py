@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from injector.authoring.yaml_stream import has_comment, split_yaml
+from injector.cli.foreign_files import check_documents, foreign_source
 from injector.cli.inputs import Input, read_inputs
 from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
@@ -168,6 +169,8 @@ def read_documents(source: Input) -> list[Document]:
     twice in one object, an alias without end, or more or deeper values than any manifest has.
     """
     name = source.name
+    if words := foreign_source(name):
+        raise DocumentError(f"{name}: {words}")
     if source.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DocumentError(f"{name}: is UTF-16; save it as UTF-8")
     try:
@@ -291,9 +294,16 @@ def _line_ends(text: str, document: Document) -> str:
 
 
 def read_manifests(names: Iterable[str]) -> list[Document]:
-    """All documents of files, folders, URLs and `-` (standard input), in order. Raises DocumentError."""
+    """All documents of files, folders, URLs and `-` (standard input), in order.
+
+    Raises DocumentError, also for a file that holds no Kubernetes object: where somebody names it, or where there is
+    nothing else in a folder.
+    """
     stdin = io.BytesIO() if sys.stdin is None else sys.stdin.buffer  # closed: `<&-`
-    return [d for source in read_inputs(names, stdin) for d in read_documents(source)]
+    names = list(names)
+    documents = [d for source in read_inputs(names, stdin) for d in read_documents(source)]
+    check_documents(documents, names)
+    return documents
 
 
 def texts_by_source(documents: list[Document]) -> dict[str, str]:

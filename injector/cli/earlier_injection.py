@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from injector.apply import Overrides
 from injector.injection import Injection
+from injector.pods.context import Object
 from injector.pods.receipt import Receipt
+from injector.pods.shape import string_map
+from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 
+#: How the key of a receipt ends, whatever the prefix.
+_RECEIPT = "receipt"
 _ANEW = "inject it anew with --reinject, or take its sidecar out first with injector uninject"
 
 
@@ -49,6 +55,24 @@ def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | Non
             if was is not None and was != value:
                 said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
     return f"it was injected {' and '.join(said)}, and stays so: {_ANEW}" if said else ""
+
+
+def foreign_receipt(pod: Object, settings: Settings) -> list[str]:
+    """A sentence about a receipt that an injection with another prefix wrote; empty where there is none."""
+    for key, text in string_map(pod, "annotations").items():
+        prefix, _, name = key.rpartition("/")
+        if name == _RECEIPT and key != settings.receipt_key and _is_receipt(text):
+            what = f"it has a receipt with another prefix ({key})"
+            return [f"{what}; give the settings that it was injected with: --settings FILE, with prefix: {prefix}"]
+    return []
+
+
+def _is_receipt(text: str) -> bool:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() >= {"version", "generation", "templates"}
 
 
 def _named(noun: str, names: Sequence[str]) -> str:

@@ -69,12 +69,15 @@ def explain(
     """
     from injector.cli.explanation import show_explanation
     from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.missing_inputs import KINDS, missing_help
 
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
     if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
-        raise DocumentError(f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}")
+        said = f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}"
+        more = "" if lost[0].lower() in KINDS else missing_help(lost[0], "explain")
+        raise DocumentError(f"{said}; {more}" if more else said)
     if live_names and templates is not None:
         raise click.UsageError("--templates is for manifests; in a cluster, annotations and settings choose.")
     if live_names:
@@ -91,20 +94,24 @@ def _files(
     files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions, user: Object
 ) -> Iterator[Explanation]:
     from injector.cli.documents import read_manifests
+    from injector.cli.earlier_injection import foreign_receipt
     from injector.cli.explanation import explanation_of, is_asked_about
-    from injector.cli.manifest_objects import namespaces_in, objects_in
-    from injector.pods.workloads import misplaced, pod_template
+    from injector.cli.manifest_objects import namespaces_in, objects_in, without_pod
+    from injector.pods.misplaced_keys import misplaced_keys, namespace_mistakes
+    from injector.pods.workloads import pod_template
 
     documents = read_manifests(files)
     namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     found = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in found if pod_template(o) is not None or is_asked_about(o, sources.snapshot)]
     if not telling and not sources.settings.paths:
-        raise DocumentError(f"{', '.join(files)}: no object in it holds a pod")
+        raise DocumentError(without_pod(found) or f"{', '.join(files)}: no object in it holds a pod")
     for obj, place in telling or found:
         notes = [one.located for one in sources.snapshot.warnings]
-        if pod_template(obj) is not None:
-            notes = [*misplaced(obj, sources.settings), *notes]
+        if (pod := pod_template(obj)) is not None:
+            of_namespace = namespace_mistakes(namespaces.found.get(namespaces.name_for(obj), {}), sources.settings)
+            notes = [*misplaced_keys(obj, sources.settings), *foreign_receipt(pod, sources.settings), *notes]
+            notes = [*(f"namespace/{namespaces.name_for(obj)}: {words}" for words in of_namespace), *notes]
         if pod_template(obj) is not None and namespaces.assumed(obj):
             notes.append(_assumed(namespaces.name_for(obj), namespaces.labels_of(obj), sources.settings))
         yield explanation_of(obj, namespaces.of(obj), sources, place, notes, templates, user=user)
@@ -138,7 +145,8 @@ def _live(
     from injector.cli.manifest_objects import metadata_of
     from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace
-    from injector.pods.workloads import misplaced, pod_template
+    from injector.pods.misplaced_keys import misplaced_keys
+    from injector.pods.workloads import pod_template
 
     explanations = []
     with BlockingClient(kubeconfig, context) as live:
@@ -153,7 +161,7 @@ def _live(
                 aged = age_notes(live, pod, where, sources.settings) if pod is obj else ()
                 labels = metadata_of(pod).get("labels") or {}
                 called = webhook_notes(live, where, labels, sources.settings.paths)
-                notes = [*aged, *misplaced(obj, sources.settings), *notes[:-1], *called, _REPLAYS]
+                notes = [*aged, *misplaced_keys(obj, sources.settings), *notes[:-1], *called, _REPLAYS]
             elif not sources.settings.paths:
                 raise DocumentError(f"{name}: holds no pod, and the injector's settings have no paths")
             explanations.append(

@@ -63,10 +63,10 @@ def inject(
     injector inject --in-place deploy/
     injector inject --check --diff deploy/
     """
-    from dataclasses import replace
     from pathlib import Path
 
     from injector.cli.documents import read_manifests, texts_by_source, write_manifests
+    from injector.cli.foreign_files import empty_inputs
     from injector.cli.injection_sources import gather, warn_of
     from injector.cli.manifest_injector import Injector
     from injector.cli.manifest_objects import edit, namespaces_in, objects_in
@@ -87,17 +87,15 @@ def inject(
         templates,
         namespaces,
         explicit=explicit,
-        objects=objects,
+        documents=documents,
         user=user,
         sidecars=not policies_only,
         reinject=reinject,
     )
     edited = edit(documents, injector.change)
-    idle = sorted(sources.overrides.keys() - injector.used) if not injector.report.failed else []
-    more = (
-        f"--param {name}.{next(iter(sources.overrides[name]))} has no effect: no pod here gets {name}" for name in idle
-    )
-    warn_of(replace(sources, warnings=()), more)
+    if not injector.report.failed:
+        injector.report.warnings += injector.idle.warnings(injector.used)
+    injector.report.warnings += empty_inputs(documents)
     injector.report.tell_written(edited)
     injector.report.show(form)
     if injector.report.failed:

@@ -13,6 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.options import SourceOptions
+from injector.cli.parameter_options import read_parameters
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
@@ -27,7 +28,6 @@ from injector.loading.template_folders import (
 from injector.names import hint
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
-from injector.templates.families import declared_parameter, similar_names
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.manifest import yaml_place
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
@@ -71,8 +71,11 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
             raise
         left = {name: files for name, files in sources.items() if name not in names}
         snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
+    for name in only or ():
+        if snapshot.catalog.get(name) is None and has_manifest(Path(name)):
+            raise click.UsageError(f"{name} is a folder; write --templates-dir {name} --templates {name}.")
     warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
-    return Sources(snapshot, _overrides(options.params, snapshot), tuple(warnings))
+    return Sources(snapshot, read_parameters(options.params, snapshot), tuple(warnings))
 
 
 def warn_of(sources: Sources, more: Iterable[str] = ()) -> None:
@@ -92,7 +95,7 @@ def gather_one(template: str, options: SourceOptions) -> Sources:
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([found]), cluster, "")
     snapshot = _snapshot(options, settings, {found.name: found.sources}, cluster, before)
-    return Sources(snapshot, _overrides(options.params, snapshot, found.name))
+    return Sources(snapshot, read_parameters(options.params, snapshot, found.name))
 
 
 def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
@@ -122,7 +125,9 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         return known[template]
     if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
         raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
-    raise DocumentError(f"no template {template}{hint(template, known, 'there are')}")
+    base, dot, _ = template.partition(".")
+    near = f"; write {base}" if dot and base in known else hint(template, known, "there are")
+    raise DocumentError(f"no template {template}{near}")
 
 
 def load_settings(file: Path | None) -> Settings:
@@ -146,7 +151,9 @@ def _in_file(file: Path | None, error: SettingsError) -> SettingsError:
     """The same error at its line of the settings file."""
     if file is None or not error.diagnostics:
         return error
-    return SettingsError.of(str(_place(file, error.diagnostics[0])), *error.diagnostics)
+    first, *others = error.diagnostics
+    placed = (replace(one, place=_place(file, one)) for one in others)
+    return SettingsError.of(str(_place(file, first)), first, *placed)
 
 
 def _place(file: Path, found: Diagnostic) -> Place:
@@ -179,23 +186,3 @@ def _read(
                 raise
             wrong.append(error)
     return sources, wrong
-
-
-def _overrides(params: tuple[str, ...], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
-    """The values of `--param` by template; `template` is the default where `--param` names none."""
-    found: dict[str, dict[str, str]] = {}
-    for text in params:
-        key, equals, value = text.partition("=")
-        name, _, parameter = key.rpartition(".")
-        name = name or template
-        if not (equals and name and parameter):
-            raise click.UsageError(f'--param "{text}" is not TEMPLATE.PARAMETER=VALUE (envoy.app-port=8080)')
-        known = snapshot.catalog.get(name)
-        if known is None:
-            near = hint(name, snapshot.catalog.names, "there are")
-            raise click.UsageError(f"--param {key}: no template {name}{near}")
-        if declared_parameter(known.parameters, parameter) is None:
-            near = hint(parameter, similar_names(known.parameters, parameter), "there are")
-            raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
-        found.setdefault(name, {})[parameter] = value
-    return found

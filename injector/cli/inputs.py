@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import time
@@ -18,6 +19,8 @@ from injector.errors import DocumentError
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
 
+#: What standard input is called.
+STDIN = "standard input"
 #: What a folder is searched for.
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 #: Bytes that one input may have. A cluster's largest object has 3 MiB.
@@ -40,16 +43,29 @@ def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
     Raises DocumentError when something is not there, cannot be read, or is larger than LIMIT.
     """
     names = list(names)
+    lost = next((n for n in names if n and n != "-" and "://" not in n and not os.path.lexists(n)), None)
+    if lost is not None:
+        raise DocumentError(_lost(lost, names[names.index(lost) + 1 :]))
     if names.count("-") > 1:
         raise DocumentError("standard input (-) can be read only once")
     return [found for name in names for found in _read(name, stdin)]
+
+
+def _lost(name: str, rest: list[str]) -> str:
+    """That an input is not there, and what to type in its place."""
+    from injector.cli.missing_inputs import missing_help
+
+    context = click.get_current_context(silent=True)
+    command = (context.info_name if context else "") or "inject"
+    to_do = missing_help(name, command, *rest[:1])
+    return f"{name}: {os.strerror(errno.ENOENT)}{f'; {to_do}' if to_do else ''}"
 
 
 def _read(name: str, stdin: BinaryIO) -> Iterator[Input]:
     if not name:
         raise DocumentError("an input's name is empty; name a file, a folder, a URL, or - for standard input")
     if name == "-":
-        yield Input("standard input", _bounded(stdin.read(LIMIT + 1), "standard input"))
+        yield Input(STDIN, _bounded(stdin.read(LIMIT + 1), STDIN))
     elif name.startswith(("http://", "https://")):
         yield Input(name, _fetch(name))
     elif Path(name).is_dir():

@@ -72,14 +72,12 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command asked for; of one that there is not, the nearest is named."""
+        """The command asked for; of one that there is not, what to type in its place."""
         name = args[0] if args else ""
         if name and name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches
+            from injector.cli.foreign_habits import command_help
 
-            near = get_close_matches(name.lower(), COMMANDS, n=1)
-            rest = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
-            ctx.fail(f"No such command {name}; {rest}")
+            ctx.fail(f"No such command {name}; {command_help(name, list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -96,15 +94,6 @@ def cli() -> None:
     As an admission webhook (serve), or right here over manifest files (inject, uninject, explain). What is put in is a
     template: one of the gallery, or your own (new, render, lint, test, docs, import).
     """
-
-
-#: Options of other programs, with ours.
-_MEANT = {
-    **dict.fromkeys(("--set", "--set-string", "--set-json", "--set-file", "--params", "--parameter"), "--param"),
-    **dict.fromkeys(("--values", "--config", "--setting"), "--settings"),
-    **dict.fromkeys(("--template", "--sidecar"), "--templates"),
-    **dict.fromkeys(("--write", "--overwrite", "--inplace"), "--in-place"),
-}
 
 
 def main(args: list[str] | None = None) -> int:
@@ -125,15 +114,12 @@ def main(args: list[str] | None = None) -> int:
         args.insert(0, "inject")  # `kubectl inject web.yaml` is what the name promises
     try:
         colour = False if os.environ.get("NO_COLOR") else None  # https://no-color.org; None: as the stream is
-        result: Any = cli.main(args, prog_name=program, standalone_mode=False, color=colour)
+        result: Any = cli.main(args, prog_name=program, standalone_mode=False, color=colour, obj=args)
         if sys.stdout is not None:  # closed: `>&-`
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and (meant := _MEANT.get(error.option_name)):
-            message = f"No such option '{error.option_name}'. Did you mean '{meant}'?"
-            error = click.NoSuchOption(error.option_name, message, ctx=error.ctx)
-        error.show()
+        _with_help(error).show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
@@ -156,6 +142,17 @@ def main(args: list[str] | None = None) -> int:
             err=True,
         )
         sys.exit(1)
+
+
+def _with_help(error: click.ClickException) -> click.ClickException:
+    """The error of an option that there is not, or of its value, with what to type."""
+    from injector.cli.foreign_habits import choice_words, option_words
+
+    if isinstance(error, click.NoSuchOption) and (words := option_words(error)):
+        return click.NoSuchOption(error.option_name, words, ctx=error.ctx)
+    if isinstance(error, click.BadParameter) and (words := choice_words(error)):
+        return click.UsageError(f"{error.format_message()} {words}", ctx=error.ctx)
+    return error
 
 
 def _show_error(error: InjectorError) -> None:

@@ -6,20 +6,26 @@ from dataclasses import replace
 
 from injector.apply import Overrides
 from injector.authoring.diagnostic_formats import one_line
+from injector.authoring.overlay_warnings import AuthorWarnings
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
 from injector.cli.documents import Document
-from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
+from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
+from injector.cli.foreign_files import foreign_object
+from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of
+from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
+from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
+from injector.diagnostics import Path
 from injector.errors import DENIED_CODE
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
+from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
 from injector.pods.receipt import read_receipt, take_off
-from injector.pods.workloads import misplaced, pod_template, with_pod_template, workload_of_object
+from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 
 _OUTCOMES: dict[Effect, OutcomeName] = {
@@ -45,7 +51,7 @@ class Injector:
         namespaces: ManifestNamespaces,
         *,
         explicit: bool,
-        objects: list[Object],
+        documents: list[Document],
         user: Object | None = None,
         sidecars: bool = True,
         reinject: bool = False,
@@ -59,15 +65,20 @@ class Injector:
         self._sidecars = sidecars
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
+        self._author_warnings = AuthorWarnings(sources.snapshot, sources.overrides)
         #: The templates that a pod got, or has from an earlier injection.
         self.used: set[str] = set()
-        self._present = {self._key(o) for o in objects if o.get("kind") == "ConfigMap"}
+        self.idle = IdleParameters(sources.overrides)
+        self._places = ObjectPlaces(documents)
+        self._present = {self._key(o) for o in objects_in(documents) if o.get("kind") == "ConfigMap"}
 
     def change(self, obj: Object, document: Document) -> list[Object] | None:
         """The object as the settings' paths have it, with its pod injected, and the ConfigMaps that it needs."""
         lines = self.report.lines
         said = len(lines)
         new = obj
+        if self._sidecars:
+            self._look(obj, document)
         if self._paths and obj.get("kind") != "Pod":
             amended = self._amended(obj, document)
             if amended is None:
@@ -83,11 +94,35 @@ class Injector:
                 self.report.first_other = one_line(object_name_of(obj))
         return None if new is obj and not config_maps else [new, *config_maps]
 
+    def _look(self, obj: Object, document: Document) -> None:
+        """Report what is wrong with an object that holds no pod and should, or that says something about others."""
+        settings, report = self._sources.settings, self.report
+        found = missing_template(obj)
+        if found is not None and found.severity == "error":
+            line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
+            report.lines.append(self._at(replace(line, reason=found.code, message=found.sentence), obj, found.path))
+        said = list(namespace_mistakes(obj, settings)) if obj.get("kind") == "Namespace" else []
+        said += [found.sentence] if found is not None and found.severity == "warning" else []
+        report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {words}" for words in said]
+        if words := foreign_object(obj, document.source):
+            report.warnings.append(f"{document.source}: {words}")
+
+    def _at(self, line: Line, obj: Object, path: Path) -> Line:
+        """A line with the place of a field of its object, or of the nearest one above that the input has."""
+        found = self._places.line(obj, path)
+        if found is None:
+            return line
+        document, number = found
+        at = f"{document.source}, document {document.number}, line {number}"
+        return replace(line, at=at, line=number if document.place == line.place else 0)
+
     def _pod(self, obj: Object, pod: Object, document: Document) -> tuple[Object, list[Object]]:
         """An object's pod as it is to be, and the ConfigMaps that it needs."""
         after, config_maps = pod, list[Object]()
         if self._sidecars:
             line, result = self._injected(obj, pod, document)
+            if result is not None and (line.bad or result.reason is Reason.MALFORMED_POD):
+                line = self._at_mistake(line, obj, result)
             self.report.lines.append(line)
             if line.bad or (result is not None and result.reason is Reason.MALFORMED_POD):
                 return pod, []
@@ -108,21 +143,37 @@ class Injector:
         if other:
             return replace(line, warnings=(other,)), None
         self.used.update(name for name, _ in result.templates)
+        if receipt is None and self._sources.overrides:
+            self.idle.note(result, lambda overrides: self._inject(obj, pod, overrides))
         done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
+        whole = result.reason is not Reason.MALFORMED_POD
         line = replace(
             line,
             outcome=_outcome(result),
             reason="" if done else str(result.reason),
             message=_message(result),
             templates=tuple(name for name, _ in result.templates),
-            warnings=(*(w.warning_line for w in result.warnings), *misplaced(obj, self._sources.settings)),
+            warnings=(
+                *(w.warning_line for w in result.warnings),
+                *misplaced_keys(obj, self._sources.settings),
+                *foreign_receipt(pod, self._sources.settings),
+                *(self._author_warnings.of(result, names or (), obj, pod, self._namespaces.of(obj)) if whole else ()),
+            ),
         )
         return line, result
 
-    def _inject(self, obj: Object, pod: Object) -> Injection:
+    def _at_mistake(self, line: Line, obj: Object, result: Injection) -> Line:
+        if is_of_command(result):
+            return line
+        path, in_namespace = place_in_pod(result, self._sources.settings)
+        if in_namespace:
+            return self._at(line, self._namespaces.found.get(self._namespaces.name_for(obj), obj), path)
+        return self._at(line, obj, path_in_object(obj, path))
+
+    def _inject(self, obj: Object, pod: Object, overrides: Overrides | None = None) -> Injection:
         """A pod's injection: with this command's options, and where it has one already those of its receipt."""
         settings, names, namespace = self._sources.settings, self._names, self._namespaces.of(obj)
-        overrides: Overrides = self._sources.overrides
+        overrides = self._sources.overrides if overrides is None else overrides
         decision = decide(pod, namespace, settings, Request())
         receipt = read_receipt(pod, settings)
         if receipt is not None and self._reinject:

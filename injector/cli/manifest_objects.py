@@ -9,6 +9,8 @@ from typing import Any
 from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.pods.context import Namespace, Object
+from injector.pods.foreign_selectors import NAMESPACE_NAME
+from injector.pods.misplaced_keys import missing_template
 from injector.settings import Settings
 
 #: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
@@ -67,6 +69,14 @@ def object_name_of(obj: Object) -> str:
     return f"{str(obj.get('kind') or 'object').lower()}/{name}"
 
 
+def without_pod(found: Iterable[tuple[Object, str]]) -> str:
+    """What is wrong with the first workload, of objects and their places, that has no pod template; "" for none."""
+    for obj, place in found:
+        if (wrong := missing_template(obj)) is not None:
+            return f"{place}: {object_name_of(obj)}: {wrong.sentence}"
+    return ""
+
+
 def metadata_of(obj: Object) -> Object:
     """An object's metadata; empty when it has none, or something else in their place."""
     metadata = obj.get("metadata")
@@ -109,7 +119,7 @@ class ManifestNamespaces:
         label = self.settings.namespace_label
         return Namespace(
             name=name,
-            labels={label.key: label.enabled, **_strings(own.get("labels")), **self.labels},
+            labels={NAMESPACE_NAME: name, label.key: label.enabled, **_strings(own.get("labels")), **self.labels},
             annotations={**_strings(own.get("annotations")), **self.annotations},
             quotas=tuple(q for q in self.quotas if self.name_for(q) == name),
             limit_ranges=tuple(r for r in self.limit_ranges if self.name_for(r) == name),

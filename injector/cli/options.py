@@ -85,9 +85,10 @@ TEMPLATE_OPTIONS: Group = (
 #: The option of templates by name, which arrives as `templates`: their names, None where it is not given.
 NAMES_OPTION = click.option(
     "--templates",
+    multiple=True,
     metavar="A,B",
-    callback=lambda _context, _option, value: _names(value),
-    help="Templates to apply, in this order, instead of those that annotations name.",
+    callback=lambda _context, _option, values: _names(values),
+    help="Templates to apply, in this order, instead of those that annotations name. Repeatable.",
 )
 
 
@@ -108,13 +109,27 @@ def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "params",
         multiple=True,
         metavar="TEMPLATE.PARAMETER=VALUE",
-        help="A parameter; it overrides annotations: envoy.app-port=8080. Repeatable.",
+        callback=lambda context, _option, values: _params(context, values),
+        help="A parameter; it overrides annotations: envoy.cpu-limit=500m. Repeatable.",
     )
     return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
 
 
-def _names(templates: str | None) -> list[str] | None:
-    return None if templates is None else [name.strip() for name in templates.split(",") if name.strip()]
+def _params(context: click.Context, values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all("=" in value for value in values):
+        from injector.cli.parameter_options import check_form
+
+        check_form(values, context.obj or ())  # `main` leaves the arguments there
+    return values
+
+
+def _names(values: tuple[str, ...]) -> list[str] | None:
+    """The names of all `--templates`, in order, each once; None where it is not given."""
+    names = list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
+    if folder := next((name for name in names if "/" in name), ""):
+        name = Path(folder).resolve().name
+        raise click.BadParameter(f"{folder} is a folder; write --templates-dir {folder} --templates {name}")
+    return names if values else None
 
 
 # ------------------------------------------------------------------------------------------------ where the pods are
@@ -157,7 +172,9 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     for key, equals, _ in pairs:
         if not (key and equals):
-            raise click.BadParameter(f'"{key}" is not KEY=VALUE')
+            name, colon, value = key.partition(":")
+            write = f"; write {name}={value.strip()}" if colon and value.strip() else " (injection=enabled)"
+            raise click.BadParameter(f'"{key}" is not KEY=VALUE{write}')
     return {key: value for key, _, value in pairs}
 
 

@@ -12,15 +12,18 @@ import click
 from injector.authoring.cases.harness import config_files
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.authoring.refusal_location import blamed_place, traced_overlay
+from injector.authoring.overlay_warnings import overlay_warnings
+from injector.authoring.refusal_location import blamed_place
+from injector.authoring.template_mistakes import PLAIN_REFERENCE, template_mistakes
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import parameters_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
-from injector.cli.manifest_objects import ManifestNamespaces, edit, namespaces_in, objects_in
+from injector.cli.manifest_objects import ManifestNamespaces, edit, namespaces_in, objects_in, without_pod
 from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import NamespaceOptions, SourceOptions
+from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
@@ -28,12 +31,11 @@ from injector.loading.limits import limited
 from injector.names import hint, shortened
 from injector.pods.context import Object
 from injector.pods.delivery import uses_config_map
-from injector.pods.fields import POD, field_hint
 from injector.pods.overlay import plain
-from injector.pods.shape import unknown_fields
 from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect
 from injector.templates.samples import has_example, sample_value
+from injector.templates.template import Template
 
 
 class PreviewRefusedError(InjectorError):
@@ -78,13 +80,12 @@ def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None =
     if documents is None:
         documents = read_pod(wanted.pod)
     obj = _object_with_pod(documents, wanted.pod)
-    objects = list(objects_in(documents))
-    namespaces = namespaces_in(objects, sources.settings, wanted.namespace_options)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, wanted.namespace_options)
     sources, examples = _with_examples(obj, namespaces, sources)
     result, unknown = _injected(obj, namespaces, sources, template.name)
     [applied] = result.applied
     warnings = (*examples, *result.warning_lines, *unknown, *_unmounted(result.applied))
-    return Preview(_text(wanted, result, applied, sources, documents, objects, namespaces), warnings)
+    return Preview(_text(wanted, result, applied, sources, documents, namespaces), warnings)
 
 
 def read_pod(file: str | None) -> list[Document]:
@@ -121,23 +122,27 @@ def _injected(
     with limited(name, template.origin):
         result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
     if result.mistake is not None:
-        raise result.mistake
+        raise _with_mistakes(result.mistake, template)
+    warnings = overlay_warnings(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
     if not result.applied:
         verdict = "skipped" if result.effect is Effect.SKIP else "failed"
         place = blamed_place(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
         if place is not None:
-            raise TemplateError(name, result.message, place, rule=result.reason.label, origin=template.origin)
+            where = replace(place, origin=template.origin)
+            refusal = Diagnostic(result.reason.label, "error", result.message, place=where)
+            refused = TemplateError.of(name, *(one for one in warnings if one.place != where), refusal)
+            raise _with_mistakes(refused, template)
         raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
-    unknown = list(unknown_fields(result.applied[0].overlay))
-    if not unknown:
-        return result, ()
-    traced = traced_overlay(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
-    places = (replace(traced.place(path, key=True), origin=template.origin).whole for path, _ in unknown)
-    names = (
-        f"there is no field {path[-1]} here{field_hint(str(path[-1]), known, POD.at(path[:-1]))}"
-        for path, known in unknown
-    )
-    return result, tuple(f"{place}: {words}" for place, words in zip(places, names, strict=True))
+    mistakes = (one.of(template.origin) for one in template_mistakes(template))
+    return result, tuple(warning.located for warning in (*mistakes, *warnings))
+
+
+def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
+    """An error, behind what its line has in place of a hole."""
+    lines = {(one.place.file, one.place.line) for one in error.diagnostics}
+    found = [one.of(template.origin) for one in template_mistakes(template)]
+    causes = [one for one in found if one.code == PLAIN_REFERENCE and (one.place.file, one.place.line) in lines]
+    return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
 
 
 def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
@@ -166,13 +171,12 @@ def _text(
     applied: Applied,
     sources: Sources,
     documents: list[Document],
-    objects: list[Object],
     namespaces: ManifestNamespaces,
 ) -> str:
     files = config_files(result, sources.settings).get(applied.template.name, {})
     if wanted.diff:
         explicit = wanted.namespace_options.namespace is not None
-        injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, objects=objects)
+        injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, documents=documents)
         return difference(documents, edit(documents, injector.change), applied.template.name)
     if wanted.json:
         return json_text(_data(result, applied, files))
@@ -238,5 +242,7 @@ def _object_with_pod(documents: list[Document], file: str | None) -> Object:
     if len(found) != 1:
         kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
         words = f"holds {len(found)} objects with a pod" if found else f"holds {kinds}, and no pod"
+        if wrong := "" if found else without_pod((obj, str(file)) for obj in objects):
+            raise DocumentError(wrong)
         raise DocumentError(f"{file}: {words}; give it one Pod, or one workload such as a Deployment")
     return found[0]

@@ -56,7 +56,7 @@ def render(
     """Show what TEMPLATE makes of a pod, or of what else it is for.
 
     Prints the overlay and then each config file, every one under a comment that names it. TEMPLATE is a folder, or else
-    the name of one in the gallery or in --templates-dir. --param needs no template's name here: --param app-port=8080.
+    the name of one in the gallery or in --templates-dir. --param needs no template's name here: --param cpu-limit=500m.
 
     FILE, or --pod FILE, has one object with a pod. Of a template for a path it has one object that the template is for:
     without FILE a bare one is made up, and without --user the user is called sample.

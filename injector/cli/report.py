@@ -34,7 +34,8 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one object, and why. `place` says where the object stands in the input.
+    """What became of one object, and why. `place` says where the object stands in the input, and `at` where the mistake
+    does, on `line` of the file where it is in the object itself.
 
     `about` is set if the line is about the pods that the object makes, and not about the object. `paths` are the
     settings' paths that were called.
@@ -53,6 +54,8 @@ class Line:
     changed_lines: tuple[int, ...] = ()
     about: str = ""
     paths: tuple[str, ...] = ()
+    at: str = ""
+    line: int = 0
 
     @property
     def bad(self) -> bool:
@@ -62,7 +65,7 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """Lines in the order of the input, and how many objects nothing is said of, as `others_are`.
+    """Lines in the order of the input, how many objects nothing is said of, as `others_are`, and warnings of these.
 
     `writes`: the command writes manifests unless something failed.
     """
@@ -70,6 +73,7 @@ class Report:
     lines: list[Line] = field(default_factory=list)
     others: int = 0
     others_are: str = "without a pod"
+    warnings: list[str] = field(default_factory=list)
     first_other: str = ""  #: the first of them by name, for an input without a pod
     writes: bool = True
 
@@ -94,10 +98,14 @@ class Report:
         """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only."""
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
-            click.echo(json.dumps({"objects": lines, "others": self.others, "written": not self.failed}), err=True)
+            more = {"warnings": self.warnings} if self.warnings else {}
+            said = {"objects": lines, "others": self.others, "written": not self.failed, **more}
+            click.echo(json.dumps(said), err=True)
             return
         for line in self.lines:
             _show(line)
+        for warning in self.warnings:
+            click.echo(f"{click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
         click.echo(self._sum(), err=True)
 
     def _sum(self) -> str:
@@ -122,7 +130,8 @@ def _counted(lines: Iterable[Line]) -> list[str]:
 
 def _show(line: Line) -> None:
     seen = [
-        printable(text) for text in (line.object, line.about, line.reason, line.message, line.place, line.namespace)
+        printable(text)
+        for text in (line.object, line.about, line.reason, line.message, line.at or line.place, line.namespace)
     ]
     object_name, about, reason, message, place, namespace = seen
     head = click.style(line.outcome, fg=_COLOURS.get(line.outcome), bold=line.bad)
@@ -131,7 +140,7 @@ def _show(line: Line) -> None:
         text += f" with {', '.join(line.templates)}"
     text += "".join(f": {words}" for words in (reason, message) if words)
     click.echo(text, err=True)
-    if line.bad:
+    if line.bad or line.at:
         at = f", path {line.paths[-1]}" if line.paths else ""
         within = f", namespace {namespace}" if namespace else ""
         click.echo(f"  in {place}{within}{at}", err=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from injector.settings import Settings
 
 
+_NOTHING = "not injected"
+
+
 @click.command()
 @with_files("files", "FILE...")
 @click.option(
@@ -35,6 +38,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     cannot be changed: apply the result, or restart the workload without injection.
     """
     from injector.cli.documents import read_manifests, write_manifests
+    from injector.cli.earlier_injection import foreign_receipt
     from injector.cli.injection_sources import load_settings
     from injector.cli.manifest_objects import edit
     from injector.cli.report import Report, line_for
@@ -56,7 +60,10 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
             return None
         before = uninject_pod(pod, settings)
         if same(before, pod):
-            report.lines.append(replace(line_for(obj, "", "unchanged", document.place), message="not injected"))
+            line = line_for(obj, "", "unchanged", document.place)
+            foreign = foreign_receipt(pod, settings)
+            done = replace(line, outcome="failed", message=foreign[0]) if foreign else replace(line, message=_NOTHING)
+            report.lines.append(done)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))
         return [with_pod_template(obj, before)]
@@ -64,6 +71,8 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     edited = edit(documents, change)
     report.tell_written(edited)
     report.show(form)
+    if report.failed:
+        return 1
     write_manifests(edited)
     return 0
 

@@ -1,8 +1,8 @@
 """Limits on processor time and memory for what is done with a template that nobody has tried yet.
 
 A render has a budget of its own (`holes.Run`); what lies outside of it has none: regular expressions in schemas, the
-compiling of large files, YAML. The limits hold in the main thread of a process, where the command line works and the
-trial's child; a server loads templates in other threads, after their trial.
+compiling of large files, YAML. The limits hold only in the main thread of a process, where the command line and the
+trial's child process work. A server loads templates in other threads, after their trial.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ TOO_SLOW = "the template takes too much time"
 def limited(template: str, origin: str = "", seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
     """Do something with a template within limits.
 
-    Raises TemplateError, rule `limit`, where it runs into one. Within itself, and outside of the main thread, there are
-    no further limits.
+    Raises TemplateError, rule `limit`, if a limit is reached. Inside another `limited`, and outside of the main thread,
+    it sets no limits.
     """
     try:
         with _limits(seconds, memory):

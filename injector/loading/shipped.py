@@ -1,7 +1,7 @@
 """The shipped templates as they passed their trial and were compiled when the injector was installed.
 
-`python -m injector.loading.shipped` tries the gallery and keeps what it makes of it beside this module, in a file for
-each template: no start and no command tries or compiles these again. Whoever can write there can change the code as
+`python -m injector.loading.shipped` tries and compiles the gallery, and keeps the result beside this module, a file for
+each template. So no start and no command does that again. Whoever can write there can change the code as
 well, so what is kept is as good as the code. A template that is not there is tried at each start.
 """
 
@@ -79,7 +79,7 @@ def _file(name: str, files: Mapping[str, str]) -> Path:
 
 @cache
 def _versions() -> bytes:
-    """Python's bytecode, the injector with the code that loads and renders, and the libraries."""
+    """What must be the same for a kept file to be used: Python's bytecode, the injector's code, the libraries."""
     installed = sorted(p.name for p in Path(jinja2.__file__).parents[1].glob("*.dist-info"))
     libraries = [name for name in installed if name.lower().startswith(_LIBRARIES)]
     code = sha256(MAGIC_NUMBER)

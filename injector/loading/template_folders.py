@@ -96,12 +96,12 @@ def has_manifest(folder: Path) -> bool:
 
 
 def is_template(folder: Path) -> bool:
-    """Whether a folder is meant for a template: one of its two files may be missing, which is told then."""
+    """Whether a folder is meant as a template: it has one of its two files. A message tells if one is missing."""
     return (folder / MANIFEST).is_file() or (folder / OVERLAY).is_file()
 
 
 def no_manifest(folder: Path) -> str:
-    """That a folder is not a template: with the name of the file that may have been meant for its manifest."""
+    """The words that say why a folder is not a template; they name a file that may have been meant as its manifest."""
     try:
         near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
     except OSError as error:
@@ -112,7 +112,7 @@ def no_manifest(folder: Path) -> str:
 
 
 def no_templates(folder: Path) -> str:
-    """That a folder neither is a template nor holds one, in words."""
+    """The words that say that a folder neither is a template nor holds one."""
     return f"neither a template ({no_manifest(folder)}) nor a folder of templates"
 
 

@@ -1,6 +1,6 @@
 """Trying a new template before it is accepted: it is compiled and rendered against sample pods in a child process.
 
-The child has limits on memory and processor time that only it can run into.
+The limits on memory and processor time end only the child, not the process that started it.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def trial_main() -> None:
 
 
 def _cpu_limit(seconds: int) -> None:
-    """The backstop, where even the limit within cannot reach: the process dies of it."""
+    """The last limit, for code that the inner limit cannot interrupt: it ends the process."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from injector.diagnostics import Diagnostic, Key
+from injector.names import nearest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
@@ -198,7 +199,7 @@ def _unread_label(s: _Subject) -> tuple[Diagnostic, ...]:
     """A warning of a namespace label that chooses nothing."""
     label = s.settings.namespace_label
     values = (label.enabled, label.required, label.disabled)
-    if s.label is None or s.label in values:
+    if not s.label or s.label in values:
         return ()
     message = f"namespace label {label.key}={s.label[:30]} is not one of {', '.join(values)}; it does not apply"
     advice = f"write {label.key}: {label.enabled}"
@@ -214,6 +215,7 @@ def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
             "warning",
             f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]}); '
             "it does not apply",
+            f"did you mean {near}?" if (near := nearest(value.strip(), known)) else "",
             path=("metadata", f"{where}s", Key(settings.inject_key)),
             fields={"value": value, "allowed": known},
         )

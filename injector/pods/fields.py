@@ -6,13 +6,10 @@ merge goes another way, stands in `field_rules`. Nothing is known of what neithe
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from injector.names import hint, quotes_help
 from injector.pods.field_rules import ALL, OURS, RULES, Rules
 from injector.pods.kubernetes_fields import TYPES
 
@@ -21,10 +18,6 @@ CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 _SCALARS = ("string", "integer", "boolean", "Quantity", "IntOrString", "")
 _NO_RULES = Rules()
-#: The types of JSON Schema for kinds that are called otherwise here.
-_JSON_TYPES = {"Quantity": "string"}
-#: Characters of a value that is written as it should be in a message.
-_LONGEST_EXAMPLE = 80
 
 
 class _Below(dict[str, "Field"]):
@@ -161,6 +154,11 @@ def _of_type(name: str) -> tuple[list[str], _Below]:
     return marks, _Below(name, notations)
 
 
+def fields_of(name: str) -> Mapping[str, str]:
+    """The fields of a type with the notation of each; of a type that nobody knows, none."""
+    return _of_type(name)[1].notations
+
+
 POD = Field("Pod", "Pod")
 SPEC = POD.fields["spec"]
 CONTAINER = SPEC.fields["containers"].element
@@ -175,41 +173,3 @@ _LISTS = {
 #: Deployment, say) has elements that are told apart in the same way.
 OBJECT = Field("")
 OBJECT.fields = _Below("", {}, lambda name: _LISTS.get(name, OBJECT))
-
-
-#: Where people look for a field of these types.
-_HOMES = {
-    "PodSpec": "the pod's spec",
-    "PodSecurityContext": "the pod's spec.securityContext",
-    "Container": "a container",
-    "SecurityContext": "a container's securityContext",
-}
-
-
-def field_hint(name: str, known: Iterable[str], place: Field = ANY) -> str:
-    """What to add to an error about a field that a place does not have: where it belongs, or the nearest `known`."""
-    if name.startswith("$"):
-        return "; a template has no directives of Kustomize's: it adds and changes, and takes nothing away"
-    if name in ("cpu", "memory", "ephemeral-storage") and "requests" in known:
-        return f"; it belongs in requests or limits: write requests: {{{name}: ...}}"
-    below = [one for one in known if name in place.fields[one].fields.notations]
-    homes = below or [home for kind, home in _HOMES.items() if name in _of_type(kind)[1].notations]
-    return f"; it belongs in {' or '.join(homes)}" if homes else hint(name, known)
-
-
-def value_help(value: object, field: Field) -> str:
-    """What to do about a value of another type than the field's; "" where that is plain from the type."""
-    if field.kind == "list" and isinstance(value, dict) and field.keys:
-        return f"begin each item with `- {field.keys[0]}: `"
-    if field.kind == "list" and isinstance(value, str):
-        words = _words_of(value) if field.name in ("command", "args") else [value]
-        return f"write {json.dumps(words, ensure_ascii=False)}" if words and len(value) < _LONGEST_EXAMPLE else ""
-    return quotes_help(value, (_JSON_TYPES.get(field.kind, field.kind),))
-
-
-def _words_of(command: str) -> list[str]:
-    """The words of a command as a shell reads them; none of one that it does not read."""
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []

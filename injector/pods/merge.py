@@ -26,6 +26,7 @@ from injector.pods.patch import same
 from injector.pods.platform_filter import fit
 from injector.pods.request_clamp import keep_requests_below_limits, with_implied_requests
 from injector.pods.sidecars import Placement, place
+from injector.pods.value_shapes import item_help
 from injector.reasons import Reason
 
 
@@ -335,9 +336,8 @@ class _Merger:
         if has_key(item, field):
             return step
         missing = " and ".join(key for key, default in field.key_defaults.items() if default is None)
-        message, help_ = f"an item of the overlay has no {missing}", ""
-        if type(item) is not dict:
-            message, help_ = f"an item of the overlay is {kind_of(item)}", f"write it as `- {keys[0]}: ...`"
+        lacks = f"has no {missing}" if type(item) is dict else f"is {kind_of(item)}"
+        message, help_ = f"an item of the overlay {lacks}", item_help(item, field)
         fields = {"missing_keys": keys}
         raise InjectionError(Reason.TEMPLATE_FAILED, message, help=help_, path=path_of(here), fields=fields)
 

@@ -60,8 +60,9 @@ class Differences:
                 self.report(pointer, message, value=actual, template=asked)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:
-        """Add a difference, unless that place is claimed or silent."""
-        if not self.is_claimed(pointer) and not is_below(pointer, self.silent):
+        """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""
+        directive = pointer.rpartition("/")[2].startswith("$")  # which no pod has
+        if not directive and not self.is_claimed(pointer) and not is_below(pointer, self.silent):
             self.found.append(difference_at(pointer, message, **fields))
 
     def leave(self, defaults: Collection[str], pod: Object, app: Collection[str]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import is_label_key, is_label_value, shortened
+from injector.names import is_label_key, is_label_value, nearest, shortened
+from injector.pods.foreign_selectors import operator_help, selector_help, values_help
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
@@ -41,22 +42,30 @@ class SelectorError(ValueError):
         super().__init__(self.diagnostic.sentence)
 
 
-def check_selector(selector: object) -> None:
-    """Refuse what the API server would refuse as a LabelSelector: raises SelectorError."""
+def check_selector(selector: object, *, of_namespaces: bool = False) -> None:
+    """Refuse what the API server would refuse as a LabelSelector: raises SelectorError.
+
+    `of_namespaces` says that it selects namespaces.
+    """
     if not isinstance(selector, dict):
-        raise SelectorError("wrong-type", (), "a selector is a mapping with matchLabels and matchExpressions")
+        to_do = selector_help(selector, of_namespaces=of_namespaces)
+        raise SelectorError("wrong-type", (), "a selector is a mapping with matchLabels and matchExpressions", to_do)
+    if selector and not set(_FIELDS) & selector.keys():
+        _check_fields(selector, _FIELDS, (), selector_help(selector, of_namespaces=of_namespaces))
     _check_fields(selector, _FIELDS, ())
     wanted = selector.get("matchLabels")
     if wanted is not None:
         if not isinstance(wanted, dict):
-            raise SelectorError("wrong-type", ("matchLabels",), "it must be a mapping of label keys to values")
+            to_do = selector_help(wanted)
+            raise SelectorError("wrong-type", ("matchLabels",), "it must be a mapping of label keys to values", to_do)
         for key, value in wanted.items():
             _check_key(key, ("matchLabels", key))
             _check_value(value, ("matchLabels", key))
     expressions = selector.get("matchExpressions")
     if expressions is not None:
         if not isinstance(expressions, list):
-            raise SelectorError("wrong-type", ("matchExpressions",), "it must be a list")
+            to_do = "begin each item with `- key: `" if isinstance(expressions, dict) else ""
+            raise SelectorError("wrong-type", ("matchExpressions",), "it must be a list", to_do)
         for index, expression in enumerate(expressions):
             _check_expression(expression, ("matchExpressions", index))
 
@@ -80,9 +89,10 @@ def _check_expression(expression: object, path: Path) -> None:
     operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
         message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
+        to_do = "; ".join(filter(None, (to_do, operator_help(operator, _OPERATORS))))
         raise SelectorError("not-allowed", (*path, "operator"), message, to_do, value=operator, allowed=_OPERATORS)
     if values is not None and not isinstance(values, list):
-        raise SelectorError("wrong-type", at, "it must be a list of strings")
+        raise SelectorError("wrong-type", at, "it must be a list of strings", values_help("values", values))
     if operator in ("In", "NotIn"):
         if not values:
             raise SelectorError("missing-key", at, f"it must name at least one value for {operator}")
@@ -92,12 +102,14 @@ def _check_expression(expression: object, path: Path) -> None:
         raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path) -> None:
+def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path, meant: str = "") -> None:
     for field in given:
         if field not in known:
-            message, to_do = f"unknown key {shortened(field)}", f"there are {', '.join(known)}"
-            if known is _FIELDS and isinstance(given[field], str):
+            near = nearest(str(field), known, cutoff=0.8)
+            to_do = meant or values_help(str(field), given[field]) or (f"did you mean {near}?" if near else "")
+            if known is _FIELDS and isinstance(given[field], str) and not to_do:
                 to_do = f"write matchLabels: {{{field}: {given[field]}}}"
+            message, to_do = f"unknown key {shortened(field)}", to_do or f"there are {', '.join(known)}"
             raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=known)
 
 

@@ -6,6 +6,7 @@ line may be anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -14,8 +15,10 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of, nearest
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field, value_help
-from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of
+from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
+from injector.pods.foreign_fields import removal_help
+from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
+from injector.pods.value_shapes import item_help, shape_help
 from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
@@ -33,6 +36,8 @@ KUSTOMIZE = (
     "patches", "patchesStrategicMerge", "patchesJson6902", "configMapGenerator", "secretGenerator", "commonLabels",
     "commonAnnotations", "namePrefix", "nameSuffix",
 )  # fmt: skip
+#: Characters of a value that is shown as the string that it has to be.
+_LONGEST_STRING = 80
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
 
@@ -72,10 +77,11 @@ def check_shape(pod: Any) -> None:
     if metadata is not None:
         _expect(metadata, dict, ("metadata",), "an object")
         for field in ("labels", "annotations"):
-            found = _expect(_given(metadata, field, {}), dict, ("metadata", field), "an object")
-            for key, value in found.items():
+            entries = _given(metadata, field, {})
+            dashes = "; write its keys without `- `" if isinstance(entries, list) else ""
+            for key, value in _expect(entries, dict, ("metadata", field), f"an object{dashes}").items():
                 if not isinstance(value, str):
-                    _expect(value, str, ("metadata", field, Key(key)), "a string (put it in quotes)")
+                    _expect(value, str, ("metadata", field, Key(key)), _as_string(value))
     spec = _expect(pod.get("spec"), dict, ("spec",), "an object")
     for field in _OBJECT_LISTS:
         for position, item in enumerate(_expect(_given(spec, field, []), list, ("spec", field), "a list")):
@@ -89,6 +95,15 @@ def check_shape(pod: Any) -> None:
         raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=("spec", "containers"))
 
 
+def _as_string(value: object) -> str:
+    """What belongs in the place of an annotation's or a label's value that is no string."""
+    if not isinstance(value, list | dict):
+        return "a string (put it in quotes)"
+    scalars = isinstance(value, list) and all(isinstance(one, str | int) for one in value)
+    text = ",".join(map(str, value)) if scalars else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"a string, such as '{text}'" if len(text) <= _LONGEST_STRING else "a string"
+
+
 def _given(parent: Object, field: str, default: Any) -> Any:
     """A field's value; null, as Kubernetes has it, is not a value."""
     value = parent.get(field)
@@ -99,7 +114,7 @@ def _expect(value: Any, kind: type, path: Path, what: str) -> Any:
     if not isinstance(value, kind):
         found = "missing" if value is None else kind_of(value)
         message = f"it is {found}" if path else f"the pod is {found}"
-        rest = f"; {to_do}" if kind is list and (to_do := value_help(value, POD.at(map(str, path)))) else ""
+        rest = f"; {to_do}" if kind is list and (to_do := shape_help(value, POD.at(map(str, path)))) else ""
         raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}{rest}", path=path)
     return value
 
@@ -118,6 +133,8 @@ def check_overlay(overlay: Overlay) -> None:
             raise OverlayError("it is Kustomize's; write what it changes as a partial pod, from `spec:` on", (field,))
         if isinstance(field, str) and field.endswith("+"):
             raise OverlayError(f"it is Jsonnet's; write {field.rstrip('+')}, which is merged into the pod's", (field,))
+        if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):
+            raise OverlayError("a pod has no such field; write `containers:` below `spec:`", (field,))
         if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
             raise OverlayError(f"a pod has no field {field}; write {meant}", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
@@ -145,17 +162,9 @@ def _no_directive(value: Overlay, here: Path) -> None:
     """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
     for field in value:
         if type(field) is str and field.startswith("$"):
-            message = "an overlay has no such directive; to take a field away write `!replace null` as its value"
-            if here and isinstance(here[-1], int):
-                message = directive_help(value[field])
-            raise OverlayError(message, (*here, field))
-
-
-def directive_help(value: object) -> str:
-    """What to say about `$patch` in an item of a list."""
-    if value == "delete":
-        return "an overlay adds and changes items, and takes none away; leave this item out"
-    return "an overlay has no such directive; to replace an item write `!replace` in front of it"
+            item = bool(here) and isinstance(here[-1], int)
+            place = POD.at(here)
+            raise OverlayError(removal_help(field, value[field], place, item=item), (*here, field))
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
@@ -190,8 +199,11 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
                 raise OverlayError(message, (*here, field, position))
 
 
-def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Collection[str]]]:
-    """The fields in an overlay that Kubernetes does not have and drops, by path, each with those that it has there.
+def unknown_fields(
+    overlay: Overlay, field: Field = POD, path: Path = ()
+) -> Iterator[tuple[Path, Collection[str], object]]:
+    """The fields in an overlay that Kubernetes does not have and drops, by path, each with those that it has there, and
+    its value.
 
     Of the newest Kubernetes that is known here, see `kubernetes_fields`; what stands beside `spec` may hold anchors.
     """
@@ -203,7 +215,7 @@ def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Ite
             if name in SELECTING and name_of(value) == EVERY_CONTAINER:
                 continue
             if name not in field.fields.notations:
-                yield (*path, name), field.fields.notations.keys()
+                yield (*path, name), field.fields.notations.keys(), plain(held)
             else:
                 yield from unknown_fields(held, field.fields[name], (*path, name))
     elif field.kind == "list" and isinstance(value, list):
@@ -234,9 +246,9 @@ def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
         found = "replaced as a whole" if type(value) is Replace else kind_of(value)
         what = "a mapping" if kind is dict else "a list"
-        keys = POD.at(path[:-1] if isinstance(path[-1], int) else path).keys if path[:1] == ("spec",) else ()
-        rest = f"; begin each item with `- {keys[0]}: `" if keys else ""
-        raise OverlayError(f"it is {found}; it has to be {what}{rest}", path)
+        of_item = isinstance(path[-1], int)
+        to_do = item_help(value, POD.at(path[:-1])) if of_item else shape_help(value, POD.at(path))
+        raise OverlayError("; ".join(filter(None, (f"it is {found}", f"it has to be {what}", to_do))), path)
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

@@ -6,16 +6,18 @@ A pod of `Deployment web` is owned by `ReplicaSet web-6d4cf56db6`; people, Event
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Object, Workload
-from injector.settings import Settings
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
 #: Kubernetes' own kinds of objects whose template is a pod's, also where it has no containers.
-_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob")
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob")
+#: The same with what else holds a pod.
+KINDS = (*WORKLOADS, "Pod", "PodTemplate")
+#: The API groups of these; other groups have Jobs of their own.
+GROUPS = ("apps", "batch", "extensions", "")
 #: A Job that the CronJob controller made: the name, then the minutes since 1970 of the scheduled time. Numbers below
 #: 25 million lie before mid-2017, so a date such as 20261121 at the end of a Job's own name is not taken for one.
 _CRON_JOB = re.compile(r"(.+)-(?:2[5-9]|[3-5]\d)\d{6}\Z")
@@ -34,9 +36,18 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
     for path in _TEMPLATE_PATHS:
         template = _at(obj, path)
         spec = _dict(template.get("spec")) if template is not None else {}
-        if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in _WORKLOADS):
+        if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
     return None
+
+
+def template_path_of(obj: Object) -> tuple[str, ...] | None:
+    """The keys that have to lead to the pod template of a workload of Kubernetes' own; None for what is none."""
+    kind, version = obj.get("kind"), obj.get("apiVersion", "")
+    group = version.rpartition("/")[0] if isinstance(version, str) else "?"
+    if kind not in WORKLOADS or group not in GROUPS:
+        return None
+    return ("spec", "jobTemplate", "spec", "template") if kind == "CronJob" else ("spec", "template")
 
 
 def pod_template(obj: Object) -> Object | None:
@@ -130,18 +141,3 @@ def _put(obj: Object, path: tuple[str, ...], value: Object) -> Object:
         return value
     head, *rest = path
     return {**obj, head: _put(obj[head], tuple(rest), value)}
-
-
-def misplaced(obj: Object, settings: Settings) -> Iterator[str]:
-    """A sentence for each of our annotations and labels on a workload itself, where only parameters at paths work."""
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict) or pod_template(obj) is obj:
-        return
-    name = metadata.get("name") or metadata.get("generateName") or "without a name"
-    here = f"{str(obj.get('kind') or 'object').lower()}/{name}"
-    at_paths = tuple(settings.parameter_suffix(name) for at in settings.paths.values() for name in at.templates)
-    for field in ("annotations", "labels"):
-        entries = metadata.get(field)
-        for key in entries if isinstance(entries, dict) else ():
-            if str(key).partition("/")[0].endswith(settings.prefix) and not str(key).startswith(at_paths):
-                yield f"{key} on {here} itself has no effect; put it into the pod template"

@@ -178,7 +178,7 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
             Reason.UNKNOWN_TEMPLATE,
             f'no template "{name[:60]}" ({source})',
             help=f"write a comma between names: {apart}" if apart else suggestion(name, known),
-            fields={"value": name, "nearest": nearest(name, catalog.injected_names)},
+            fields={"value": name, "nearest": nearest(name, catalog.injected_names), "origin": source},
         )
     if name not in catalog.injected_names:
         why = template.why_not_injected

@@ -24,9 +24,9 @@ from injector.errors import DENIED_CODE, FaultError, InjectionError, LimitError
 from injector.library_messages import undefined_message
 from injector.names import kind_of, nearest, shortened
 from injector.reasons import Reason
-from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
+from injector.templates.python_errors import explain_python
 from injector.templates.sandbox_operations import INTERNAL, operand, weigh
 from injector.templates.source_map import PlacedLexer
 from injector.templates.structure import scalar_text
@@ -59,11 +59,12 @@ _CODES = range(400, 600)
 
 
 class MissingValueError(UndefinedError):
-    """Something was used that is not there; `name` is what nothing is called, "" where it is something else."""
+    """Something was used that is not there: `name`, "" where it is something else, of `owner`."""
 
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, owner: Any, message: str) -> None:
         super().__init__(message)
         self.name = name
+        self.owner = owner
 
 
 class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
@@ -74,7 +75,7 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
 
     def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, *_: Any) -> None:
         named = "" if hint or obj is missing else str(name)[:60]
-        super().__init__(hint, obj, name, partial(MissingValueError, named))  # type: ignore[arg-type]
+        super().__init__(hint, obj, name, partial(MissingValueError, named, obj))  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -88,6 +89,9 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
             kind, values = undefined_message(self._undefined_hint)
             if kind == "empty-list":
                 return "the list is empty, so there is nothing to take from it; use `| default(...)`"
+            if kind == "no-argument":
+                rest = f"where it is called, or a default here: {{% macro name({values[0]}=none) %}}"
+                return f"the macro gets no {values[0]}; give it one {rest}"
             # Jinja's words about an import name a line, which is an offset here
             return f"{values[0]} did not define {name} (see its {{% if %}})" if values else self._undefined_hint
         if owner is missing:

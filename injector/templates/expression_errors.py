@@ -1,12 +1,12 @@
-"""What errors of Jinja's parser, and of Python in an expression, mean to a person, and where to look."""
+"""What errors of Jinja's parser mean to a person, and where to look."""
 
 from __future__ import annotations
 
 import re
 
-from injector.library_messages import TOKENS, jinja_message, python_message
-from injector.names import KINDS, hint, nearest
-from injector.templates import foreign_habits
+from injector.library_messages import TOKENS, jinja_message
+from injector.names import hint, nearest
+from injector.templates import expression_habits, other_languages
 
 #: The tags that templates may use.
 TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")
@@ -19,8 +19,20 @@ _FOREIGN = {
     "define": "{% macro name() %}",
     "template": '{% include "_file.j2" %}',
     "foreach": "{% for ... in ... %}",
-    "assign": "{% set name = ... %}",
     "do": "{% set x = ... %}: lists and mappings do not change",
+    **dict.fromkeys(("break", "continue"), "{% for item in list if condition %}, which takes only some items"),
+    **dict.fromkeys(("switch", "case", "when"), '{% if params.x == "a" %} ... {% elif params.x == "b" %}'),
+    **dict.fromkeys(("let", "var", "local", "const", "assign", "capture"), "{% set name = value %}"),
+    **dict.fromkeys(("print", "echo", "=", "return"), "{{ value }}"),
+    **dict.fromkeys(("while", "each", "loop"), "{% for item in list %}"),
+    **dict.fromkeys(("fi", "endunless"), "{% endif %}"),
+    **dict.fromkeys(("done", "endforeach", "endwhile", "endeach"), "{% endfor %}"),
+    "unless": "{% if not ... %}",
+    "then": "nothing: {% if ... %} needs no then",
+    "comment": "{# ... #}",
+    "endcomment": "{# ... #}",
+    "verbatim": "{% raw %}",
+    "endverbatim": "{% endraw %}",
     **{name: f'{{{{ {name}("...") }}}}' for name in ("warn", "fail", "deny")},
 }
 #: What cannot stand in an expression, by its first character, with what people mean by it.
@@ -30,12 +42,13 @@ _CHARACTERS = {
     "!": "write `not`",
     "$": "names have no $ here",
     "`": "strings stand in \" or '",
+    "@": "names have no @ here",
+    "#": "a comment is {# ... #}",
+    "\\": "write quotes without \\ before them",
     **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings stand in plain \" or '"),
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 
-#: The name of a filter right before what is not expected: `| default "x"`.
-_FILTER = re.compile(r"\|\s*(\w+)\s+\Z")
 _DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
 #: How many lines above a mistake of YAML a dash may have made it.
 _DASH_LINES = 3
@@ -56,16 +69,38 @@ def dash_before(text: str, offset: int) -> str:
     return f"write {plain} in line {at}: the dash of {dash} takes away the line end {side} it, and so "
 
 
-def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:
-    """What is wrong with a file and where, of the parser's words and the offset where it gave up."""
-    line = text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+def explain_jinja(words: str, text: str, offset: int, *, for_program: bool = False) -> tuple[str, int]:
+    """What is wrong with a file and where, of the parser's words and the offset where it gave up.
+
+    `for_program` says that the file is rendered for a program, which may read templates of its own.
+    """
+    message, at = _explained(words, text, offset)
+    if for_program and other_languages.instead(_line(text, at)) is not None:
+        message = other_languages.left_alone(message, text, first=True)
+    return message, at
+
+
+def _line(text: str, offset: int) -> str:
+    return text[text.rfind("\n", 0, offset) + 1 :].partition("\n")[0]
+
+
+def _explained(words: str, text: str, offset: int) -> tuple[str, int]:
     kind, values = jinja_message(words)
     if kind == "open-block":
         return _unclosed(text, offset)
-    go = foreign_habits.instead(line)
-    if go is not None:
-        return foreign_habits.first_block(text, text.rfind("\n", 0, offset)) or (go, offset)
+    if kind == "open-comment" and (shell := other_languages.hash_braces(text, offset)):
+        return shell, offset
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
+    if begin >= 0 and kind != "unknown-tag" and (said := expression_habits.choice(text, begin, offset)):
+        return said
+    go = other_languages.instead(_line(text, offset))
+    if go is not None:
+        return other_languages.first_block(text, text.rfind("\n", 0, offset)) or (go, offset)
+    tag = _TAG.match(text, begin) if begin >= 0 and kind == "wrong-token" else None
+    if tag and tag[1] in ("if", "elif") and (go := other_languages.go_comparison(tag[2])):
+        return go, begin
+    if begin >= 0 and kind != "unknown-tag" and (said := expression_habits.habit(kind, values, text, begin, offset)):
+        return said
     open_string = kind == "wrong-character" and text[offset] in "\"'"
     if (open_string or kind == "early-end") and begin >= 0:
         closing = "}}" if text[begin + 1] == "{" else "%}"
@@ -74,10 +109,9 @@ def explain_jinja(words: str, text: str, offset: int) -> tuple[str, int]:
     if open_string:
         return "the string that begins here does not end", offset
     if kind == "unknown-tag":
-        return foreign_habits.opening(values[0], values[1], text, offset) or (
-            _unknown_tag(values[0], values[1]),
-            offset,
-        )
+        called = text.startswith("(", offset + len(values[0]))
+        said = other_languages.opening(values[0], values[1], text, offset)
+        return said or (_unknown_tag(values[0], values[1], called=called), offset)
     if kind == "wrong-token":
         return _expected(values[0], values[1], text, offset)
     if kind == "wrong-bracket":
@@ -120,30 +154,17 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
         return "|| is not available; write `or`", offset
     if closing in ("}}", "%}") and (got == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
         return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
-    tag = _TAG.match(text, begin) if begin >= 0 else None
     if got == "string" and text[offset - 1 : offset] in ("f", "F"):
         return 'f"..." is Python; join with ~, as in {{ params.a ~ ":" ~ params.b }}', offset - 1
-    if got == "=" and tag and tag[1] == "for":
-        return "a loop is written {% for item in list %}", offset
     if got == "=":
         return "one = sets a value; write == to compare", offset
-    if tag and tag[1] == "set" and "=" not in tag[2]:
-        return "a variable is set by {% set name = value %}", begin
-    if closing == "%}" and tag and tag[1] == "else" and got == "if":
-        return "write {% elif ... %}", begin
-    if tag and tag[1] in ("if", "elif") and (go := foreign_habits.go_comparison(tag[2])):
-        return go, begin
-    filter_ = _FILTER.search(text, max(begin, 0), offset)
-    if closing in ("}}", "%}") and filter_ and got != "end of template":
-        given = text[offset:].partition("\n")[0].partition(closing)[0].strip()
-        return f"a filter has its values in brackets: write {filter_[1]}({given[:40]})", offset
     if closing in ("}}", "%}"):
         return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
     return f"{closing} is expected here, not {shown}", offset
 
 
-def _unknown_tag(name: str, inner: str) -> str:
-    """What is wrong with a tag; `inner` is the block that is open there, "" for none."""
+def _unknown_tag(name: str, inner: str, *, called: bool) -> str:
+    """What is wrong with a tag; `inner` is the block that is open there, "" for none; if `called`, a ( follows it."""
     if name.startswith("end") and name != "end":
         if inner:
             return f"{{% {name} %}} does not close the block that is open here, {{% {inner} %}}"
@@ -152,6 +173,8 @@ def _unknown_tag(name: str, inner: str) -> str:
         return f"{{% {name} %}} stands outside of an {{% if %}}"
     if name in _FOREIGN:
         return f"no tag {name} here; write {_FOREIGN[name]}"
+    if called:
+        return f"no tag {name} here; to call a macro write {{{{ {name}(...) }}}}"
     known = [*TAGS, "endif", "endfor", "endmacro", "elif", "else"]
     return f"no tag {name} here{hint(name, known) if nearest(name, known) else hint(name, TAGS)}"
 
@@ -169,43 +192,8 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
     if not open_tags:
         return "the file ends within a block", offset
     name, at = open_tags[-1]
-    go = foreign_habits.end_of(blanked, name, at)
+    go = other_languages.end_of(blanked, name, at)
     if go is not None:
         return go
-    return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at
-
-
-_KINDS = {
-    **KINDS,
-    "MissingValue": "something that is not there",
-    "replaced": "replace",  # a filter of another name in Python
-}
-#: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
-_SENTENCES = {
-    "uneven-items": "the items do not have as many values as there are names for them; over a mapping loop with "
-    "`x.items()`",
-    "one-value": "there are several names here, and only one value: {0}",
-    "no-order": "{0} and {1} cannot be compared with < or >",
-    "no-whole-number": "a whole number is needed here, and this is {0}",
-    "no-iteration": "a list is needed here, and this is {0}",
-    "no-length": "{0} has no length",
-    "no-items": "{0} has no items",
-    "missing-argument": "{0}(): the argument {1} is missing",
-    "too-many-arguments": "{0}: these are too many arguments",
-    "unknown-argument": "{0}: no argument {1}",
-    "missing-in-call": "the argument {0} is missing",
-    "too-many-in-call": "these are too many arguments",
-    "unknown-in-call": "no argument {0}",
-    "no-hash": "{0} cannot be used as a key",
-    "no-container": "{0} has no items among which to look",
-    "no-number": "a number is needed here, and this is {0}",
-    "no-string": "a string is needed here, and this is {0}",
-}
-
-
-def explain_python(error: Exception) -> str:
-    """What is wrong with an expression in which Python raised an error."""
-    kind, values = python_message(error)
-    if kind:
-        return _SENTENCES[kind].format(*(_KINDS.get(value, value.lstrip("_")) for value in values if value))
-    return str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+    rest = ", or, if it only calls a macro, write {{ name() }}" if name == "call" else ""
+    return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing{rest}", at

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_values import value_of
 from injector.templates.template import FAMILY, UNSET, Parameter
 
 #: Keywords that would give a member another schema than its neighbours.

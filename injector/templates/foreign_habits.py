@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from injector.names import hint
+from injector.templates.other_languages import JOINED
 from injector.templates.quoting import EMBEDDED, NAMED
 
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
@@ -15,25 +15,37 @@ REFUSED = {
     "Extends": "{% extends %} is not available; use a macro or {% include %}",
     "ScopedEvalContextModifier": "{% autoescape %} is not available",
     "NSRef": "{% set a.b = ... %} is not available; to count or collect use a filter: length, sum, map or join",
-    "Pow": "** is not available",
+    "Pow": "** is not available; write x * x",
+    "Scope": "{% autoescape %} is not available",
 }
 #: Names of values elsewhere, with how they are written here.
 VALUES = {
     **dict.fromkeys(("null", "nil"), "write none"),
     **dict.fromkeys(("yes", "on"), "write true"),
     **dict.fromkeys(("no", "off"), "write false"),
-    **dict.fromkeys(("values", "Values", "vars"), "write params"),
+    **dict.fromkeys(("inventory_hostname", "ansible_hostname", "hostname", "release", "chart"), "write workload.name"),
+    "default": 'write {{ params.x | default("...") }}',
+    "omit": "write {{ params.x }} alone: a key without a value is left out",
+    "forloop": "write loop.index, loop.first or loop.last",
     **dict.fromkeys(("spec", "metadata", "annotations", "labels"), "the pod as it came is in `object`"),
     **dict.fromkeys(
-        ("lookup", "env", "getenv", "file", "readFile"), "a template reads nothing from elsewhere; declare a parameter"
+        ("lookup", "env", "getenv", "file", "readFile", "os", "ENV", "environ", "hostvars", "groups", "ansible_facts"),
+        "a template reads nothing from elsewhere; declare a parameter",
     ),
-    **dict.fromkeys(("item", "loop"), "it is there only within {% for item in list %}"),
+    **dict.fromkeys(("item", "loop", "each", "it"), "it is there only within {% for item in list %}"),
     **dict.fromkeys(
         ("now", "timestamp", "uuidv4", "random"), "a template gives the same result each time; declare a parameter"
     ),
     "name": "write workload.name, namespace.name or container.name",
     "std": 'this looks like Jsonnet; write a filter of Jinja\'s, such as {{ params.x | join(",") }}',
 }
+#: Names of what holds the parameters elsewhere.
+HOLDERS = frozenset(
+    (
+        "values", "Values", "vars", "var", "local", "locals", "inputs", "input", "config", "cfg", "conf", "settings",
+        "globals", "args", "opts", "options", "parameters", "param", "env_vars", "workflow",
+    )
+)  # fmt: skip
 #: Names that Jinja keeps for itself, with how people know them from Jsonnet.
 OWN = {
     **dict.fromkeys(("self", "super"), "write params.x, or {% set x = ... %} for a value of the template's own"),
@@ -69,8 +81,6 @@ MEANT_TYPES = {
     "float": "number", "double": "number", "list": "array", "map": "object", "dict": "object", "str": "string",
     "int": "integer", "bool": "boolean",
 }  # fmt: skip
-#: Two values in one string.
-_JOINED = '{{ params.a ~ ":" ~ params.b }}'
 _OURS = "values keep their own type here: write `key: {{ params.x }}`, without quotes and without"
 #: Filters that are not available, with what is said about them.
 HABITS = {
@@ -81,7 +91,7 @@ HABITS = {
         ("safe", "e", "escape", "forceescape"), "a value cannot change the document, so there is nothing to escape"
     ),
     **dict.fromkeys(("nil", "null"), "write `none`"),
-    **dict.fromkeys(("format", "filesizeformat", "printf"), f"join with ~: write {_JOINED}"),
+    **dict.fromkeys(("format", "filesizeformat", "printf"), f"join with ~: write {JOINED}"),
     **dict.fromkeys(
         ("b64encode", "b64decode", "b64enc", "b64dec", "base64"),
         "write the value as it is; for a secret use a Secret and `valueFrom: {secretKeyRef: ...}`",
@@ -99,7 +109,14 @@ HABITS = {
     ),
     **dict.fromkeys(("sha256sum", "hash", "md5"), "leave it out: a new text of a file gives its ConfigMap a new name"),
     **dict.fromkeys(("ternary",), "write {{ a if condition else b }}"),
-    **dict.fromkeys(("empty",), "write {% if not params.x %}"),
+    **dict.fromkeys(("empty", "falsy"), "write {% if not params.x %}"),
+    **dict.fromkeys(("truthy", "present"), "write {% if params.x %}"),
+    **dict.fromkeys(("match", "regex", "matches", "search"), 'write params.x.startswith("a"), or "a" in params.x'),
+    **dict.fromkeys(("contains", "includes"), 'write "a" in params.x'),
+    **dict.fromkeys(("startswith", "endswith"), 'write params.x.startswith("a"), or .endswith'),
+    "version": 'cluster.version is a text such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30',
+    **dict.fromkeys(("random", "shuffle", "hash_id"), "a template gives the same result each time"),
+    **dict.fromkeys(("json_query", "jsonpath", "jmespath"), "write the path, as in params.x.a"),
     **dict.fromkeys(("hasKey", "has"), 'write {% if "key" in params.x %}'),
     **dict.fromkeys(
         NAMED.keys() - set(EMBEDDED),
@@ -115,69 +132,29 @@ METHOD_HABITS = {
     ),
     **dict.fromkeys(("update", "set", "setdefault"), "a mapping does not change: write its keys one by one"),
     **dict.fromkeys(("has_key", "containsKey", "has"), 'write {% if "key" in params.x %}'),
-    **dict.fromkeys(("format", "format_map"), f"join with ~: write {_JOINED}"),
+    **dict.fromkeys(("format", "format_map"), f"join with ~: write {JOINED}"),
     **dict.fromkeys(("contains", "includes", "indexOf"), 'write {% if "a" in params.x %}'),
     **dict.fromkeys(("join",), 'write {{ params.x | join(",") }}'),
     **dict.fromkeys(("length", "size", "len"), "write {{ params.x | length }}"),
+    **dict.fromkeys(("isEmpty", "empty", "is_empty", "isBlank"), "write {% if not params.x %}"),
+    **dict.fromkeys(("toString", "to_s", "str", "string"), "write {{ params.x | string }}"),
+    **dict.fromkeys(("toInt", "to_i", "int", "intValue"), "write {{ params.x | int }}"),
+    **dict.fromkeys(("toLowerCase", "downcase", "toLower"), "write {{ params.x.lower() }}"),
+    **dict.fromkeys(("toUpperCase", "upcase", "toUpper"), "write {{ params.x.upper() }}"),
+    **dict.fromkeys(("substring", "substr", "slice"), "write {{ params.x[0:2] }}"),
+    **dict.fromkeys(("trim", "chomp", "strip_all"), "write {{ params.x.strip() }}"),
+    **dict.fromkeys(("forEach", "each", "map", "filter", "select"), "write {% for item in params.x %}"),
+    **dict.fromkeys(("first", "last"), "write {{ params.x | first }}, or | last"),
+    **dict.fromkeys(("concat", "plus"), "write a ~ b for strings, a + b for lists"),
+    **dict.fromkeys(("replaceAll", "gsub", "sub"), 'write {{ params.x.replace("a", "b") }}'),
+    **dict.fromkeys(("iteritems", "entries", "entrySet"), "write params.x.items()"),
+    **dict.fromkeys(("equals", "eq"), "write params.x == ..."),
+    **dict.fromkeys(("isNull", "isNil", "is_none"), "write params.x is none"),
+    **dict.fromkeys(("isDefined", "exists"), "write params.x is defined"),
     **dict.fromkeys(("match", "matches", "test", "search"), "a template has no regular expressions"),
 }
 #: Functions of Jinja's whose name is a value here.
 CALLED = {"namespace": REFUSED["NSRef"].replace("{% set a.b = ... %}", "namespace()")}
-
-
-_LOOP = "{% for item in list %} ... {% endfor %}"
-#: By the word that a hole of a Go template begins with.
-_WORDS = {
-    "if": "{% if ... %} ... {% endif %}",
-    "else": "{% else %}, or {% elif ... %}",
-    "end": "{% endif %}, {% endfor %} or {% endmacro %}",
-    "range": _LOOP,
-    "with": "{% if ... %}, or {% set x = ... %}",
-    "define": "{% macro name() %} ... {% endmacro %}",
-    "block": "{% macro name() %} ... {% endmacro %}",
-    "template": '{% include "_file.j2" %}',
-    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, whose text keeps its own indentation',
-    "printf": _JOINED,
-    "print": _JOINED,
-    "default": "{{ params.x | default(80) }}, or a default in template.yaml",
-    "required": "`required: true` at the parameter in template.yaml",
-    "quote": '"{{ params.x }}", in quotes',
-    "toYaml": "{{ params.x }}, which keeps its type",
-    "not": "{{ not x }} within {% if %}",
-    "and": "`a and b`",
-    "or": "`a or b`",
-    "eq": "`a == b`",
-    "ne": "`a != b`",
-    "lt": "`a < b`",
-    "le": "`a <= b`",
-    "gt": "`a > b`",
-    "ge": "`a >= b`",
-    "tpl": "{{ params.x }}",
-    "ternary": "{{ a if condition else b }}",
-    "coalesce": "{{ a or b }}",
-    "/*": "{# ... #}",
-    ".": "{{ params.x }}",
-    "$": "{{ params.x }}",
-}
-_NAMES = "{{ workload.name }} for the name, {{ namespace.name }} for the namespace"
-#: Objects of Helm's.
-_OBJECTS = {
-    **dict.fromkeys(("Values", "Capabilities"), "{{ params.x }}"),
-    **dict.fromkeys(("Release", "Chart", "Template"), _NAMES),
-    "Files": "the file's name below `files:` in template.yaml",
-}
-_DOTTED = re.compile(r"\{\{-?\s*\.(Release|Chart|Template|Files)\.")
-#: A line of Jsonnet's that defines a name.
-_LOCAL = re.compile(r"^local +(\w+) *=.*", re.MULTILINE)
-#: What stands before the first line of a file, and how one of Jsonnet begins.
-_BEFORE = re.compile(r"\A(?:\s|//[^\n]*\n|\{#.*?#\})*", re.DOTALL)
-_JSONNET = re.compile(r"(?:local\s+\w+\s*=|function\s*\(|import\s*['\"]|\{\s*(?:local\s|\w+\s*\+:|\w+::))")
-_HOLE = re.compile(r"\{\{-?\s*(/\*|[.$]|\w+\b)(\s*\.?)")
-_VARIABLE = re.compile(r"\{\{-?\s*\$(\w+)\s*:?=")
-_TAG = re.compile(r"\{%-?\s*[.$]")
-_COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
-_OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
-_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 
 
 def refused_name(name: str) -> str:
@@ -188,73 +165,8 @@ def refused_name(name: str) -> str:
 def missing_file(name: str, files: Collection[str]) -> str:
     """What to say about another file that the template does not have; `files` are those that it can include."""
     begin = f'no file "{name}" in this template'
+    if "/" in name and (last := name.rpartition("/")[2]) not in files:
+        return f"{begin}, which is one folder; copy {last} into it and include it by that name"
     if name.endswith(".j2"):
         return begin + hint(name, files)
     return f"{begin}; call it {name.rpartition('.')[0] or name}.j2: the injector reads no other file"
-
-
-def instead(line: str, word: str = "") -> str | None:
-    """What to say about a line that looks like a Go template (about one word in it, where that is given), or None."""
-    if (dotted := _DOTTED.search(line)) and not word:
-        return _said(_OBJECTS[dotted[1]])
-    if (variable := _VARIABLE.search(line)) and not word:
-        return _said(f"{{% set {variable[1]} = ... %}}")
-    if word:
-        known = _OBJECTS | _WORDS
-        found = any(hole[1] == word for hole in _HOLE.finditer(line))
-        return _said(known[word]) if found and word in known else None
-    for hole in _HOLE.finditer(line):
-        name, then = hole[1], hole[2]
-        if name in _OBJECTS and then == ".":
-            return _said(_OBJECTS[name])
-        if name in _WORDS and (then != "." or name == "$"):
-            return _said(_WORDS[name])
-    return _said("{{ params.x }}") if _TAG.search(line) else None
-
-
-def first_block(text: str, before: int) -> tuple[str, int] | None:
-    """What to say about the first `{{ range ... }}`, or another block of a Go template, before an offset, and its own.
-
-    None where there is none. Jinja reads some of them as a value, and gives up at a line within the block.
-    """
-    found = _OPENING.search(text, 0, max(before, 0))
-    return None if found is None else (_said(_WORDS[found[1]]), found.start())
-
-
-def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:
-    """What to say about a `{{ end }}` behind a block that Jinja finds open, and its offset, or None."""
-    found = _END.search(text, after)
-    return None if found is None else (_said(f"{{% end{block} %}}"), found.start())
-
-
-def opening(tag: str, inner: str, text: str, before: int) -> tuple[str, int] | None:
-    """What to say of the nearest `{{ if ... }}` in front of an `{% endif %}` that closes nothing, and its offset.
-
-    None where there is none, for another `tag`, and where a block is open there (`inner`).
-    """
-    if not tag.startswith("end") or inner:
-        return None
-    found = max(_OPENING.finditer(text, 0, before), key=lambda one: one.start(), default=None)
-    return None if found is None else (_said(_WORDS[found[1]]), found.start())
-
-
-def jsonnet(text: str) -> tuple[str, int] | None:
-    """What to say about a file of Jsonnet, or a line of it that defines a name, and its offset; None for any other."""
-    begin = len(text) - len(_BEFORE.sub("", text))
-    if _JSONNET.match(text, begin):
-        return (
-            "this file looks like Jsonnet: write YAML, from `spec:` on, and {% set x = ... %} for `local x = ...`",
-            begin,
-        )
-    found = _LOCAL.search(text)
-    return found and (f"this looks like Jsonnet: here write {{% set {found[1]} = ... %}}", found.start())
-
-
-def go_comparison(condition: str) -> str | None:
-    """What to say about a condition that calls a comparison, as in `eq a b`, or None."""
-    found = _COMPARED.match(condition)
-    return None if found is None else _said(_WORDS[found[1]])
-
-
-def _said(words: str) -> str:
-    return f"this looks like a Go template: here write {words}"

@@ -11,11 +11,12 @@ import yaml
 
 from injector.diagnostics import Place
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, legal_name, shortened
+from injector.names import cut, hint, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
+from injector.templates.manifest_habits import enum_mistake, flow, list_help, nested_help, words_of_command
 from injector.templates.parameter_schema import TYPES, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
@@ -82,18 +83,29 @@ class Manifest:
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
         raise TemplateError(self._name, cut(message), place, rule=rule, origin=self._origin) from None
 
+    def _written(self, path: tuple[str, ...]) -> list[str]:
+        """The items of a list, or the one value that there is, in the words of the file."""
+        node = self._node
+        for step in path:
+            found = _step(node, step)
+            node = found and found[1]
+        items = node.value if isinstance(node, yaml.SequenceNode) else [node] if node else []
+        return [str(item.value) for item in items]
+
     def text(self, key: str) -> str:
         """A string, empty where there is none."""
         value = self._data.get(key)
         if value is not None and not isinstance(value, str):
-            self.refuse((key,), f"{key} has to be a string")
+            self.refuse((key,), f"{key} has to be a string; put it in quotes")
         return (value or "").strip()
 
     def choice(self, key: str, choices: tuple[str, ...]) -> Any:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
-            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
+            meant = choices[1] if value is True else choices[0] if value is False else nearest(str(value), choices)
+            did = f"; did you mean {meant}?" if meant else ""
+            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}{did}")
         return value or choices[0]
 
     def selector(self, key: str) -> dict[str, Any] | None:
@@ -101,7 +113,7 @@ class Manifest:
         value = self._data.get(key)
         if value is not None:
             try:
-                check_selector(value)
+                check_selector(value, of_namespaces=key == "namespaces")
             except SelectorError as error:
                 self.refuse((key, *error.diagnostic.path), f"{key}: {error.diagnostic.advice}")
         return value
@@ -114,7 +126,8 @@ class Manifest:
         if value is None:
             return default
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            self.refuse(path, f"{'.'.join(path)} has to be a list of strings")
+            to_do = words_of_command(value) if path[-1:] == ("validate",) else list_help(value)
+            self.refuse(path, f"{'.'.join(path)} has to be a list of strings{f'; {to_do}' if to_do else ''}")
         return tuple(value)
 
     def mapping(self, key: str, example: str) -> dict[str, Any]:
@@ -158,6 +171,15 @@ class Manifest:
             family = f"{plain or 'secret'}-*"
             what = f"{family} for a family, one for each annotation {family[:-1]}<name>" if "*" in name else meant
             self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {what}")
+        if nested := nested_help(name, declaration):
+            self.refuse(("parameters", name), f"parameter {name}: {nested}")
+        path = ("parameters", name, "enum")
+        default = declaration.get("default")
+        refused = default is not None and default not in (declaration.get("enum") or ())
+        if mixed := enum_mistake(declaration, self._written(path), refused=refused):
+            words = self._written(("parameters", name, "default"))
+            also = f' and default: "{words[0]}"' if words and isinstance(default, bool | float) else ""
+            self.refuse(path, f"parameter {name}: {mixed}{also}")
         try:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
@@ -187,7 +209,9 @@ class Manifest:
     def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
-            self.refuse(at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only")
+            last = name.rstrip("/").rpartition("/")[2]
+            to_do = f"; write {last}, and the folder as mountPath" if FILE.match(last) and "/" in name else ""
+            self.refuse(at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only{to_do}")
         for key in item:
             if key not in _FILE_KEYS:
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
@@ -198,6 +222,8 @@ class Manifest:
             shown = source if isinstance(source, str) else "template"
             known = [f for f in self._sources if f.endswith(".j2")]
             words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
+            if shown.endswith(".j2") and shown.removesuffix(".j2") in self._sources:
+                words = f"there is no file {shortened(shown)}; rename {shown.removesuffix('.j2')} to {shown}"
             self.refuse((*at, "template"), words, rule="file")
         validate = self.strings(("files", name, "validate"), ())
         if validate and not any("{path}" in word for word in validate):
@@ -231,10 +257,19 @@ class Manifest:
         if value is None:
             return AppliesTo()
         if not isinstance(value, dict):
-            self.refuse(("for",), f"for has to be a mapping with {', '.join(FOR)}")
+            names = [value] if isinstance(value, str) else value
+            to_do = f"; write for: {{resources: {flow(names)}}}" if isinstance(names, list) else ""
+            self.refuse(("for",), f"for has to be a mapping with {', '.join(FOR)}{to_do}")
         for key in value:
             if key not in FOR:
-                self.refuse(("for", key), f"unknown key {shortened(key)}{hint(key, FOR)}")
+                kinds = value[key] if key in ("kind", "kinds") else []
+                names = [
+                    f"{kind.lower()}s"
+                    for kind in ([kinds] if isinstance(kinds, str) else kinds)
+                    if isinstance(kind, str)
+                ]
+                to_do = f"; write resources: {flow(names)}" if names else hint(key, FOR)
+                self.refuse(("for", key), f"unknown key {shortened(key)}{to_do}")
         found: dict[str, tuple[str, ...]] = {}
         for key, (default, pattern, example) in FOR.items():
             found[key] = self.strings(("for", key), default)
@@ -246,6 +281,9 @@ class Manifest:
                     self.refuse(("for", key, number), f"{words}; name them, such as {example}")
                 if not pattern.fullmatch(word):
                     words = f"for.{key}: {shortened(word)} is not valid; write it like {example}"
+                    group, slash, version = word.rpartition("/")
+                    if key == "apiVersions" and slash:
+                        words = f"for.{key}: write apiGroups: [{group}] and apiVersions: [{version}] for {word}"
                     self.refuse(("for", key, number), words)
         return AppliesTo(found["apiGroups"], found["apiVersions"], found["resources"], found["operations"])
 
@@ -291,7 +329,8 @@ def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
 def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:
     """What is wrong with an entry that is no mapping, to follow its name."""
     if key != "parameters":
-        return f"has to be a mapping, such as {example}"
+        said = isinstance(item, str) and item.endswith(".j2")
+        return f"has to be a mapping; write {{template: {item}}}" if said else f"has to be a mapping, such as {example}"
     if name == "required" and isinstance(item, list):
         return "is read as a parameter; write `required: true` below each parameter that is required"
     kind = _TYPE_OF.get(type(item))

@@ -82,24 +82,6 @@ FORMATS: dict[str, Format] = {
     "image": Format("an image reference such as envoyproxy/envoy:v1.36.0", _text(_IMAGE, 512)),
 }
 
-#: A size as people write it elsewhere: `100MB`, `1 GiB`.
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtpe])i?b?\Z", re.IGNORECASE)
-#: An image reference without its tag and digest, in which capital letters count.
-_IMAGE_NAME = re.compile(r"\A.*?(?=(?::[^/:@]*)?(?:@[^/@]*)?\Z)")
-
-
-def near_value(form: str, value: object) -> str:
-    """The value of a format that one which it does not allow may stand for; "" for none."""
-    text = value.strip() if isinstance(value, str) else ""
-    size = _SIZE.match(text)
-    near = {
-        "duration": f"{text}s",
-        "image": _IMAGE_NAME.sub(lambda name: name[0].lower(), text),
-        "quantity": f"{size[1]}{size[2].upper()}i" if size else text,
-    }.get(form, text)
-    return near if near and FORMATS[form].allows(near) else ""
-
-
 #: Characters that a text may have where a pattern is tried.
 LONGEST = 2048
 #: Characters that a pattern may have itself: RE2 takes its time for a very long one.

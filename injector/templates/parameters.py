@@ -21,7 +21,8 @@ from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, member_name, members_of, shown_name, similar_names
-from injector.templates.parameter_schema import allowed, value_of
+from injector.templates.near_values import value_help
+from injector.templates.parameter_values import allowed, names_example, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
 
@@ -72,7 +73,7 @@ def resolve(
         ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
         ("namespace", "namespace annotation", suffix, namespace_annotations, suffix),
         ("pod", f"{what} annotation", suffix, annotations, suffix),
-        ("", "option", "", overrides or {}, ""),
+        ("", "--param", f"{template.name}.", overrides or {}, ""),
     )
     for setter, kind, shown, values, prefix in sources:
         for key, raw in values.items():
@@ -131,11 +132,12 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
     try:
         return value_of(parameter, raw)
     except ValueError as error:
-        fields = {"template": template.name, "parameter": name, "value": raw, **_allowed(parameter)}
+        fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin, **_allowed(parameter)}
         message = f"{origin} = {shortened(raw)}: {error}"
         if parameter.secret:
             message, fields["value"] = f"{origin} is not allowed here; it must be {allowed(parameter)}", ""
-        raise InjectionError(Reason.BAD_PARAMETER, message, help=_example(parameter), fields=fields) from None
+        help_ = value_help(parameter, raw) or _further_example(parameter)
+        raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields) from None
 
 
 def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
@@ -145,9 +147,9 @@ def _members(template: Template, family: Parameter, name: str, origin: str, raw:
     try:
         found = members_of(family, raw)
     except ValueError as error:
-        fields = {"template": template.name, "parameter": name, "value": raw}
+        fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin}
         message = f"{origin} = {shortened(family.masked(raw))}: {error}"
-        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields) from None
+        raise InjectionError(Reason.BAD_PARAMETER, message, help=value_help(family, raw), fields=fields) from None
     return {one: (origin, value) for one, value in found.items()}
 
 
@@ -189,12 +191,21 @@ def _wanted(parameter: Parameter) -> str:
     return _example(parameter.member or parameter) or allowed(parameter.member or parameter)
 
 
+def _further_example(parameter: Parameter) -> str:
+    """The same for a message of a mistake, which may name an example already."""
+    items = parameter.schema.get("items", {})
+    named = names_example(parameter.schema) or names_example({"examples": [""], **items})
+    return "" if named else _example(parameter)
+
+
 def _example(parameter: Parameter) -> str:
     """`such as` and an example of it or its default, where its schema says little to people; else empty."""
     if not ("pattern" in parameter.schema or parameter.type in ("object", "array")):
         return ""
     default = () if parameter.default is UNSET else (parameter.default,)
     first = next(filter(None, (*parameter.schema.get("examples", ()), *default)), None)
+    if isinstance(first, list) and all(isinstance(one, str | int) and "," not in str(one) for one in first):
+        first = ",".join(map(str, first))
     return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}" if first else ""
 
 

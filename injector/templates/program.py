@@ -18,7 +18,7 @@ from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
-from injector.templates import expression_errors, foreign_habits, syntax
+from injector.templates import expression_errors, syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
     CONTAINER,
@@ -30,10 +30,13 @@ from injector.templates.dependencies import (
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
-from injector.templates.foreign_habits import VALUES
+from injector.templates.forbidden import ForbiddenError
 from injector.templates.quoted_places import END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
+from injector.templates.undefined_names import not_declared, undefined
+from injector.templates.untaken_branches import tab_in
+from injector.templates.yaml_errors import TAB
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
@@ -49,6 +52,11 @@ _RENDERS = 2 * 1024 * 1024
 def is_document(source: str) -> bool:
     """Whether a source renders YAML or JSON, by its name; everything else is a text file."""
     return source.endswith(_DOCUMENTS)
+
+
+def is_config_source(source: str) -> bool:
+    """Whether a source is rendered for a program by its name; by convention the name of a file of macros is `_x.j2`."""
+    return source != "overlay.yaml.j2" and not source.startswith("_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +215,8 @@ class Program:
         environment, loader = self._environment(document)
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
+        if document and (tab := tab_in(self._sources[source], environment.lexer)) is not None:
+            self._refuse(TAB, source, tab + 1, "yaml")
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
         beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
         reads: set[NamePath] = set()
@@ -219,15 +229,16 @@ class Program:
                     words = f"{name} has no value here, only within the loop or macro that sets it; move this into it"
                     self._refuse(words, file, facts.outside[name], "name", word=name)
                 known = NAMES | set(FUNCTIONS) | facts.assigned
-                words, rule = self._undefined(name, known, self.place(file, code - 1).text)
+                line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
+                config = self._sources[file] if is_config_source(file) else ""
+                words, rule = undefined(name, line, expression, known, self._parameters, config)
                 self._refuse(words, file, code, rule)
             for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
                 text = f"{name} is set within a loop, and has no value after it; {_NO_LOOP}"
                 self._refuse(text, file, facts.outside[name], "name", word=name)
             for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
-                    rest = hint(parameter, self._parameters, "template.yaml declares")
-                    text = f"params.{parameter} is not a parameter of this template{rest}"
+                    text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
                     self._refuse(text, file, code, "name", word=parameter)
             for (other, name), code in facts.imports.items():
                 if name not in loader.facts[other].lasting:
@@ -266,10 +277,10 @@ class Program:
         except TemplateSyntaxError as error:
             file = error.name or source
             message, offset = expression_errors.explain_jinja(
-                error.message or "", self._sources[file], error.lineno - 1
+                error.message or "", self._sources[file], error.lineno - 1, for_program=is_config_source(file)
             )
             self._refuse(message, file, offset + 1)
-        except syntax.ForbiddenError as error:
+        except ForbiddenError as error:
             self._refuse(str(error), source, error.code, error.rule, word=error.word)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
             deepest = expression_errors.deepest(self._sources[source])
@@ -283,23 +294,9 @@ class Program:
         loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
 
-    def _undefined(self, name: str, known: Set[str], text: str) -> tuple[str, str]:
-        go = foreign_habits.instead(text, name)
-        if go is not None:
-            return go, "syntax"
-        if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", text):
-            parameter = dashed[1].replace("-", "_")
-            rest = "" if parameter in self._parameters else f", and declare the parameter {dashed[1]} in template.yaml"
-            return f"params.{dashed[1]} is read as a subtraction; write params.{parameter}{rest}", "name"
-        if name in self._parameters:
-            return f"{name} is not defined; did you mean params.{name}?", "name"
-        if name in VALUES:
-            return f"{name} is not defined; {VALUES[name]}", "name"
-        return f"{name[:60]} is not defined{hint(name, known)}", "name"
-
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
         place = self.place(file, code - 1 if code else None, word)
-        message = cut(message) + in_comment(place)
+        message = cut(message) + ("" if rule == "yaml" else in_comment(place))
         raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
 
 

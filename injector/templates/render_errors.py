@@ -17,9 +17,10 @@ from injector.library_messages import undefined_message
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
-from injector.templates.expression_errors import explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
+from injector.templates.missing_values import missing
 from injector.templates.program import Root, in_comment
+from injector.templates.python_errors import explain_python
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_errors import explain_yaml
@@ -103,12 +104,15 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
             rule = "limit"
         elif isinstance(error, UndefinedError):
             word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
-            message = _not_yet(program.expression(found[0], found[1]), word) or message
+            expression = program.expression(found[0], found[1])
+            message = _not_yet(expression, word) or _missing(job, expression, error) or message
+        elif isinstance(error, TypeError):
+            message = _of_version(program.expression(found[0], found[1]), message)
     file, offset = found or (job.root.source, None)
     place = program.place(file or job.root.source, offset, word)
     undefined = isinstance(error, UndefinedError)
     params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
-    message = message[:300] + in_comment(place)
+    message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
 
 
@@ -128,6 +132,19 @@ def _not_yet(expression: str, word: str) -> str:
     if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
         return ""
     return f"{why}; let a container have it from a variable with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
+
+
+def _of_version(expression: str, message: str) -> str:
+    """The message, with what to do where the version of Kubernetes is compared as a number."""
+    if not re.search(r"\bcluster\.version\s*[<>]|[<>]=?\s*cluster\.version\b", expression):
+        return message
+    return 'cluster.version is a text such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'
+
+
+def _missing(job: _Render, expression: str, error: UndefinedError) -> str:
+    if not isinstance(error, MissingValueError) or not error.name:
+        return ""
+    return missing(expression, error.name, error.owner, job.template)
 
 
 def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.resource_kinds import Resource, request_fields
-from injector.templates.parameter_schema import value_of
+from injector.templates.parameter_values import value_of
 from injector.templates.template import UNSET, Parameter, Template
 from injector.templates.variables import Context
 

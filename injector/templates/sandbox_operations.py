@@ -106,7 +106,17 @@ def each(value: Any, units: int = 1, names: int = 1) -> Any:
         return value
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
-    raise FaultError(f"a list is needed here, and this is {kind_of(value)}")
+    rest = _IN_PLACE_OF_A_LIST.get(type(value), "")
+    raise FaultError(f"a list is needed here, and this is {kind_of(value)}{rest}")
+
+
+#: What to do about what a loop cannot go over, by its type.
+_IN_PLACE_OF_A_LIST: dict[type, str] = {
+    str: '; declare the parameter as `type: array`, or write x.split(",")',
+    int: "; for as many numbers write range(x)",
+    bool: "; write {% if x %}",
+    type(None): "; write {% for item in x or [] %}",
+}
 
 
 def joined(pieces: list[Any]) -> str:
@@ -141,7 +151,18 @@ def method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         return result if name == "get" else [list(i) if isinstance(i, tuple) else i for i in result]
     if type(value) is list and name in LIST_METHODS:
         return getattr(value, name)(*map(compared, args))
-    raise FaultError(f"{kind_of(value)} has no method {name}()")
+    raise FaultError(f"{kind_of(value)} has no method {name}(){_method_help(value, name)}")
+
+
+def _method_help(value: Any, name: str) -> str:
+    """What to do about a method that values of another type have."""
+    if isinstance(value, list) and name in DICT_METHODS:
+        return "; a loop over a list is {% for item in x %}"
+    if name in STRING_METHODS and isinstance(value, list | dict):
+        return "; write it of an item"
+    if name in STRING_METHODS:
+        return f'; write (x or "").{name}(...)' if value is None else f"; write (x | string).{name}(...)"
+    return "; write (x or {})" + f".{name}()" if value is None else "; only a mapping has it"
 
 
 def scalar_operand(value: Any) -> Any:

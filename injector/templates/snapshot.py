@@ -20,7 +20,8 @@ from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template
-from injector.templates.parameter_schema import value_of
+from injector.templates.near_values import value_help
+from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
 from injector.templates.template import Template
 
@@ -207,11 +208,12 @@ def _check_settings(
             if "settings" not in parameter.setters:
                 message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}
                 warnings.append(Diagnostic("parameter-not-settable", "warning", message, "", path, _SETTINGS, fields))
+            one = parameter.member if parameter.member and key != parameter.name else parameter
             try:
-                value_of(parameter.member if parameter.member and key != parameter.name else parameter, value)
+                value_of(one, value)
             except ValueError as error:
-                message, fields = f"{shortened(value)}: {error}", {"value": value}
-                problems.append(Diagnostic("bad-parameter", "error", message, path=path, fields=fields))
+                message, help_, fields = f"{shortened(value)}: {error}", value_help(one, value), {"value": value}
+                problems.append(Diagnostic("bad-parameter", "error", message, help_, path, fields=fields))
     return problems, warnings
 
 

@@ -30,7 +30,8 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.foreign_habits import CALLED, HABITS, METHOD_HABITS, OWN, REFUSED, missing_file, refused_name
+from injector.templates.forbidden import ForbiddenError, unknown_method, unknown_name, unnamed_file
+from injector.templates.foreign_habits import CALLED, OWN, REFUSED, missing_file, refused_name
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
@@ -43,16 +44,6 @@ _ALLOWED = (
     nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
 )  # fmt: skip
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
-
-
-class ForbiddenError(Exception):
-    """Something that authors may not write. `word` is what to point at in the expression that begins at `code`."""
-
-    def __init__(self, message: str, code: int, *, rule: str = "syntax", word: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.rule = rule
-        self.word = word
 
 
 def restrict_tree(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
@@ -160,20 +151,13 @@ class _Checker(NodeTransformer):
                 raise ForbiddenError(wrong, first_offset(node), rule="value")
             if target.name == "warn":
                 self.facts.warns = node.lineno
-        if isinstance(target, nodes.Name) and target.name in NAMES:
+        if isinstance(target, nodes.Name) and target.name in NAMES - ASSIGNABLE:
             words = CALLED.get(target.name, f"{target.name} is a value here; write it without ()")
             raise ForbiddenError(words, first_offset(node), word=target.name)
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
-            if name not in METHODS and name in METHOD_HABITS:
-                words = f"no method {name}() here; {METHOD_HABITS[name]}"
-                raise ForbiddenError(words, first_offset(node), rule="name", word=name)
-            if name not in METHODS and chain(target.node) == ("params",):
-                raise ForbiddenError(f"params.{name} is a value; write it without ()", first_offset(node), word=name)
             if name not in METHODS:
-                raise ForbiddenError(
-                    f"no method {name}() here{hint(name, METHODS)}", first_offset(node), rule="name", word=name
-                )
+                raise unknown_method(name, target)
             arguments = [target.node, nodes.Const(name), *node.args]
             called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
             called.kwargs = [self.visit(k) for k in node.kwargs]
@@ -209,9 +193,7 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
         if name not in known:
-            habit = HABITS.get(name, "")
-            rest = f"; {habit}" if habit else hint(name, [k for k in known if k.isidentifier()])
-            raise ForbiddenError(f"no {what} named {name} here{rest}", node.lineno, rule="name", word=name)
+            raise unknown_name(what, node, known)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
             self._named_by_argument(node)
 
@@ -341,9 +323,7 @@ class _Checker(NodeTransformer):
     def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
         if not isinstance(name, str):
-            raise ForbiddenError(
-                "the name of another file has to stand there as a string", node.template.lineno, rule="file"
-            )
+            raise unnamed_file(node.template)
         if name not in self._files:
             raise ForbiddenError(missing_file(name, self._files), node.template.lineno, rule="file")
         self.facts.includes.setdefault(name, node.template.lineno)

@@ -12,12 +12,14 @@ from typing import Any
 import yaml
 
 from injector.library_messages import yaml_message
-from injector.templates import foreign_habits
+from injector.templates import other_languages
 from injector.templates.kubernetes_yaml import index
 
 #: The line of a list's item right before a place.
 _ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
 _HELM = re.compile(r"\{\{")
+#: How comments begin in other languages.
+_COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 
 
 #: The line of an offset, for people.
@@ -31,7 +33,7 @@ def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str,
     """
     for found in _HELM.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-        if foreign_habits.instead(line) is not None:
+        if other_languages.instead(line) is not None:
             message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
             return message, found.start()
     return explain_yaml(error, text, lambda offset: str(first + text.count("\n", 0, offset)))
@@ -41,7 +43,7 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
     if isinstance(error, yaml.reader.ReaderError):
         return _unreadable(error, text)
-    if found := foreign_habits.jsonnet(text):
+    if found := other_languages.jsonnet(text):
         return found
     kind, values = yaml_message(error)
     at = _offset(text, getattr(error, "problem_mark", None))
@@ -49,6 +51,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     if at is None:
         return _one_line(str(getattr(error, "problem", None) or error)), start
     opening = line_of(start or 0)
+    if kind == "no-colon" and start is not None and _COMMENT.match(text, start):
+        return "a comment begins with # in YAML, or is {# ... #} of the template", start
     if kind in _AT_THE_START and start is not None:
         return _AT_THE_START[kind], start
     if kind == "open-bracket":
@@ -72,12 +76,14 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     return _WORDS.get(kind) or _one_line(str(getattr(error, "problem", None) or error)), at
 
 
+#: What is said of a tab that indents.
+TAB = "a tab; YAML is indented with blanks only"
 _AT_THE_START = {
     "no-colon": "this line is neither `key: value` nor `- item`; is a colon and a blank missing?",
     "open-quote": "the quote that begins here does not end",
 }
 _WORDS = {
-    "tab": "a tab; YAML is indented with blanks only",
+    "tab": TAB,
     "no-document": "this line does not belong to what stands above it; look at its indentation",
     "second-document": "--- begins a second document, and there can be only one; a ConfigMap's content goes "
     "below `files:` in template.yaml",
@@ -135,7 +141,7 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
 
 def _no_token(character: str) -> str:
     if character == "\t":
-        return "a tab; YAML is indented with blanks only"
+        return TAB
     return f"a value cannot begin with {character}; put it in quotes"
 
 

@@ -10,8 +10,9 @@ from injector.inject import inject
 from injector.injection import Injection, skipped_injection
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
+from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.shape import string_map
-from injector.pods.workloads import misplaced, pod_template, workload_of_object
+from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
@@ -51,7 +52,7 @@ class AdviseEvaluator(Evaluator[Advised]):
         return Advised(obj, None if pod is obj or same else pod)
 
     def own_namespace(self, task: ReviewTask, subject: Advised) -> Namespace | None:
-        """A namespace without labels if there is nothing to check, so that nobody is asked for it."""
+        """A namespace without labels if there is nothing to check, so that the API server is not asked for them."""
         return Namespace(task.namespace) if subject.pod is None else None
 
     def evaluate(
@@ -61,7 +62,7 @@ class AdviseEvaluator(Evaluator[Advised]):
         namespace: Namespace,
         failure: Failure | None = None,
     ) -> Injection:
-        """What the workload's pods will meet; nothing where there is nothing to say, or it fails."""
+        """What becomes of the workload's pods; skipped if there is no pod template to check, or after a failure."""
         if subject.pod is None or failure is not None:
             nothing = Decision(Reason.NOT_A_POD_CREATION, False, ())
             return skipped_injection(subject.workload, nothing, task.snapshot)
@@ -78,11 +79,11 @@ class AdviseEvaluator(Evaluator[Advised]):
         templates = [applied.template for applied in injection.applied]
         misspelt = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
         labels = (label.sentence for label in misspelt)
-        warnings = (*refusal, *found.warnings, *labels, *misplaced(subject.workload, settings))
+        warnings = (*refusal, *found.warnings, *labels, *misplaced_keys(subject.workload, settings))
         return AdmissionResponse(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
 
     def note(self, injection: Injection) -> Note:
-        """The reason alone: nothing becomes of the workload."""
+        """The reason, with the outcome `skip`: the workload itself is not changed."""
         return Note(injection.reason, Effect.SKIP, generation=injection.generation)
 
     def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Advised, namespace: Namespace) -> bytes:
@@ -103,4 +104,4 @@ def _workload_before(request: ReviewRequest) -> Object | None:
 
 def _talked_about(obj: Object, settings: Settings) -> tuple[object, ...]:
     """What warnings are about: the pod template, and what stands beside it by mistake."""
-    return pod_template(obj), *misplaced(obj, settings)
+    return pod_template(obj), *misplaced_keys(obj, settings)

@@ -40,10 +40,10 @@ CacheKey = tuple[bytes, tuple[bytes, ...]]
 
 @dataclass(slots=True)
 class Answer:
-    """An answer less version and uid, its log line less what differs, the counters that it adds to.
+    """An answer without version and uid, its log line without what differs from review to review, and its counters.
 
-    `files` must exist before it is given, `event` is reported where it is a failure; it is good `until` then
-    (time.perf_counter).
+    `files` must exist before the answer is given. `event` is what to report if the answer is a failure. The answer is
+    good until `until` (time.perf_counter).
     """
 
     tail: bytes
@@ -88,7 +88,7 @@ class AnswerCache:
         return key_of(self.token(namespace), pod)
 
     def get(self, key: CacheKey, now: float) -> Answer | None:
-        """The answer of a key that is good `now`, and thereby the last to be dropped."""
+        """The answer of a key, if it is still good at `now`. From then on it is the last one to be dropped."""
         found = self._entries.get(key[0])
         if found is None or found[0].until <= now:
             self._misses.value += 1

@@ -100,7 +100,7 @@ class App:
         self.ports = (0, 0)
 
     async def start(self) -> None:
-        """Read what there is to read and listen; with built-in certificates as soon as there is one.
+        """Read settings, templates and the cluster, then listen, or with built-in certificates wait for the first.
 
         Raises SettingsError (also for the certificate), NoClusterError, OSError for a port that is taken.
         """
@@ -242,7 +242,7 @@ class App:
         self._tasks.append(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """None of these tasks ends by itself: whichever does takes the process down, for a fresh start."""
+        """These tasks run for ever. If one ends with an error, the process ends too, so that it is started afresh."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.logger.error("task-failed", error=f"{type(error).__name__}: {error}")
             self.drain.begin()

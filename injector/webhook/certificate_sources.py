@@ -73,7 +73,7 @@ class FileSource:
 
     @property
     def why_not(self) -> str:
-        """Never anything: without good files the server does not start."""
+        """Always empty: without good files the server does not start."""
         return ""
 
     async def start(self) -> None:
@@ -91,7 +91,7 @@ class FileSource:
         await self._watcher.watch()
 
     async def hand_over(self) -> None:
-        """Nothing is to be left to others."""
+        """Do nothing: with files there is no leadership to give up."""
 
     async def stop(self) -> None:
         """Nothing is to be ended."""

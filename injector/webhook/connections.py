@@ -1,8 +1,8 @@
 """A bound on open connections, for both ports: when there are too many, the one that does least goes first.
 
 A connection costs 60 KiB during its TLS handshake and 22 KiB after it, so nothing but the socket is made before its
-first byte is there. Whoever can reach the port can open connections: those that never asked for anything go before
-those of callers that got an answer, the longest idle first, and none goes whose answer is being made.
+first byte is there. Whoever can reach the port can open connections: those that never sent a request are closed
+before those that got an answer, and of these the longest idle first. None is closed while its answer is made.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class BoundedServer(HTTPServer):
     # -- Tornado's calls about requests --
 
     def delegate(self, request_conn: HTTP1Connection) -> tuple[HTTPMessageDelegate, RequestProgress]:
-        """What takes the next request of a connection, and how far that is."""
+        """The delegate that takes the next request of a connection, and the object that tells how far that is."""
         return super().start_request(None, request_conn), _UNKNOWN
 
     def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:

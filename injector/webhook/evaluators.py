@@ -38,7 +38,7 @@ DOUBTFUL = frozenset({Reason.NOT_REQUESTED, Reason.NAMESPACE_DISABLED})
 
 
 class Failure(NamedTuple):
-    """What keeps the core from a verdict, and the decision where one was made before."""
+    """The error that keeps the core from a verdict, and the decision, if it was made before the error."""
 
     error: InjectionError
     decision: Decision | None = None
@@ -100,13 +100,13 @@ class Evaluator(ABC, Generic[Reviewed]):
     def evaluate(
         self, task: ReviewTask, subject: Reviewed, namespace: Namespace, failure: Failure | None = None
     ) -> Injection:
-        """The verdict of the core, or with a failure that of the table of reasons.
+        """The verdict of the core; if there is a failure, the verdict that the table of reasons has for it.
 
         An exception is Reason.INTERNAL_ERROR, with a log line that quotes nothing of the object.
         """
 
     def doubts(self, injection: Injection) -> bool:
-        """Whether the stored labels of the namespace must be old: by them the webhook would not have been called."""
+        """Whether the stored labels of the namespace must be old: with them the webhook would not have been called."""
         return injection.reason in DOUBTFUL
 
     def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
@@ -171,7 +171,7 @@ class MutateEvaluator(Evaluator[Object]):
     def evaluate_pod(
         self, task: ReviewTask, pod: Object, namespace: Namespace, request: Request, failure: Failure | None = None
     ) -> Injection:
-        """The same for a pod that the review may not be about itself."""
+        """The same for any pod; the review may be about a workload that creates it."""
         snapshot = task.snapshot
         error, decision = failure or (None, None)
         try:
@@ -192,7 +192,7 @@ class MutateEvaluator(Evaluator[Object]):
         return msgspec.structs.replace(found, object=pod, patch=(), effect=effect)
 
     def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
-        """The store's word; of a namespace that it does not have, `enabled`: the pod starts, marked."""
+        """The namespace as the store has it; one that it does not have counts as `enabled`: the pod starts, marked."""
         if stored is not None:
             return stored, None
         label = task.snapshot.settings.namespace_label
@@ -214,7 +214,7 @@ class MutateEvaluator(Evaluator[Object]):
 class GuardEvaluator(MutateEvaluator):
     """`/validate`: the pod as it will be stored; refused where it lacks what is required. `core` is `guard`.
 
-    Each review says by itself that its namespace is required: no other is sent here.
+    That a review arrives here shows that its namespace is `required`: the API server sends no others.
     """
 
     reported = frozenset({Effect.REFUSE})
@@ -224,7 +224,7 @@ class GuardEvaluator(MutateEvaluator):
         return not injection.decision.required
 
     def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
-        """The namespace as a required one: a pod that lacks nothing passes all the same."""
+        """The namespace, treated as `required`: a pod that lacks nothing passes even so."""
         label = task.snapshot.settings.namespace_label
         return _labelled(stored or Namespace(task.namespace), label.key, label.required), None
 
@@ -234,9 +234,9 @@ class GuardEvaluator(MutateEvaluator):
 
 
 class PolicyEvaluator(Evaluator[ObjectRequest]):
-    """A path of the settings' `paths`: an object of any kind in, what its templates say of it out.
+    """A path of the settings' `paths`: takes an object of any kind, and answers what the path's templates make of it.
 
-    `at` is what was at the path at the start. A reload may change it; which paths there are stays until a restart.
+    `at` is what the path had at the start. A reload can change what a path has; only a restart adds or removes paths.
     """
 
     def __init__(self, path: str, at: PathTemplates, logger: structlog.typing.FilteringBoundLogger) -> None:
@@ -245,7 +245,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         self._at = at
 
     def concerns(self, request: ReviewRequest) -> bool:
-        """Every review: which ones come is the webhook entry's to say."""
+        """Every review: the webhook entry decides which reviews arrive."""
         return True
 
     def decode(self, task: ReviewTask) -> ObjectRequest:

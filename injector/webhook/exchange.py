@@ -93,7 +93,8 @@ class ServerState:
     `find_route` gives the route of a target; those that it has found are in `routes`. `run` runs the rest of an
     exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
-    `waiting_bytes` are those of large bodies, until they are answered; `waiting` for room are size, turn and future.
+    `waiting_bytes` is the size of all large bodies that are not answered yet. `waiting` has the bodies that wait for
+    room: the size, a running number and the future of each.
     `turn` is held by the one large body that is evaluated.
     """
 
@@ -120,7 +121,7 @@ class ServerState:
         return fits
 
     def queue_up(self, size: int) -> asyncio.Future[None]:
-        """What is done as soon as there is room, which is taken then. The smallest body comes first."""
+        """A future that is done when the body has got its room. The smallest body comes first."""
         self._serial += 1
         future = asyncio.get_running_loop().create_future()
         heapq.heappush(self.waiting, (size, self._serial, future))
@@ -139,8 +140,9 @@ class ServerState:
 class Exchange(HTTPMessageDelegate):
     """Reads one request, asks the route's handler, writes the answer.
 
-    `since` is the tick at which it began to wait for the request, or for its body; none while that waits for room.
-    `busy` holds from the headers on; Tornado starts the connection's next exchange as soon as the answer is written.
+    `since` is the tick at which it began to wait for the request, or for its body. While a body waits for room, `since`
+    is infinite. `busy` holds from the headers on; Tornado starts the connection's next exchange as soon as the answer
+    is written.
     """
 
     __slots__ = (
@@ -177,7 +179,7 @@ class Exchange(HTTPMessageDelegate):
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
     ) -> Awaitable[None] | None:
-        """Find the route; note what is wrong already, to be answered when the body is through.
+        """Find the route. What is wrong already is kept, and answered when the whole body has arrived.
 
         If there is no room for a large body, its reading starts only when other large bodies are answered.
         """

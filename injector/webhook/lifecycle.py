@@ -7,8 +7,8 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-terminatio
 
 /healthz is answered by the very loop that answers reviews, so kubelet needs nothing else: no answer within its
 `timeoutSeconds`, three times, and it starts the container anew. But then nobody would know where it hung. Python's
-fault handler does: it writes the stack of each thread to standard error from a thread of its own in C, so also when
-it is C code that holds the interpreter. File names, lines and functions only, no values.
+fault handler does: it writes the stack of each thread to standard error. It has a thread of its own in C, so it does
+that even while C code holds the interpreter. File names, lines and functions only, no values.
 https://docs.python.org/3.11/library/faulthandler.html#dumping-the-tracebacks-after-a-timeout
 """
 
@@ -48,7 +48,7 @@ class Drain:
         return self._asked.is_set()
 
     def begin(self) -> None:
-        """Ask for the end; again is no harm."""
+        """Ask for the end; a second call does no harm."""
         self._asked.set()
 
     async def begun(self) -> None:

@@ -1,6 +1,6 @@
 """Which namespace a review is about, when the local store may lag behind the API server that sent it.
 
-That a review came at all says that the webhook's selectors matched. When the store knows nothing of the namespace, or
+A review comes only if the webhook's selectors match. When the store knows nothing of the namespace, or
 says that it asks for no injection, the API server is asked once; what it says holds until the store catches up.
 """
 
@@ -56,7 +56,7 @@ class EveryNamespace:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the store said when the API server was asked, what the latter said (None: nothing), until when it holds."""
+    """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
 
     stored: Namespace | None
     fetched: Namespace | None
@@ -82,7 +82,7 @@ class NamespaceResolver:
         return stored
 
     def tried(self, name: str) -> bool:
-        """Whether the API server was asked a moment ago, for what `get` says; it may not have answered."""
+        """Whether the API server was asked about the namespace a moment ago; it may not have answered."""
         return name in self._asked
 
     def confirmed(self, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The seals of receipts: HMAC-SHA256 (RFC 2104) with a key that all replicas have, as they serve the same certificate.
 
 The key is derived from the certificate's by HKDF (RFC 5869), so there is no other secret to keep, to hand out and to
-rotate, and what is known of the one says nothing of the other.
+rotate. Who knows the derived key cannot find the certificate's key from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def _as_in_0_1_0(key: bytes) -> bytes:
 class CertificateSeals:
     """`Seals` by the serving certificate's key; `use` it before anything is sealed. `clock` gives UNIX time.
 
-    A seal is by the last two keys, one of which every replica has, whichever certificate it has got so far.
+    Each seal has one code for each of the last two keys. Every replica has one of these keys, even if it has not got
+    the newest certificate yet.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time, derive: Callable[[bytes], bytes] = _by_hkdf) -> None:

@@ -141,7 +141,7 @@ def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generat
 
 
 def reason_of(code: int) -> str:
-    """Kubernetes' reason for an HTTP status code; `Forbidden` for one that it has none for, such as 402."""
+    """Kubernetes' reason for an HTTP status code; `Forbidden` if Kubernetes has no reason for the code, such as 402."""
     return _REASONS.get(code, "Forbidden")
 
 

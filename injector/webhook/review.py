@@ -92,7 +92,7 @@ def check_bounds(raw: bytes, what: str) -> None:
 
     All is counted on the bytes. A list of empty lists takes 24 times its bytes in memory, one nested deeply 47 times.
     An object within the API server's limit on requests cannot hold too many values, so only a larger one is counted.
-    Raises ReviewError (HTTP 413); `what` is said to be wrong.
+    Raises ReviewError (HTTP 413), which says that `what` is wrong.
     https://pkg.go.dev/k8s.io/apiserver/pkg/server#Config (MaxRequestBodyBytes)
     """
     _check_size(raw, what)
@@ -153,7 +153,7 @@ def _value(raw: msgspec.Raw) -> Any:
 
 
 def _shallow(raw: msgspec.Raw) -> Any:
-    """A part of an object, nested no deeper than it may be: what is not decoded need not be looked at."""
+    """A part of an object, checked for its depth before it is decoded. Parts that are not decoded need no check."""
     _check_depth(bytes(raw), "request.object")
     return _value(raw)
 
@@ -179,7 +179,7 @@ def to_request(request: ReviewRequest) -> Request:
 def read_request(review: Review, body: bytes) -> Object:
     """All of a review's request but its two objects, as a plain dict; `read_review` has read the review from the body.
 
-    Raises ReviewError (HTTP 400, or 413 where it is too large) where what that passes over cannot be read.
+    Raises ReviewError (HTTP 400, or 413 where it is too large) where a part cannot be read that `read_review` skips.
     """
     rest = len(body) - len(bytes(review.request.object)) - len(bytes(review.request.old_object))
     if rest > REQUEST_BYTES:

@@ -203,7 +203,8 @@ class SnapshotManager:
         """The ConfigMaps that keep a snapshot from building, where nothing else does.
 
         A replica that starts has no last good snapshot. It starts without these: one wrong ConfigMap must not leave a
-        cluster without its injector when nodes are drained. A folder is the installation's own, and its roll-out stops.
+        cluster without its injector when nodes are drained. A wrong template in a folder stops the start: it came with
+        the installation, and its roll-out stops.
         """
         wrong = {one.template for one in error.errors if isinstance(one, TemplateError)}
         alone = all(isinstance(one, TemplateError) for one in error.errors)

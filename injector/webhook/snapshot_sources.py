@@ -54,8 +54,8 @@ class Disk:
     def read(self, attempts: int = 25) -> SourceFiles:
         """All files. Blocks: to be called in a thread.
 
-        Raises SettingsError for a file or folder that cannot be read or files that do not come to rest, TemplateError
-        for a template's file that is none.
+        Raises SettingsError for a file or folder that cannot be read or files that keep changing, TemplateError
+        for a file that cannot be a template's.
         """
         for _ in range(attempts):
             before = self._look()

@@ -420,6 +420,11 @@ def folder(tmp_path: Path, overlay: str) -> None:
             'volumeMounts[/c]: there is no volume "c"; add it to spec.volumes',
         ),
         (
+            "  - name: a\n    image: x:1\n    command: sh -c 'echo a'\n",
+            "5:14",
+            """[a].command: it is "sh -c 'echo a'"; it must be a list; write ["sh", "-c", "echo a"]""",
+        ),
+        (
             "  - {name: a, image: 'x:1'}\n  volumes: [{name: b, configMap: {name: b, defaultMode: 644}}]\n",
             "4:57",
             "spec.volumes[b].configMap.defaultMode: it is 644; write 0644",
@@ -432,6 +437,39 @@ def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, pla
     assert done.code == 1
     assert f"mine/overlay.yaml.j2:{place}: error: invalid-pod: " in done.err
     assert words in done.err
+
+
+@pytest.mark.parametrize(
+    ("overlay", "place", "words"),
+    [
+        ("    secret: x\n", "5:5", "there is no field secret here; "),
+        ("  volumes: [{name: v, emptyDir: true}]\n", "5:33", "emptyDir is a boolean; it has to be a mapping"),
+        ("    tty: ${params.debug}\n", "5:10", "${params.debug} is plain text here: no value is put in its place"),
+        ("annotations: {a: b}\n", "5:1", "annotations stands beside `spec`, where it has no effect; write it below `m"),
+    ],
+)
+def test_what_gets_nowhere_is_told(tmp_path: Path, overlay: str, place: str, words: str) -> None:
+    folder(tmp_path, f"spec:\n  containers:\n  - name: a\n    image: x:1\n{overlay}")
+    (tmp_path / "mine" / "template.yaml").write_text("parameters:\n  debug: {type: boolean, default: false}\n")
+    done = injector("render", "mine", cwd=tmp_path)
+    lines = [line for line in done.err.splitlines() if f"mine/overlay.yaml.j2:{place}: " in line]
+    assert words in lines[0], done.err
+
+
+def test_lines_of_an_included_file_that_are_not_indented_are_told(tmp_path: Path) -> None:
+    overlay = 'metadata:\n  labels:\n    {% include "_l.j2" %}\nspec:\n  containers:\n  - {name: a, image: "x:1"}\n'
+    folder(tmp_path, overlay)
+    (tmp_path / "mine" / "_l.j2").write_text("team: web\n")
+    done = injector("render", "mine", cwd=tmp_path)
+    assert "warning: mine/_l.j2:1:1: team stands beside `spec`, where it has no effect; begin each line of" in done.err
+
+
+def test_the_cause_of_a_refusal_stands_before_it(tmp_path: Path) -> None:
+    folder(tmp_path, "spec:\n  containers:\n  - name: a\n    image: x:1\n    ports: [{port: 80}]\n")
+    done = injector("render", "mine", cwd=tmp_path)
+    first, second = (line for line in done.err.splitlines() if "error: " in line)
+    assert first == "mine/overlay.yaml.j2:5:14: error: there is no field port here; write containerPort [schema]"
+    assert "has no containerPort; write containerPort in place of port" in second
 
 
 def test_a_field_that_kubernetes_drops_is_told(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, tem
 
     if expected and expected[0].startswith("Error: "):
         found = f"Error: {first.error}"
-        wanted = expected[0].removeprefix("Error: ")
+        wanted = expected[0].removeprefix("Error: ").replace("{file}", str(path)).replace("{folder}", str(path.parent))
         assert found in (f"Error: {path}, {wanted}", f"Error: {path}: {wanted}", f"Error: {path}:{wanted}")
         assert (first.status, first.out) == (1, b"")
         return

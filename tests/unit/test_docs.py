@@ -23,7 +23,7 @@ from injector.pods.request_clamp import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
-from injector.templates import environment, holes, parameter_schema, structure, template
+from injector.templates import environment, holes, parameter_schema, parameter_values, structure, template
 from injector.templates import kubernetes_yaml as kubernetes_yaml
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
@@ -250,7 +250,7 @@ def test_limits_are_those_of_the_code() -> None:
         kubernetes_yaml.DEPTH,
         holes.WORK,
         environment._RANGE,
-        parameter_schema._LONGEST,
+        parameter_values.LONGEST_VALUE,
         20,
     ]
 

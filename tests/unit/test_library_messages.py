@@ -102,6 +102,7 @@ def test_re2(kind: str) -> None:
 UNDEFINED = {
     "no-else": ("{{ (1 if false).a }}", ()),
     "empty-list": ("{{ [] | first }}", ()),
+    "no-argument": ("{% macro m(a) %}{{ a }}{% endmacro %}{{ m() }}", ("a",)),
     "not-exported": ("{% from 'other' import m %}{{ m() }}", ("other",)),
 }
 
@@ -152,6 +153,7 @@ PYTHON: dict[str, list[tuple[Callable[[], object], tuple[str, ...]]]] = {
     "unknown-in-call": [(lambda: _signature(1, other=2), ("other",))],
     "no-hash": [(lambda: {[]}, ("list",))],
     "no-container": [(lambda: "a" in 5, ("int",))],  # type: ignore[operator]
+    "no-text-in": [(lambda: 5 in "a", ("int",))],  # type: ignore[operator]
     "no-number": [(lambda: round("x"), ("str", "")), (lambda: -"x", ("", "str"))],  # type: ignore[call-overload, operator]
     "no-string": [(lambda: "x".split(1), ("int",))],  # type: ignore[arg-type]
 }

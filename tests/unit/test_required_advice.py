@@ -30,7 +30,7 @@ SNAPSHOT = build_snapshot(
     {"ship": {"template.yaml": "overridable: [image]", "overlay.yaml.j2": OVERLAY}},
     Cluster(),
 )
-APP = "in this namespace the template also sets this in the app's containers: remove yours from web"
+APP = "this namespace requires what the template sets in the app's containers: remove your own from web"
 LIST = "ask the template's author to list it as `overridable`"
 
 

@@ -17,10 +17,25 @@ MISTAKES = [
         "namespaceLabel: {zzz: 1}",
         'namespaceLabel.zzz: unknown key "zzz"; the keys are: disabled, enabled, key, required',
     ),
-    ("templates: envoy", 'templates: a list is needed, and this is a string ("envoy")'),
-    ("namespaceLabel: x", 'namespaceLabel: a mapping is needed, and this is a string ("x")'),
+    ("templates: envoy", 'templates: a list is needed, and this is a string ("envoy"); write templates: [envoy]'),
+    (
+        "namespaceLabel: x",
+        'namespaceLabel: a mapping is needed, and this is a string ("x"); write namespaceLabel: {key: x}',
+    ),
+    ("paths: {/x: a}", 'paths[/x]: a mapping is needed, and this is a string ("a"); write /x: {templates: [a]}'),
+    (
+        "neverSelector: app=old",
+        'neverSelector: a mapping is needed, and this is a string ("app=old"); '
+        "write neverSelector: {matchLabels: {app: old}}",
+    ),
+    (
+        "replicas: 2",
+        'replicas: unknown key "replicas"; it is a value of the chart and no setting; write it into the '
+        "chart's values",
+    ),
+    ("excludedNamespaces: [a]", 'excludedNamespaces: unknown key "excludedNamespaces"; write ignoredNamespaces: [...]'),
     ("yesValues: [true]", "yesValues[0]: a string is needed, and this is a boolean (true); put it in quotes"),
-    ("server: {port: '1'}", 'server.port: an integer is needed, and this is a string ("1")'),
+    ("server: {port: '1'}", 'server.port: an integer is needed, and this is a string ("1"); write it without quotes'),
     ("server: {port: 99999}", "server.port: 99999 is out of bounds; it has to be at least 0 and at most 65535"),
     ("podDefault: Skip", 'podDefault: "Skip" is not allowed; did you mean skip?'),
     ("templatesKey: a/b/c", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
@@ -37,14 +52,17 @@ MISTAKES = [
     ("paths: {/x: {}}", "paths[/x]: templates is missing"),
     (
         "paths: {/ok: {templates: [a]}, /x: {templates: a}}",
-        'paths[/x].templates: a list is needed, and this is a string ("a")',
+        'paths[/x].templates: a list is needed, and this is a string ("a"); write templates: [a]',
     ),
     ("paths: {/x: {templates: [], typ: 1}}", 'paths[/x].typ: unknown key "typ"; did you mean type?'),
     (
         "paths: {/x: {templates: []}}",
         "paths[/x].templates: the list is empty; name the templates for what is posted there",
     ),
-    ("paths: [a]", "paths: a mapping is needed, and this is a list"),
+    (
+        "paths: [a]",
+        "paths: a mapping is needed, and this is a list; write paths: {a: {templates: ...}}",
+    ),
     ("paths: {5: {templates: [a]}}", "paths: the key 5 is not a string; put it in quotes"),
     (
         "paths: {x: {templates: [a]}}",

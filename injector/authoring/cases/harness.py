@@ -19,7 +19,7 @@ from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
-from injector.names import hint
+from injector.names import hint, shortened
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
@@ -29,10 +29,15 @@ from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.families import declared_parameter, similar_names
+from injector.templates.near_values import value_help
+from injector.templates.parameter_values import value_of
 from injector.templates.parameters import resolve
 from injector.templates.samples import has_example, sample_value
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import MANIFEST, UNSET, Template
+
+#: The decisions of cases whose parameters have to be right.
+_GOOD = ("injected", "amended", "unchanged")
 
 
 class CaseError(InjectorError):
@@ -218,10 +223,18 @@ class Harness:
             if template is None:
                 message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
-            if declared_parameter(template.parameters, name) is None:
+            declared = declared_parameter(template.parameters, name)
+            if declared is None:
                 message = f"{owner} has no parameter {name}{hint(name, similar_names(template.parameters, name))}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             found.setdefault(owner, {})[name] = value
+            if checked.case.expect.decision in _GOOD and declared.member is None:
+                try:
+                    value_of(declared, value)
+                except ValueError as error:
+                    message = f"{key} = {shortened(declared.masked(value))}: {error}"
+                    to_do = value_help(declared, value)
+                    raise CaseError(checked.problem("case", message, "params", key, help=to_do)) from None
         return found
 
 
@@ -237,7 +250,7 @@ def _with_examples(
 
     A case that expects no result gets none: that may be what it shows.
     """
-    if checked.case.expect.decision not in ("injected", "amended", "unchanged"):
+    if checked.case.expect.decision not in _GOOD:
         return overrides
     made = dict(overrides)
     for template in known.values():

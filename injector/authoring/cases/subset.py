@@ -11,6 +11,8 @@ from injector.authoring.cases.document import Absent
 from injector.diagnostics import Path
 from injector.names import cut, nearest, shortened
 from injector.pods.fields import ANY, POD, Field
+from injector.pods.foreign_fields import field_help
+from injector.pods.value_shapes import misshapen, shape_help
 
 #: Characters of a value that a difference shows.
 _SHOWN = 160
@@ -57,7 +59,10 @@ class _Comparison:
         elif isinstance(expected, list) and isinstance(found, list):
             yield from self._lists(expected, found, steps, where, field, parent)
         elif not equal(expected, found):
-            yield Mismatch(steps, where, f"expected {shown_text(expected, found)}, found {shown_text(found, expected)}")
+            to_do = shape_help(expected, field) if type(expected) is not type(found) and field.kind != "map" else ""
+            rest = f"; {to_do}" if to_do else ""
+            message = f"expected {shown_text(expected, found)}, found {shown_text(found, expected)}{rest}"
+            yield Mismatch(steps, where, message)
 
     def _mappings(
         self, expected: dict[str, Any], found: dict[str, Any], steps: Path, where: str, field: Field
@@ -68,7 +73,8 @@ class _Comparison:
                 yield from self.compare(value, found[key], (*steps, key), here, field.fields[key], found)
             elif not isinstance(value, Absent):
                 near = nearest(str(key), [k for k in found if k not in expected])
-                rest = f"; there is {near}" if near else ""
+                rest = _wrong_field(where, str(key), value, field) if self._pod and not near else ""
+                rest = f"; there is {near}" if near else rest
                 yield Mismatch((*steps, key), here, f"expected {shown_text(value)}, and it is not there{rest}", True)
 
     def _lists(
@@ -145,6 +151,35 @@ def equal(expected: Any, found: Any) -> bool:
     if isinstance(expected, list) and isinstance(found, list):
         return len(expected) == len(found) and all(map(equal, expected, found))
     return type(expected) is not Absent and bool(expected == found)
+
+
+def _wrong_field(where: str, key: str, value: Any, place: Field) -> str:
+    """What to say of a field that no pod has at a place, or has in another shape; "" for any other."""
+    if said := _of_workload(where, key, value):
+        return said
+    if place.kind == "mapping" and key not in place.fields.notations:
+        if "[" in key or "." in key:
+            return "; write each part of the path on a line of its own, and `- name: ...` for an item of a list"
+        return f"; {field_help(key, list(place.fields.notations), place)}"
+    to_do = shape_help(value, place.fields[key]) if not _fits(value, place.fields[key]) else ""
+    return f"; {to_do}" if to_do else ""
+
+
+def _fits(value: Any, field: Field) -> bool:
+    return next(misshapen(value, field), None) is None
+
+
+def _of_workload(where: str, key: str, value: Any) -> str:
+    """What to say of a field of a workload that is expected of a pod; "" for any other."""
+    is_a = "`pod` is the pod itself, of a workload its pod template"
+    if where == "spec" and key == "template":
+        parts = [f"{part}.{next(iter(inner), '...')}" for part, inner in value.items() if isinstance(inner, dict)]
+        return f"; {is_a}; write {' and '.join(parts) or 'spec'}, without spec.template" if parts else f"; {is_a}"
+    if where == "spec" and key in ("replicas", "selector", "strategy", "jobTemplate", "serviceName"):
+        return f"; {is_a}; leave {key} out"
+    if not where and key in ("apiVersion", "kind"):
+        return f"; {is_a}; leave {key} out"
+    return ""
 
 
 def shown_text(value: Any, other: Any = None) -> str:

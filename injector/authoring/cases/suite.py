@@ -10,6 +10,7 @@ from typing import Any
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
+from injector.authoring.cases.foreign_keys import TOP, key_help
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
@@ -111,6 +112,7 @@ def _stranger(document: CaseDocument) -> Diagnostic:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
     keys = document.value if isinstance(document.value, dict) else ()
     near = hint("cases", list(keys), "there are") if "?" in hint("cases", list(keys)) else ""
+    near = next((f"; {TOP[key]}, not {key}:" for key in keys if TOP.get(key) == TOP["tests"]), near)
     message = f"there is no `cases:` in it, and no case names it as its `file:`{near}"
     return document.refuse((), message)
 
@@ -118,7 +120,8 @@ def _stranger(document: CaseDocument) -> Diagnostic:
 def _read_cases(document: CaseDocument, suite: Suite) -> None:
     for key in document.value:
         if key != "cases":
-            message = f"unknown key {shortened(key)}{hint(key, ['cases'], 'the keys are')}"
+            meant = f"; {TOP[key]}" if key in TOP else hint(key, ["cases"], "the keys are")
+            message = f"unknown key {shortened(key)}{meant}"
             suite.problems.append(document.refuse((key,), message, key=True))
     items = document.value["cases"]
     if not isinstance(items, list) or not items:
@@ -154,6 +157,9 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
         choices = ", ".join(problem.fields["allowed"])
         message, to_do = f'"{value}" is a reason', f"write it as `reason`, and here one of: {choices}"
     at_key = problem.code == "unknown-key" or value is None
+    if problem.code == "unknown-key" and isinstance(value, str):
+        item = document.value["cases"][steps[-1]]
+        to_do = key_help(value, item.get(value), problem.path[:-1]) or to_do
     place = document.place(at, key=at_key and bool(problem.path))
     fields = {**problem.fields, "mistake": problem.code}
     return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
 from injector.templates.template import UNSET, Parameter
 

@@ -16,7 +16,9 @@ from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
 from injector.pods.context import Object
-from injector.pods.fields import POD, field_hint, value_help
+from injector.pods.fields import POD
+from injector.pods.foreign_fields import unknown_field
+from injector.pods.value_shapes import item_help, shape_help
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -128,7 +130,7 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [
             _error(
                 (*path, name),
-                f"there is no field {name} here{field_hint(name, known, place)}",
+                unknown_field(name, known, place, instance[name]),
                 name,
                 code=UNKNOWN_FIELD,
             )
@@ -143,7 +145,9 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
     wanted = " or ".join(WANTED[kind] for kind in types)
-    help_ = value_help(instance, POD.at(path)) if types == ("array",) else quotes_help(instance, types)
+    of_item = path and isinstance(path[-1], int)
+    to_do = item_help(instance, POD.at(path[:-1])) if of_item else shape_help(instance, POD.at(path))
+    help_ = to_do or quotes_help(instance, types)
     message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
     return [_error(path, message, str(error.validator), types, help_=help_)]
 

@@ -18,6 +18,8 @@ from injector.pods.constraints.pod_view import (
     wrong_value,
 )
 from injector.pods.context import Object
+from injector.pods.fields import POD
+from injector.pods.foreign_fields import renamed_field
 
 _ENUMS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
@@ -87,4 +89,5 @@ def _reference(where: Path, value: object) -> Violations:
     kind = str(where[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):
-            yield invalid((*where, field), "it is missing", "set it")
+            to_do = renamed_field(mapping(value), POD.at(map(str, where)), field)
+            yield invalid((*where, field), "it is missing", to_do or "set it")

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key
-from injector.names import WANTED, quotes_help, shown_value
+from injector.names import WANTED, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER, Field, value_help
+from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
+from injector.pods.value_shapes import item_help, shape_help
 
 #: The Python types of a kind's values. Quantities are no matter of types alone.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -79,6 +80,6 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb:
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    to_do = value_help(held, field.fields[name]) if verb == "is" else quotes_help(held, (kind,))
+    to_do = (shape_help if verb == "is" else item_help)(held, field.fields[name])
     help_ = "; ".join(filter(None, (f"it must be {wanted}", to_do)))
     return invalid((*path, name), f"it {verb} {shown_value(held)}", help_, value=held)

@@ -22,10 +22,13 @@ from injector.pods.constraints.pod_view import (
 )
 from injector.pods.context import Object
 from injector.pods.fields import SPEC
+from injector.pods.foreign_fields import renamed_field
 from injector.pods.quantity import parse_quantity
+from injector.pods.value_shapes import shape_help
 
 #: Fields of an entry of a projected volume; each entry has one.
-_PROJECTIONS = SPEC.at(("volumes", 0, "projected", "sources", 0)).one_of
+_VOLUME = SPEC.at(("volumes", 0))
+_PROJECTIONS = _VOLUME.at(("projected", "sources", 0)).one_of
 
 #: Sources that name something, and where.
 _NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
@@ -62,7 +65,9 @@ def find(parts: PodView) -> Violations:
 def _source(where: Path, volume: Object) -> Violations:
     for source, field in _NAMED.items():
         if volume.get(source) is not None and not mapping(volume[source]).get(field):
-            yield invalid((*where, source, field), "it is missing", "set it")
+            held, place = volume[source], _VOLUME.fields[source]
+            to_do = renamed_field(held, place, field) if isinstance(held, dict) else shape_help(held, place)
+            yield invalid((*where, source, field), "it is missing", to_do or "set it")
     size = mapping(volume.get("emptyDir")).get("sizeLimit")
     if size is not None:
         here = (*where, "emptyDir", "sizeLimit")

@@ -61,6 +61,41 @@ MISTAKES = [
     ("cases:\n- name: a\n  expect: {}\n", "tests/cases.yaml:3:11", f"decision is missing; {DECISIONS}"),
     (f"cases:\n- name: a\n  pdo: {{}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", 'unknown key "pdo"; did you mean pod?'),
     (
+        f"cases:\n- name: a\n  set: {{port: 1}}\n  {EXPECT}\n",
+        "tests/cases.yaml:3:3",
+        'unknown key "set"; write params: {port: 1}',
+    ),
+    (
+        f"cases:\n- name: a\n  documentIndex: 0\n  {EXPECT}\n",
+        "tests/cases.yaml:3:3",
+        'unknown key "documentIndex"; leave it out: a case has one pod',
+    ),
+    (
+        f"cases:\n- name: a\n  asserts: []\n  {EXPECT}\n",
+        "tests/cases.yaml:3:3",
+        'unknown key "asserts"; what has to come out stands in `expect:`, such as expect: {decision: injected}',
+    ),
+    (
+        "cases:\n- name: a\n  expect: {decision: injected, matchSnapshot: {}}\n",
+        "tests/cases.yaml:3:32",
+        'unknown key "matchSnapshot"; write golden: NAME.golden.yaml',
+    ),
+    (
+        "cases:\n- name: a\n  expect: injected\n",
+        "tests/cases.yaml:3:11",
+        'a mapping is needed, and this is a string ("injected"); write expect: {decision: injected}',
+    ),
+    (
+        f"suite: x\ncases:\n- name: a\n  {EXPECT}\n",
+        "tests/cases.yaml:1:1",
+        'unknown key "suite"; leave it out: each case has a `name:`',
+    ),
+    (
+        "suite: x\ntests: []\n",
+        "tests/cases.yaml:1:1",
+        "there is no `cases:` in it, and no case names it as its `file:`; write cases:, not tests:",
+    ),
+    (
         "cases:\n- name: a\n  expect: {decision: injectd}\n",
         "tests/cases.yaml:3:22",
         '"injectd" is not allowed; did you mean injected?',
@@ -93,7 +128,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: none}\n",
         "tests/cases.yaml:3:40",
-        'a list is needed, and this is a string ("none")',
+        'a list is needed, and this is a string ("none"); write warnings: []',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: [ok, 3]}\n",
@@ -134,7 +169,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  validate: 'no'\n  {EXPECT}\n",
         "tests/cases.yaml:3:13",
-        'true or false is needed, and this is a string ("no")',
+        'true or false is needed, and this is a string ("no"); write validate: false',
     ),
     (
         f"cases:\n- name: a\n  templates: []\n  {EXPECT}\n",
@@ -159,7 +194,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  namespace: shop\n  {EXPECT}\n",
         "tests/cases.yaml:3:14",
-        'a mapping is needed, and this is a string ("shop")',
+        'a mapping is needed, and this is a string ("shop"); write namespace: {name: shop}',
     ),
     (
         f"cases:\n- name: a\n  params: {{port: !absent}}\n  {EXPECT}\n",

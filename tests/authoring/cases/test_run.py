@@ -173,7 +173,7 @@ FAILING = [
     ),
     (
         "{decision: injected, pod: {spec: {§nodeNam: a}}}",
-        'spec.nodeNam: expected "a", and it is not there',
+        'spec.nodeNam: expected "a", and it is not there; did you mean nodeName?',
         "pod",
     ),
     (
@@ -236,6 +236,7 @@ def test_what_is_not_met_is_told_at_its_place(problems: Problems, expect: str, m
 UNKNOWN = [
     ("params: {§prt: 1}", "logger has no parameter prt; did you mean port?"),
     ("params: {§nginx.app-port: 1}", "nginx.app-port: this case has no template nginx; it has: logger"),
+    ("params: {port: §http}", 'port = "http": must be a port from 1 to 65535'),
     ("templates: [§loger]", "no template loger; did you mean logger?"),
     ("settings: {§prefx: a}", 'settings.prefx: unknown key "prefx"'),
     ("settings: {§prefix: 7}", "settings.prefix: a string is needed, and this is a number (7)"),

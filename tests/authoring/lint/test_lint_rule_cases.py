@@ -97,7 +97,92 @@ def _mounted(more: str) -> str:
     return f"    volumeMounts: [{{name: a-conf, {more}mountPath: /etc/a, readOnly: true}}]\n{_VOLUME}"
 
 
+_TYPED = """\
+description: A tool.
+parameters:
+  debug: {type: boolean, default: false, description: A flag.}
+  level: {type: string, enum: [info, warn], default: info, description: A level.}
+  port: {type: integer, minimum: 1, maximum: 9, default: 1, description: A port.}
+  hosts: {type: array, items: {type: string, maxLength: 9}, maxItems: 3, default: [], description: Hosts.}
+  note: {type: string, maxLength: 9, description: A note.}
+"""
+_OF_TYPES = {"template.yaml": _TYPED}
+
+
+def _if(condition: str) -> str:
+    return f"{{% if {condition} %}}\n    tty: true\n{{% endif %}}\n"
+
+
 CASES = [
+    *(
+        Case("parameter-type", condition, _if(condition), [5], _OF_TYPES)
+        for condition in (
+            'params.debug == "true"',
+            '"no" != params.debug',
+            'params.debug in ["yes", "on"]',
+            'params.port == "8"',
+            'params.port == ""',
+            'params.hosts == ""',
+            'params.hosts == "a"',
+            "params.note == 5",
+            "params.note == true",
+            'params.level == "warning"',
+            'params.level not in ["debug"]',
+            "params.level.name is defined",
+            'params["port"].number | default(1)',
+            "params.hosts.first is defined",
+        )
+    ),
+    *(
+        Case("parameter-type", f"right: {condition}", _if(condition), [], _OF_TYPES)
+        for condition in (
+            "params.debug == true",
+            "params.debug == 1",
+            "params.debug is none or params.port == 8.0",
+            "params.note == none",
+            'params.note == "true"',
+            'params.level in ["warn", "warning"]',
+            'params.level.startswith("i") and params.level[0] == "i"',
+            'params.hosts[0] | default("") == "a"',
+            'params.hosts == [] or "a" in params.hosts',
+            "params.port > 5 and params.port in [1, 2]",
+            'pod.metadata.name | default("") == "true"',
+        )
+    ),
+    Case(
+        "parameter-type",
+        "keywords of another type, and booleans among strings",
+        "",
+        [2, 3],
+        {
+            "template.yaml": "parameters:\n  a: {type: integer, pattern: a, default: 1}\n"
+            "  b: {type: string, enum: [on, off, auto], default: auto}\n"
+        },
+    ),
+    *(
+        Case("plain-reference", text, f"    workingDir: {text}\n", [5], _OF_TYPES)
+        for text in (
+            "${params.level}",
+            '"/a/${var.level}/b"',
+            "$(params.level)",
+            "<%= params.level %>",
+            "{params.level}",
+            "$params.level",
+            "${{ params.level }}",
+        )
+    ),
+    *(
+        Case("plain-reference", f"right: {text}", f"    workingDir: '{text}'\n", [], _OF_TYPES)
+        for text in (
+            "{{ params.level }}",
+            "${OTHER}",
+            "$(LEVEL)",
+            "${params.other}",
+            "{% raw %}${params.level}{% endraw %}",
+            "a${{ params.level }}b",
+            "/params.level/{{ params.level }}",
+        )
+    ),
     Case(
         "mount-without-volume",
         "the name is a value",

@@ -15,7 +15,8 @@ from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lint.subject import Subject
 from injector.loading.template_folders import read_folder
 from injector.templates.load import load_template
-from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_values import value_of
 from tests.authoring.lint.support import found, write
 
 

@@ -317,6 +317,6 @@ def test_a_secret_parameter_is_not_in_the_receipt(run, templates_dir):
     assert "with parameter logger.token, which the receipt does not hold as it is secret: give it again" in again.err
     wrong = run("inject", *LOGGER[:2], "--param", "logger.token=UPPER", "-", stdin=POD)
     assert wrong.code == 1 and "UPPER" not in wrong.err
-    assert "option token is not allowed here; it must be " in wrong.err
+    assert "--param logger.token is not allowed here; it must be " in wrong.err
     told = run("explain", "--templates", "logger", "--param", "logger.token=hidden", "-", stdin=POD)
     assert "(secret)" in told.out and "hidden" not in told.out.split("adds")[0]

@@ -147,7 +147,9 @@ def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
         "level": "info",
         "workload": "Job/web",
     }
-    assert run("render", "logger", "--pod", "-", stdin="kind: X\n").err.endswith("no objects with a pod; give it one")
+    assert run("render", "logger", "--pod", "-", stdin="kind: X\n").err.endswith(
+        "holds X, and no pod; give it one Pod, or one workload such as a Deployment"
+    )
     (templates_dir / "logger" / "logger.yaml.j2").write_text("a: 1\nb: {{ nothing.at.all }}\n")
     broken = run("render", "logger")
     assert (broken.code, broken.out) == (1, "")

@@ -380,7 +380,7 @@ def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, place):
         ({"emptyDir": {}}, "has no name"),
         ({"name": ""}, "has no name"),
         ({"name": ["x"]}, "has no name"),
-        ("x", "is a string; write it as `- name: ...`"),
+        ("x", "is a string; begin each item with `- name: `"),
     ],
 )
 @pytest.mark.parametrize("of_pod", [{}, {"volumes": [{"name": "v"}]}])

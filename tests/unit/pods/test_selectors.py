@@ -68,7 +68,7 @@ def test_good_selectors_pass(selector):
     [
         (None, "mapping"),
         ([], "mapping"),
-        ({"matchLables": {}}, '^matchLables: unknown key "matchLables"; there are matchLabels, matchExpressions$'),
+        ({"matchLables": {}}, r'^matchLables: unknown key "matchLables"; did you mean matchLabels\?$'),
         ({1: {}}, "unknown key 1;"),
         ({"matchLabels": ["app"]}, "matchLabels: it must be a mapping"),
         ({"matchLabels": {"app": True}}, "put it in quotes"),
@@ -83,7 +83,7 @@ def test_good_selectors_pass(selector):
         ({"matchExpressions": ["app"]}, r"matchExpressions\[0\]: it must be a mapping"),
         (
             {"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]},
-            r'^matchExpressions\[0\].value: unknown key "value"; there are key, operator, values$',
+            r'^matchExpressions\[0\].value: unknown key "value"; write values: \[x\]$',
         ),
         (expression("app", "in", "web"), "one of In, NotIn, Exists, DoesNotExist"),
         (expression("app", "In"), "at least one value"),

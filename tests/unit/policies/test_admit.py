@@ -269,7 +269,7 @@ def test_nothing_is_added_to_an_object_that_is_not_there() -> None:
     }
     found = amended(snapshot({"adds": template}), asked({}, "services/proxy", "CONNECT"))
     assert (found.reason, found.patch) == (Reason.TEMPLATE_FAILED, ())
-    assert "adds to an object that the review does not have" in found.message
+    assert "adds to an object that is not in the review" in found.message
 
 
 BROKEN = {

@@ -53,7 +53,7 @@ def test_precedence() -> None:
     ]
     assert [r.values["app_port"] for r in found] == [4, 1, 2, 3, 8080]
     assert [r.origins["app-port"] for r in found] == [
-        "option app-port",
+        "--param sample.app-port",
         f"pod annotation {_KEY}app-port",
         f"namespace annotation {_KEY}app-port",
         "setting parameters.sample.app-port",

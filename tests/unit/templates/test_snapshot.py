@@ -84,7 +84,8 @@ def test_settings_that_name_parameters() -> None:
 def test_a_selector_of_the_settings_with_a_misspelt_field_does_not_select_everything(name: str) -> None:
     settings = Settings(**{name: {"matchLabel": {"app": "web"}}})
     field = f"{name.partition('_')[0]}Selector"
-    with pytest.raises(SnapshotError, match=f'settings: {field}.matchLabel: unknown key "matchLabel"; there are'):
+    words = f'settings: {field}.matchLabel: unknown key "matchLabel"; did you mean matchLabels'
+    with pytest.raises(SnapshotError, match=words):
         build_snapshot(settings, {}, Cluster())
 
 
@@ -109,10 +110,13 @@ def test_the_catalog() -> None:
 
 #: Templates that no child may survive, or that no sample pod gets through; words of the error.
 BAD = {
-    "undefined": (sources("a: {{ object.metadata.labels.app }}"), "overlay.yaml.j2:1:23: error: there is nothing"),
+    "undefined": (
+        sources("a: {{ object.metadata.labels.app }}"),
+        "overlay.yaml.j2:1:23: error: this pod has no metadata.labels.app",
+    ),
     "undefined-sometimes": (
         sources("a: 1\n{% if object.spec.hostNetwork is defined %}{{ object.spec.nothing }}{% endif %}"),
-        "overlay.yaml.j2:2:59: error: there is nothing named",
+        "overlay.yaml.j2:2:59: error: this pod has no spec.nothing",
     ),
     "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "within a string"),
     "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:5: error: a value is missing here"),

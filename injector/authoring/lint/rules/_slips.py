@@ -11,6 +11,7 @@ from injector.names import kind_of
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
+from injector.pods.value_shapes import item_help, shape_help
 
 
 def slips(overlay: RenderedSource) -> list[Finding]:
@@ -26,7 +27,7 @@ def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
             yield Finding(
                 f"{field.name} is {kind}; it has to be a list",
                 overlay.place(path, key=True),
-                "begin each item with `- `",
+                shape_help(plain(value), field) or "begin each item with `- `",
             )
 
 
@@ -39,13 +40,14 @@ def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
                 yield Finding(
                     f"an item of {field.name} is {kind_of(item)}; it has to be a mapping",
                     overlay.place((*path, index)),
-                    f"write `- {field.keys[0]}: ...`",
+                    item_help(item, field),
                 )
             elif not has_key(item, field):
                 missing = [key for key, default in field.key_defaults.items() if default is None]
                 yield Finding(
                     f"an item of {field.name} has no {' and '.join(missing)}, by which it is merged",
                     overlay.place((*path, index)),
+                    item_help(item, field),
                 )
 
 

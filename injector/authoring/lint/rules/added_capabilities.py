@@ -1,9 +1,9 @@
 """A container asks for a capability that Pod Security refuses.
 
 Level `baseline` allows a short list of capabilities, without NET_ADMIN and NET_RAW. Level `restricted` allows only
-NET_BIND_SERVICE. In a namespace of such a level the pod starts without its sidecar, or, if the namespace is `required`,
-the pod is refused. If the sidecar needs the capability, disable this rule on the line and say which level it needs: `-
-NET_ADMIN # lint: disable=added-capabilities iptables needs it; namespaces at level privileged`.
+NET_BIND_SERVICE. In a namespace at such a level the pod starts without its sidecar; if the namespace is `required`, the
+injector refuses the pod. If the sidecar needs the capability, disable this rule on the line, and say which level the
+namespace needs: `- NET_ADMIN # lint: disable=added-capabilities iptables needs it; namespaces at level privileged`.
 
 Source: Kubernetes docs, "Pod Security Standards", Capabilities.
 

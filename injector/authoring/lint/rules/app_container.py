@@ -1,15 +1,16 @@
-"""The overlay changes the app's containers more than it seems to.
+"""The overlay changes the app's containers in a way that its author probably did not intend.
 
 The rule finds four mistakes:
 
 - A sidecar has a name that apps use, such as `app`, `web` or `redis`. If the pod has a container of this name, the
   injector patches that container and adds no sidecar. If it is the pod's only container, the injection fails.
-- A loop over the pod's containers. The injector then treats each of them as the sidecar. Write `"*"` for all
-  containers of the app, with `only:` or `except:` for some of them.
-- `"*"` has a command, a port or a probe. Every container of the app that has none gets it. A command replaces the one
-  of the image.
-- `"*"` has a variable such as PATH or HOME. The value that the image sets is not in the pod, so the template overwrites
-  it.
+- A loop writes a container for each of the pod's containers. The injector then treats each container of the app as a
+  sidecar. Instead write one container named `"*"`, which stands for all containers of the app, or, with `only:` or
+  `except:`, for some of them.
+- `"*"` has a command, a port or a probe. Every container of the app that does not have this field gets it. A command in
+  the pod replaces the command of the app's image.
+- `"*"` has a variable such as PATH or HOME. The pod does not contain the value that the app's image sets, so the
+  template overwrites this value.
 
 Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": the command in
 the pod replaces the command in the image.

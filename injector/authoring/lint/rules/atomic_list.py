@@ -1,9 +1,9 @@
-"""A list that does not merge is set where the pod may have its own list.
+"""The overlay sets a list that does not merge, and the pod may have a list of its own there.
 
-A list without a merge key is not merged. If the pod has the list, the pod's list stays, and none of the overlay's
-elements is added. With `!replace` the overlay's list replaces the pod's. In a container of the template this does no
-harm. At the pod, or in `"*"`, it does. Volumes, variables, ports, tolerations and the other lists in the merge table do
-merge.
+A list without a merge key is not merged. If the pod has the list, the pod's list stays, and the pod gets none of the
+overlay's elements. With `!replace`, the overlay's list replaces the pod's list. So one of the two lists is lost. In a
+container of the template itself that does no harm, but in a field of the whole pod and in `"*"` it does. Volumes,
+variables, ports, tolerations and the other lists in the merge table of "Writing templates" do merge.
 
 Source: Kubernetes API reference, the list types (`x-kubernetes-list-type: atomic`).
 

@@ -1,8 +1,8 @@
 """A program listens only on the loopback address, and the kubelet probes it.
 
-The kubelet sends its probes to the pod's own address. A program that listens on 127.0.0.1 does not get them. The
-startup probe never succeeds, so the containers after it never start. `envoy --mode validate` and `nginx -t` do not find
-this mistake.
+The kubelet sends its probes to the pod's own address. A program that listens only on 127.0.0.1 does not get them. So
+the startup probe never succeeds, and the containers after the sidecar never start. `envoy --mode validate` and
+`nginx -t` do not find this mistake.
 
 Source: Kubernetes docs, "Pod Lifecycle", Probes: HTTP and TCP probes go to the pod's IP address.
 

@@ -1,7 +1,7 @@
 """The template reads `object`, and is only for deletions.
 
-On DELETE `object` is {}. The object to delete is `oldObject`. So a condition on `object` gives the same result for
-every object.
+In a DELETE request, `object` is {}, and `oldObject` is the object to delete. So a condition on `object` gives the same
+result for every object.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `object` is null for DELETE.
 

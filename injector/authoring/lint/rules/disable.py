@@ -1,12 +1,12 @@
 """A comment that disables a rule names no rule, gives no reason, or has no effect.
 
 `# lint: disable=RULE WHY` disables a rule for its line, or, on a line of its own, for the next line. At the left margin
-of `template.yaml` it disables the rule for the whole template. In a file in which `#` is not a comment, write `{# lint:
-disable=RULE WHY #}` on a line of its own, and `<!-- ... -->` in the README. At the end of a line, Jinja would remove
-the line end together with the comment. Separate several rules by commas.
+of `template.yaml` it disables the rule for the whole template. In a file in which `#` does not begin a comment, write
+`{# lint: disable=RULE WHY #}` on a line of its own, because Jinja would remove a line end after this comment. In the
+README, write `<!-- lint: disable=RULE WHY -->`. Separate several rules by commas.
 
-Why: a comment that is misspelt or out of date can hide the next mistake. Without a reason, the next author does not
-know whether the comment is still needed.
+Why: a comment that is out of date can hide the next mistake, and one that is misspelt does nothing. Without a reason,
+the next author does not know whether the comment is still needed.
 
 Bad:
     # template.yaml

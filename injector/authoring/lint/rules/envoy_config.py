@@ -3,8 +3,8 @@
 `envoy --mode validate` does not find these mistakes:
 
 - a tcp_proxy to a cluster that does not exist: Envoy closes each connection
-- an HTTP connection manager without a filter: no request gets an answer
-- two listeners with one name: Envoy ignores the second
+- an HTTP connection manager without an HTTP filter: no request gets an answer
+- two listeners with the same name: Envoy ignores the second one
 - an address that no pod has: Envoy does not start
 - a cluster of type ORIGINAL_DST behind a listener without the filter original_dst: no connection gets through
 

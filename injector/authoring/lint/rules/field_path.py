@@ -1,7 +1,8 @@
-"""A variable or a file takes a field of the pod that the downward API does not have.
+"""A variable or a file refers to a field of the pod that the downward API does not offer.
 
-`fieldRef` can name about a dozen fields, and `resourceFieldRef` the container's requests and limits. The API server
-refuses a pod that names any other. A schema cannot find this mistake, because the name of the field is a string.
+`fieldRef` can name about a dozen fields of the pod, and `resourceFieldRef` can name the container's requests and
+limits. The API server refuses a pod that names any other field. A schema cannot find this mistake, because the name of
+the field is a string.
 
 Source: Kubernetes docs, "Downward API", Available fields.
 

@@ -1,7 +1,7 @@
-"""A file mode of a volume is decimal, and was probably meant as octal.
+"""A file mode of a volume is a decimal number, and its author probably meant an octal one.
 
 `defaultMode: 400` is the mode 0620: the group may write the file. YAML reads a number as octal only if it begins with a
-zero, so write 0400. The rule does not report a decimal number that makes sense as a mode, such as 420 for 0644.
+zero, so write 0400. The rule does not report a decimal number that is a usual mode, such as 420, which is 0644.
 
 Source: Kubernetes docs, "Secrets": a manifest in YAML takes modes in octal, one in JSON in decimal.
 

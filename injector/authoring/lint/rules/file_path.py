@@ -1,8 +1,8 @@
 """A command names a config file of the template at a path where the file is not.
 
-The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path whose
-last part is the file's name, if no mount of the container has the file there. It does not report a path if the command
-also names the right path, because the command may copy the file.
+The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path that
+ends in the file's name, if no mount of the container puts the file at this path. If the command also names the right
+path, the rule reports nothing, because the command may copy the file.
 
 Why: the program does not find the file and ends, or it silently uses the file of its image.
 

@@ -1,7 +1,8 @@
 """A container's port is a fixed number.
 
-Any port may already be used by an app. If the pod declares the same port, the injection fails, and the pod's author has
-no parameter to change the sidecar's port. Make the port a parameter, and use the parameter in the config file as well.
+An app may already use any port. If the pod declares the same port as the sidecar, the injection fails, and there is no
+parameter with which the pod's author could change the sidecar's port. Make the port a parameter, and use the parameter
+in the config file as well.
 
 Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
 

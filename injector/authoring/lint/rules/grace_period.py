@@ -1,8 +1,8 @@
 """A preStop hook sleeps longer than the termination grace period of some pods.
 
 The API server refuses a pod whose `preStop.sleep` is longer than its `terminationGracePeriodSeconds`. Some pods, such
-as tests and batch jobs, have a period of 0 or 1 seconds; they would get no sidecar. Use the smaller one of two numbers:
-the sleep that you want, and the pod's `terminationGracePeriodSeconds`.
+as those of tests and batch jobs, have a grace period of 0 or 1 seconds, so they would get no sidecar. Let the hook
+sleep for the smaller one of two numbers: the seconds that you want, and the pod's `terminationGracePeriodSeconds`.
 
 Source: Kubernetes docs, "Container Lifecycle Hooks", Sleep action; API validation of SleepAction.
 

@@ -1,9 +1,9 @@
-"""The overlay makes the pod share the node's network, processes or IPC, or its containers one process namespace.
+"""The overlay sets `hostNetwork`, `hostPID`, `hostIPC` or `shareProcessNamespace`.
 
 Pod Security levels `baseline` and `restricted` refuse `hostNetwork`, `hostPID` and `hostIPC`. With `hostNetwork` every
 port of the app is a port of its node. With `shareProcessNamespace` the app is no longer process 1, so images with an
-init system of their own fail, and each container can see the files of the others. These fields change the app, not only
-the sidecar. The author of the pod has to decide about them.
+init system of their own fail, and each container can see the files of the others. All these fields change the app and
+not only the sidecar, so the author of the pod has to decide about them.
 
 Source: Kubernetes docs, "Pod Security Standards", Host Namespaces, and "Share Process Namespace between Containers".
 

@@ -1,8 +1,8 @@
 """A volume is a folder of the node.
 
-With a hostPath a pod can reach its node, so Pod Security levels `baseline` and `restricted` refuse it. The app then
-depends on what its node has, and two pods on one node share the folder. If a sidecar needs the app's files, let both
-mount an emptyDir.
+With a hostPath volume a pod can reach the files of its node, so Pod Security levels `baseline` and `restricted` refuse
+such a pod. The pod also depends on what its node has in the folder, and two pods on the same node share the folder. If
+a sidecar needs the app's files, let both containers mount an emptyDir.
 
 Source: Kubernetes docs, "Pod Security Standards", HostPath Volumes.
 

@@ -3,7 +3,7 @@
 An overlay is a part of a pod. The injector merges only its `metadata` and its `spec`. `apiVersion`, `kind`, `status`
 and every other field beside them have no effect.
 
-Why: the author of such a field expects an effect, for example a Deployment's `replicas`, and gets no error.
+Why: somebody who writes such a field, for example a Deployment's `replicas`, expects an effect, and gets no error.
 
 Bad:
     # overlay.yaml.j2
@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.overlay_warnings import indent_help
 from injector.names import nearest
 from injector.pods.overlay import plain_mapping
 
@@ -42,9 +43,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for field in plain_mapping(rendering.overlay.value):
             if field not in _MERGED:
-                near = nearest(str(field), _MERGED)
+                near, place = nearest(str(field), _MERGED), rendering.overlay.place((field,), key=True)
                 yield Finding(
                     f"{field} is ignored: only metadata and spec are merged into a pod",
-                    rendering.overlay.place((field,), key=True),
-                    f"did you mean {near}?" if near else "leave it out",
+                    place,
+                    f"did you mean {near}?" if near else indent_help(str(field), place.file),
                 )

@@ -1,11 +1,11 @@
 """An image's name is not a valid image reference.
 
 The rule checks the images that the template renders with its defaults. A reference has the form
-`[host[:port]/]name[:tag][@digest]`, with a name in small letters. For values of a parameter, `format: image` checks the
-same.
+`[host[:port]/]name[:tag][@digest]`, with a name in small letters. To check the values of a parameter in the same way,
+declare `format: image`.
 
-Why: the API server accepts any text as an image. The kubelet does not: the sidecar stays in InvalidImageName, and the
-app, which waits for the sidecar, never starts.
+Why: the API server accepts any text as an image, but the kubelet does not: the sidecar stays in the state
+InvalidImageName, and the app, which waits for the sidecar, never starts.
 https://github.com/distribution/reference/blob/main/reference.go
 
 Bad:

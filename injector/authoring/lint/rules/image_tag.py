@@ -1,10 +1,11 @@
 """An image has no tag, or the tag `latest`.
 
-An image without a tag has the tag `latest`. The rule checks the defaults of parameters, not values that a user sets.
+For Kubernetes, an image without a tag has the tag `latest`. The rule checks the defaults of parameters, and not the
+values that a user sets.
 
 Why: with `latest`, two pods of one Deployment may run different versions, a restart may bring a new version, and a
-rollback does not bring back the old one. The kubelet also asks the registry at each start, because `imagePullPolicy` is
-then Always by default. So no pod starts while the registry is down.
+rollback does not bring back the old one. With this tag, `imagePullPolicy` is Always by default, so the kubelet asks the
+registry at each start, and no pod starts while the registry is down.
 https://kubernetes.io/docs/concepts/containers/images/
 
 Bad:

@@ -1,9 +1,9 @@
-"""A Job with this sidecar never completes, and the template does not warn.
+"""A Job with this sidecar never completes, and the template does not warn of that.
 
-A Job completes when all its containers have ended. A native sidecar does not count, but a plain container does. A
-sidecar is a plain container if the cluster has no native sidecars, or with the setting `nativeSidecars: never`. The
-template can see that by `native`: call warn() or fail(). A container with a `restartPolicy` other than Always is plain
-in every cluster.
+A Job completes when all containers of its pod have ended. A native sidecar does not count, but a plain container does.
+A sidecar is a plain container if the cluster has no native sidecars, or if the setting `nativeSidecars` is `never`. In
+a template, `native` is then false: call warn() or fail() for a Job. A container with a `restartPolicy` other than
+Always is plain in every cluster.
 
 Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers.
 

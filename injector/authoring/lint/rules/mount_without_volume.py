@@ -1,7 +1,7 @@
 """A container mounts a volume that neither the overlay nor the pod has.
 
-The API server would refuse the whole pod ("volumeMounts[0].name: Not found"), so the injection fails. Most often the
-name was changed in only one of the two places.
+The API server would refuse the whole pod ("volumeMounts[0].name: Not found"), so the injection fails. The most frequent
+cause is that somebody changed the volume's name in the volume or in the mount, and not in both.
 
 Source: Kubernetes API reference, VolumeMount: `name` must match the name of a volume.
 

@@ -1,9 +1,10 @@
 """The template of a path did nothing for any object that the linter tried: it did not refuse, warn or complete.
 
-A template for a path should refuse, warn or complete. If it never does, the API server calls it for nothing, and every
-request of its kind waits for the answer. The linter tries sample objects of what `for` names, with the parameters at
-their limits, and the objects of the template's cases. The samples have only a name and a few fields. Most often a
-condition has the wrong name of a field. If the template is right, write a case with an object on which it acts.
+A template for a path should refuse, warn or complete. If it never does, the API server calls the injector for nothing,
+and each request that `for` names waits for the answer. The linter tries sample objects of the resources that `for`
+names, with the parameters at their limits, and the objects of the template's test cases. The sample objects have only a
+name and a few fields. The most frequent cause is a condition with a misspelt field. If the template is right, write a
+test case with an object that it refuses, warns of or completes.
 
 Bad:
     # template.yaml

@@ -1,7 +1,7 @@
 """The template reads `oldObject`, and is not for UPDATE or DELETE.
 
-Only UPDATE and DELETE have an `oldObject`. On CREATE and CONNECT it is {}. Either an operation is missing in `for`, or
-you want to read `object`.
+Only in UPDATE and DELETE requests is there an `oldObject`; on CREATE and CONNECT it is {}. Either an operation is
+missing in `for`, or the template should read `object`.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `oldObject` is populated for
 DELETE and UPDATE.

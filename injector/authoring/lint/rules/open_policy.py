@@ -1,9 +1,10 @@
 """An object that a policy checks may set the parameters of the policy.
 
-A policy is a template that refuses and adds nothing. Without `from`, an annotation of the object can set a parameter,
-and it overrides the namespace and the settings. So an object that the policy would refuse can allow itself. A value
-that the schema does not allow makes the template fail, and with `failurePolicy: Ignore` the object is admitted. Write
-`from: [settings]`. If the people who may change a namespace may decide, write `[namespace, settings]`.
+A policy is a template that refuses objects and adds nothing. If a parameter has no `from`, an annotation of the object
+can set the parameter, and this value overrides those of the namespace and the settings. So the author of an object that
+the policy would refuse can make the policy allow the object. An annotation with a value that the schema does not allow
+makes the template fail, and with `failurePolicy: Ignore` the object is then admitted. Write `from: [settings]`. If
+everybody who may change a namespace may also decide about the parameter, write `from: [namespace, settings]`.
 
 Bad:
     # template.yaml

@@ -1,8 +1,8 @@
 """`overridable` names something that is not a field of a container.
 
-In a `required` namespace a pod may customise a sidecar with a container of the same name, and set only the fields that
-are listed here. If a name is misspelt, the injector refuses pods that set the field. Name whole fields: `resources`,
-not `resources.limits`.
+In a `required` namespace a pod may customise a sidecar with a container of the same name, in which it may set only the
+fields that `overridable` lists. If the name of a field is misspelt there, the injector refuses pods that set this
+field. Name whole fields: `resources`, not `resources.limits`.
 
 Source: the author's guide, template.yaml; Kubernetes API reference, Container.
 

@@ -1,7 +1,7 @@
 """The names of two parameters differ only by dashes.
 
-Why: if you misspell one of them, you set the other. The hint for a misspelt name ignores dashes, so it may name the
-wrong one of the two.
+Why: if you misspell the name of one parameter, you set the other one. The message about a misspelt name ignores dashes
+when it suggests a name, so it may suggest the wrong one of the two.
 
 Bad:
     # template.yaml

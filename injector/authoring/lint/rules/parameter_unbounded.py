@@ -5,7 +5,8 @@ The rule checks strings (`format`, `pattern`, `enum`, `const` or `maxLength`), n
 `additionalProperties` or `propertyNames`), and what is inside lists and objects.
 
 Why: somebody will set a value that makes no sense, such as a negative timeout, the port 70000 or a name with a blank.
-With limits the author of the pod reads at once what is allowed. Without them the sidecar does not start.
+If the parameter has limits, a message at once tells the author of the pod which values are allowed. If it has no
+limits, such a value keeps the sidecar from starting.
 
 Bad:
     # template.yaml

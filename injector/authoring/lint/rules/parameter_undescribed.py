@@ -1,7 +1,7 @@
 """A parameter, or the template, has no description.
 
-Why: `injector docs` prints the description, and users read it to choose a value. The name of a parameter does not say
-which unit it has, or what 0 means.
+Why: `injector docs` prints the description, and users read it to choose a value. The name alone does not say which unit
+a value has, or what 0 means.
 
 Bad:
     # template.yaml

@@ -1,9 +1,9 @@
 """The overlay sets a field of the whole pod for the sidecar.
 
-`spec.securityContext`, `nodeSelector`, `affinity` and similar fields apply to the app as well. For example, with
-`runAsUser: 101` at the pod the app also runs as user 101, and cannot read its own files. Set what the sidecar needs in
-its container. If the field is meant for the pod, put it into a template without a container, or disable this rule with
-a reason.
+`spec.securityContext`, `nodeSelector`, `affinity` and similar fields apply to the app as well. For example, if
+`runAsUser: 101` is in the pod's securityContext, the app also runs as user 101, and perhaps cannot read its own files.
+Set what the sidecar needs in its container. If the field really is for the whole pod, put it into a template without a
+container, or disable this rule with a reason.
 
 Source: Kubernetes docs, "Configure a Security Context for a Pod or Container": settings of the pod apply to all its
 containers.

@@ -1,8 +1,9 @@
 """The overlay gives pods a label that Services and controllers often select.
 
 If the overlay has the label `app`, every pod without this label gets it. Then Services, NetworkPolicies and
-PodDisruptionBudgets that select the label apply to the pod as well, and it may get the traffic of another app. Give a
-label of the template a prefix, as in `shipper.example.com/version`. If nothing selects it, use an annotation.
+PodDisruptionBudgets that select this label apply to the pod as well, and the pod may get the traffic of another app.
+Begin the template's label with a prefix of its own, as in `shipper.example.com/version`. If nothing selects the label,
+use an annotation instead.
 
 Source: Kubernetes docs, "Labels and Selectors", and "Service": a Service's pods are all that its selector fits.
 

@@ -1,10 +1,11 @@
 """The overlay sets the pod's name, namespace or owner: `metadata.name`, `namespace`, `ownerReferences`.
 
-When a Deployment creates its pods, they have no name yet, only the beginning of one. So every pod would get the
-overlay's name.
+When a controller such as a Deployment's creates pods, they have only the beginning of a name. So each of these pods
+would get the overlay's name.
 
-Why: the API server refuses the second replica with "already exists", and another namespace than the request's with
-"does not match". A controller does not recognise a pod that has another owner, and creates one more.
+Why: the API server refuses the second replica with "already exists". If the pod's namespace is not that of the
+request, the API server refuses the pod with "does not match". A controller does not recognise a pod that has another
+owner, and creates another pod.
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 
 Bad:

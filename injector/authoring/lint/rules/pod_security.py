@@ -1,8 +1,8 @@
-"""Something in the overlay is not allowed in namespaces with a Pod Security level.
+"""Something in the overlay is not allowed in namespaces with the Pod Security level `baseline` or `restricted`.
 
-The message names the lowest level that refuses it. Users, capabilities, privileges, host paths and host namespaces have
-rules of their own. This rule is about everything else: a missing `seccompProfile` or `drop: [ALL]`, host ports, SELinux
-and AppArmor options, sysctls, types of volumes, hosts of probes.
+The message names the least strict level that refuses it. Users, capabilities, privileges, host paths and host
+namespaces have rules of their own. This rule is about everything else: a missing `seccompProfile` or `drop: [ALL]`,
+host ports, SELinux and AppArmor options, sysctls, types of volumes, and the field `host` of probes.
 
 Source: Kubernetes docs, "Pod Security Standards".
 

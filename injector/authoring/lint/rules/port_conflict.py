@@ -1,8 +1,9 @@
 """A container uses a port that apps often use.
 
-The containers of a pod share one network. If two of them use one port, the second does not start, or takes the traffic
-of the first. If the app declares the port, the injection fails and says so. If the app does not declare the port, a
-container of the pod crashes. Choose a default above 10000 that no well-known program uses.
+The containers of a pod share one network. If two of them listen on the same port, the second one does not start, or
+takes the traffic of the first one. If the app declares the port, the injection fails with a message about the port. If
+the app does not declare the port, one of the two containers crashes. Choose a default above 10000 that no well-known
+program uses.
 
 Source: Kubernetes docs, "Pods", Pod networking.
 

@@ -1,8 +1,8 @@
 """A port has a name that apps often use.
 
-A Service's `targetPort`, a NetworkPolicy or a PodMonitor may name a port. If the app's port has no name, or is not
-declared, they find the sidecar's port instead, and requests for the app reach the sidecar. Begin the name with the
-template's name. It may have 15 characters.
+A Service's `targetPort`, a NetworkPolicy or a PodMonitor may refer to a port by its name. If the app's port has no
+name, or is not declared, such a name refers to the sidecar's port instead, and requests for the app reach the sidecar.
+Begin the port's name with the template's name. A port's name may have up to 15 characters.
 
 Source: Kubernetes docs, "Service", Port definitions: the name of a port is looked up in all containers of the pod.
 

@@ -1,7 +1,8 @@
 """A container may gain privileges: it is privileged, or `allowPrivilegeEscalation: false` is missing.
 
 By default Kubernetes allows privilege escalation: a program with the setuid bit runs as the owner of its file. Pod
-Security level `restricted` refuses that. Level `baseline` refuses `privileged: true`.
+Security level `restricted` refuses a container that allows privilege escalation. Level `baseline` refuses only
+`privileged: true`.
 
 Source: Kubernetes docs, "Pod Security Standards", Privilege Escalation and Privileged Containers.
 

@@ -1,7 +1,7 @@
 """A probe or a hook names a port that its container does not have.
 
-The kubelet looks up the name among the container's own ports. The API server accepts any name, but then the probe
-always fails. If it is the startupProbe of a native sidecar, the app never starts.
+The kubelet looks up the name among the container's own ports. The API server accepts any name, but if the container has
+no port of this name, the probe always fails. If the startupProbe of a native sidecar fails, the app never starts.
 
 Source: Kubernetes docs, "Configure Liveness, Readiness and Startup Probes": a named port is a ContainerPort's name.
 

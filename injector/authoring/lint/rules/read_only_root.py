@@ -1,8 +1,8 @@
 """A container may write to its root file system.
 
-Files that it writes there are lost at the next restart, and may fill the node's disk. An attacker could change the
-program. Set `readOnlyRootFilesystem: true`, and mount an emptyDir with a `sizeLimit` where the program has to write. To
-find these folders, run the program with the read-only file system.
+Files that a container writes there are lost at the next restart, and may fill the node's disk. An attacker in the
+container could also change the program. Set `readOnlyRootFilesystem: true`, and mount an emptyDir with a `sizeLimit`
+where the program has to write. To find these folders, run the program with the read-only file system.
 
 Source: Kubernetes docs, "Configure a Security Context for a Pod or Container".
 

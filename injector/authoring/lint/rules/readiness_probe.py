@@ -1,7 +1,8 @@
 """A sidecar in front of the app has no readinessProbe.
 
 The rule checks sidecars that declare ports, in templates with a parameter for the app's port or for an upstream. A log
-shipper or an exporter beside the app needs no readinessProbe; it would take the app out of its Service.
+shipper or an exporter beside the app needs no readinessProbe: if this probe failed, Services would send no more
+requests to the app.
 
 Why: a Service sends requests to every pod whose readinessProbes succeed. If the sidecar in front of the app hangs or is
 overloaded, clients get errors, although other replicas could answer.

@@ -1,10 +1,10 @@
 """The README names parameters that do not exist, or its list of parameters is out of date.
 
-The rule checks annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) with
-parameters of this template, and the section that `injector docs --write` writes.
+The rule checks the annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) in
+the README that set parameters of this template, and the section that `injector docs --write` writes.
 
-Why: users copy from the README. If a parameter has a new name, the old annotation causes only a warning, and the pod
-gets the default.
+Why: users copy annotations from the README. If a parameter has a new name, an annotation with the old name causes only
+a warning, and the pod gets the default value.
 
 Bad:
     # template.yaml

@@ -1,13 +1,15 @@
 """The template fails for a sample pod, or with a parameter at one of its limits.
 
-The linter renders the template with its defaults for each sample pod. For one of them it then renders with each
-parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest and longest text,
-examples, empty and full lists. It also tries every pair of values of two parameters that are a boolean or an `enum`,
-once with a value for each parameter that has no default, and once without. A call of `fail(...)` or `deny(...)` is not
-a failure. The rule reports every other error, and a pod that the injection would refuse.
+The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders the
+template with each parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest
+and longest text, examples, empty and full lists. For parameters that are a boolean or an `enum`, the linter also tries
+each pair of values of two parameters: once with a value for each parameter that has no default, and once without. A
+call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, and a pod that the injection
+would refuse.
 
-Why: a value that the schema allows, and that the template cannot handle, fails only in the pod of a user:
-`template-failed`. The pod then starts without its sidecar, or is refused in a `required` namespace.
+Why: if the schema allows a value that the template cannot handle, the template fails only in the pod of a user, with
+the reason `template-failed`. The pod then starts without its sidecar; in a `required` namespace the injector refuses
+it.
 
 Bad:
     # template.yaml

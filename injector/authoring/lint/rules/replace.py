@@ -1,9 +1,9 @@
 """A `!replace` removes more than one value of the app, or makes the app run as another program.
 
-At a single value such as `imagePullPolicy`, `!replace` does no harm: the receipt keeps the old value. At a list or a
-mapping it removes everything that the pod's author wrote there, such as variables that the app needs. At an image, a
-command, a user or a service account it makes another program of the app. Write the tag only at the value that you want
-to replace.
+Before a single value such as that of `imagePullPolicy`, `!replace` does no harm: the receipt keeps the old value.
+Before a list or a mapping, it removes everything that the pod's author wrote there, such as variables that the app
+needs. Before an image, a command, a user or a service account, it makes the app run as another program, as another user
+or with other permissions. Write the tag only before the single value that you want to replace.
 
 Source: the author's guide, "Merge".
 

@@ -1,9 +1,9 @@
 """A container requests more than its limit.
 
-The rule checks the template's own containers, with the defaults.
+The rule checks the template's own containers, with the defaults of the parameters.
 
 Why: the API server refuses a container whose request is above its limit. So the injector lowers the request to the
-limit, and warns at each injection. The sidecar gets less than the template says.
+limit, and warns at each injection. The sidecar then gets less than the template says.
 https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 
 Bad:

@@ -1,7 +1,7 @@
 """A container has no requests of CPU and memory.
 
-The rule reports a container without `resources.requests` for cpu or memory. A limit is enough, because it is then the
-request too.
+The rule reports a container without `resources.requests` for cpu or memory. A limit without a request is enough,
+because Kubernetes then uses the limit as the request.
 
 Why: in a namespace with a ResourceQuota for requests the API server refuses a pod that has such a container, so the
 sidecar keeps the app from starting. A HorizontalPodAutoscaler cannot calculate the utilisation of such a pod. And when

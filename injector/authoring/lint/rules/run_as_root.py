@@ -1,9 +1,9 @@
 """A container runs as root, or may do so.
 
 A process that gets out of a container as root is root on the node. Pod Security level `restricted` requires
-`runAsNonRoot: true` and forbids `runAsUser: 0`. The kubelet then does not start an image whose user is 0. Some
-containers need root, for example to set up iptables. Their pods cannot run in such namespaces. Disable this rule at the
-`runAsUser` of such a container, and say why.
+`runAsNonRoot: true` and forbids `runAsUser: 0`. With `runAsNonRoot: true` the kubelet does not start an image whose
+user is 0. Some containers need root, for example to set up iptables. Pods with such containers cannot run in namespaces
+at level `restricted`. Disable this rule at the `runAsUser` of such a container, and say why.
 
 Source: Kubernetes docs, "Pod Security Standards", Running as Non-root.
 

@@ -1,12 +1,13 @@
 """The injected pod does not match the schema of Kubernetes.
 
-The linter merges what the template renders into each sample pod, and checks the result with the schema of
-`--kubernetes-version`. It reports unknown and misspelt fields, values of a wrong type, and missing fields.
+The linter merges what the template renders into each sample pod, and checks the result with the schema of the
+Kubernetes version that `--kubernetes-version` names. It reports unknown and misspelt fields, values of a wrong type,
+and missing fields.
 
-Why: the API server drops a field that it does not know, without an error. So a misspelt `readinesProbe` is no probe. If
-a value has a wrong type, the API server answers 400. If a field is missing, it answers 422. In both cases the pod does
-not start. A frequent mistake is a number as the value of an environment variable. It has to be a string, in quotes:
-`value: "{{ params.port }}"`.
+Why: the API server drops a field that it does not know, without an error. So a container with a misspelt
+`readinesProbe` has no probe. If a value has a wrong type, the API server refuses the pod with status 400; if a required
+field is missing, it refuses the pod with status 422. A frequent mistake is a number as the value of an environment
+variable. This value has to be a string, in quotes: `value: "{{ params.port }}"`.
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 Bad:

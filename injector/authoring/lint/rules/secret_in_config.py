@@ -1,9 +1,9 @@
 """A password or key is in a parameter, a variable or a config file.
 
-Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. Everybody who may read
-pods and ConfigMaps can read them. For example, the role `view` may read these, and not Secrets. They are also in plain
-text in etcd, in backups and in audit logs. Let a parameter name a Secret, and use the Secret by `secretKeyRef` or mount
-it.
+Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who may
+read pods and ConfigMaps can read a password in them. For example, the role `view` may read pods and ConfigMaps, but not
+Secrets. The password is also in plain text in etcd, in backups and in audit logs. Instead, let a parameter name a
+Secret, and refer to this Secret with `secretKeyRef`, or mount it.
 
 Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
 

@@ -1,9 +1,10 @@
 """A loop changes a variable, and the change is lost.
 
-`{% set %}` within `{% for %}` makes a variable that exists only in this round of the loop. In each round, and after the
-loop, the variable has the value from before the loop.
+`{% set %}` within `{% for %}` makes a new variable that exists only in one round of the loop. At the beginning of each
+round, and after the loop, the name has the value from before the loop again.
 
-Why: there is no error. `{% set n = n + 1 %}` leaves `n` at 0, and a list that you want to extend stays empty.
+Why: Jinja reports no error. For example, a counter with `{% set n = n + 1 %}` stays at 0, and a list that you want to
+extend stays empty.
 https://jinja.palletsprojects.com/en/stable/templates/#assignments
 
 Bad:

@@ -1,14 +1,15 @@
 """A value is a part of a script, and could add commands to it.
 
 The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
-lifecycle hooks. If a parameter is a string, the linter tries each character that has a meaning at this place of the
-script, as far as the parameter's schema allows it. A value that goes through `shell_quote`, outside of quotes, is one
+lifecycle hooks. If a parameter is a string, the linter tries each character that the parameter's schema allows and that
+has a special meaning at this place of the script. A value that goes through `shell_quote`, outside of quotes, is one
 word of the shell.
 
 Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
-its network. This is so in a `required` namespace too, although a pod cannot replace the sidecar there. And a harmless
-value with an apostrophe keeps the sidecar from starting. It is safest to keep values out of the script: use a variable
-in `env`, or an argument after the script, which the script calls `"$1"`.
+its network. They could do so in a `required` namespace too, although a pod cannot replace the sidecar there. A value
+that is not meant as an attack, but contains an apostrophe, keeps the sidecar from starting. It is safest to keep values
+out of the script: put the value into a variable in `env`, or into an argument after the script, which the script calls
+`"$1"`.
 
 Bad:
     # template.yaml
@@ -49,7 +50,8 @@ from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, 
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
-from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
 from injector.templates.template import UNSET, Parameter
 

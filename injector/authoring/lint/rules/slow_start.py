@@ -1,9 +1,9 @@
 """A startupProbe has a long period, and so delays the app.
 
 The containers after a native sidecar wait until its startupProbe has succeeded. The kubelet probes once at the start,
-when most programs do not listen yet, and then every `periodSeconds`, 10 by default. So a proxy that is ready after 0.2
-s delays every start of the pod by ten seconds. Use a period of 1, and set with `failureThreshold` how long the start
-may take.
+when most programs do not listen yet, and then once in every `periodSeconds`, which is 10 by default. So even a proxy
+that is ready after 0.2 s delays every start of the pod by ten seconds. Write `periodSeconds: 1`, and use
+`failureThreshold` to say how many seconds the start may take.
 
 Source: Kubernetes docs, "Sidecar Containers", and "Configure Liveness, Readiness and Startup Probes".
 

@@ -1,8 +1,8 @@
 """A probe or a hook uses a port that its container does not declare.
 
-The injector compares declared ports with those of the app, and reports a conflict. It cannot do that with a port that
-is not declared. If the app listens on the same port, one of the two containers does not start, or the kubelet probes
-the app instead of the sidecar.
+The injector compares the ports that the sidecar declares with the ports of the app, and reports a conflict. It cannot
+compare a port that is not declared. If the app listens on such a port, one of the two containers does not start, or the
+kubelet probes the app instead of the sidecar.
 
 Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
 

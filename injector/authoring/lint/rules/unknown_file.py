@@ -1,9 +1,9 @@
 """The template uses a key of the generated ConfigMap that is not one of its files.
 
-The rule checks the `items` of volumes, the `subPath` of mounts, and variables that take a key of the ConfigMap.
+The rule checks the `items` of volumes, the `subPath` of mounts, and variables whose value is a key of the ConfigMap.
 
-Why: if a volume lists a key that is not in its ConfigMap, the pod stays in ContainerCreating forever. With such a
-`subPath` the container gets an empty folder instead of the file.
+Why: if a volume lists a key that is not in its ConfigMap, the pod stays in ContainerCreating forever. If a `subPath`
+names such a key, the container gets an empty folder instead of the file.
 https://kubernetes.io/docs/concepts/storage/volumes/#configmap
 
 Bad:

@@ -1,14 +1,14 @@
 """`for` names a resource that does not exist, or for which the API server calls no webhook.
 
 A webhook entry may name any resource. If the resource does not exist, the API server never calls the webhook, so a
-policy lets everything through without an error. The rule checks the groups of Kubernetes without a dot in their name,
-to which no other project can add resources. Names of resources are plurals. Most resources that create pods are in the
-groups `apps` and `batch`.
+policy allows everything, and there is no error. The rule checks the API groups of Kubernetes that have no dot in their
+names, because no other project can add resources to these groups. Names of resources are plurals. Most resources that
+create pods are in the groups `apps` and `batch`.
 
 For resources of the group admissionregistration.k8s.io the API server calls no webhook, because a webhook could lock
 everybody out.
 
-Source: Kubernetes API reference, `rules` of a webhook; CustomResourceDefinition v1, the group of one has a dot.
+Source: Kubernetes API reference, `rules` of a webhook; CustomResourceDefinition v1: its group has a dot.
 
 Bad:
     # template.yaml

@@ -1,11 +1,11 @@
 """No container mounts a config file of the template.
 
 The template has to use the generated ConfigMap, `{{ files.configmap }}`, as a volume, as a source of a projected volume
-or as a source of variables. A container has to mount that volume. If the volume has `items`, or the mounts have a
-`subPath`, they have to name each file.
+or as a source of variables. If it is a volume, a container has to mount this volume. If the volume has `items`, or the
+mounts have a `subPath`, each file has to be named there.
 
-Why: the program runs with the configuration of its image, without an error. If the overlay does not use the ConfigMap,
-the injector does not even create it.
+Why: without its config file, the program runs with the configuration of its image, and there is no error. If the
+overlay does not use the ConfigMap, the injector does not even create it.
 
 Bad:
     # template.yaml

@@ -1,10 +1,10 @@
-"""A text file contains a parameter without quoting, and the parameter allows more than letters.
+"""A text file contains a parameter without quoting, and the parameter allows values that need quoting.
 
 A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
-file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, and a pod that
-sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by its name or by `syntax:` in
-template.yaml. Write no quotes of your own around it: within them the file does not render. Or limit the parameter by
-`format`, `enum` or `pattern`.
+file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, but a pod that
+sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by the file's name or by `syntax:` in
+template.yaml. Write no quotes of your own around a value with this filter, because that is an error. Or limit the
+parameter by `format`, `enum` or `pattern`, so that no value needs quoting.
 
 Source: the author's guide, "Config files".
 
@@ -56,7 +56,8 @@ from collections.abc import Iterator, Mapping
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Subject
 from injector.names import shortened
-from injector.templates.parameter_schema import make_parameter, value_of
+from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE
 from injector.templates.template import Parameter

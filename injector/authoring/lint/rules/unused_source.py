@@ -2,8 +2,8 @@
 
 The rule reports a `*.j2` file that `files:` does not name and that no other file includes or imports.
 
-Why: most often it is a config file that is missing in `files:`, and so never reaches the pod. Or it is left over, and
-the next author edits it without an effect.
+Why: most often the file is a config file that is missing in `files:`, so it never reaches the pod. Or nobody needs the
+file any more, and the next author edits it without an effect.
 
 Bad:
     # template.yaml

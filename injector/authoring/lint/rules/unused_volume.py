@@ -1,7 +1,7 @@
 """No container mounts a volume of the overlay.
 
-The pod still gets the volume, and the kubelet waits for its ConfigMap or Secret. Most often the mount is missing, and
-the program starts without its files.
+The pod still gets the volume, and does not start before the volume's ConfigMap or Secret exists. The most frequent
+cause is a missing mount; the program then starts without its files.
 
 Source: Kubernetes docs, "Volumes": a volume is seen by the containers that mount it.
 

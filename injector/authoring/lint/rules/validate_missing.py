@@ -1,7 +1,7 @@
 """A config file has no `validate`, although its program can check the file.
 
-`validate` is the command by which the real program checks the file without starting. `injector test` runs it on the
-files that the template renders. Without it, you see a wrong directive only when a pod does not start.
+`validate` is a command with which the real program checks the file, without serving anything. `injector test` runs it
+on the files that the template renders. Without `validate`, you notice a wrong directive only when a pod does not start.
 
 Source: each program's manual: `nginx -t`, `envoy --mode validate` and so on.
 

@@ -1,8 +1,8 @@
 """`$(NAME)` refers to a variable that the container does not have, or defines only later.
 
-Kubernetes replaces `$(NAME)` in commands, in arguments and in the variables that follow. If it does not know the name,
-it changes nothing, and the program gets the text `$(NAME)`. Kubernetes expands variables in their order, so define a
-variable before you use it.
+Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments and in the values of later
+variables. If it does not know the name, it changes nothing, and the program gets the text `$(NAME)`. Kubernetes expands
+variables in the order of the list, so define a variable before another one refers to it.
 
 Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 

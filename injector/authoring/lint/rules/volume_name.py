@@ -1,7 +1,7 @@
 """A volume has a name that apps often use.
 
-Volumes merge by name, and what the pod's author wrote stays. If the app has a volume `config` of its own, the sidecar
-gets the app's files instead of its own. Begin the name with the template's name.
+Volumes merge by name, and what the pod's author wrote stays. For example, if both the app and the template have a
+volume `config`, the sidecar gets the app's files instead of its own. Begin the volume's name with the template's name.
 
 Source: the merge table in the author's guide.
 

@@ -1,8 +1,9 @@
-"""A list is set in an object that is not a pod, and that may have its own list.
+"""The overlay sets a list in an object that is not a pod, and the object may have a list of its own there.
 
-The injector knows the merge keys of lists in pods, but not in other kinds. So it does not merge the list: an object
-that has the list keeps it, gets none of the overlay's elements, and its author sees a warning. Write the list only if
-the object has none (`is not defined`). Or use `!replace`, with a list that also contains the object's own elements.
+The injector knows the merge keys of lists in pods, but not in other kinds. So the injector does not merge such a list:
+if the object has the list, it keeps this list and gets none of the overlay's elements, and the author of the object
+sees a warning. Write the list only if the object has none (`is not defined`). Or use `!replace`, with a list that also
+contains the object's own elements.
 
 Bad:
     # template.yaml

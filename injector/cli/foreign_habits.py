@@ -1,0 +1,229 @@
+"""Commands and options of kubectl, Helm, istioctl, Linkerd, Jsonnet and others, and what to type in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from injector.cli.inputs import SUFFIXES
+from injector.names import nearest
+
+_INJECT = "to put sidecars into manifests: injector inject FILE"
+_APPLY = "nothing here changes a cluster: injector inject FILE | kubectl apply -f -"
+_RENDER = "to see what a template makes of a pod: injector render TEMPLATE FILE"
+_CHECK = "to check an installation: injector check"
+_NEW = "to start a template: injector new NAME"
+_WHY = "to see why a pod has, or has not, a sidecar: injector explain pod/NAME"
+_LIST = "to list pods with their sidecars: injector list"
+_DOCS = "for the parameters of a template: injector docs TEMPLATE"
+_BUILD = "build it first: kustomize build DIR | injector inject -"
+_SETTINGS = "settings are a file: --settings FILE of the other commands"
+_LABEL = "kubectl label namespace NAMESPACE injection="
+_VALIDATE = (
+    "for templates: injector lint DIR; for manifests and policies: injector check-manifests --settings FILE FILE; for "
+    "a cluster: injector check"
+)
+#: Commands of other programs.
+_COMMANDS = {
+    **dict.fromkeys(("kube-inject", "add", "mutate", "wrap", "add-sidecar", "sidecar", "reinject"), _INJECT),
+    **dict.fromkeys(("apply", "replace", "patch", "set", "edit", "annotate", "rollout", "scale", "run"), _APPLY),
+    **dict.fromkeys(
+        ("delete", "remove", "rm", "eject", "undo", "revert", "rollback", "clean"),
+        "to take sidecars out of manifests: injector uninject FILE; to switch the injector off: injector pause",
+    ),
+    **dict.fromkeys(("template", "eval", "show", "manifest", "preview", "fmt", "export"), f"{_INJECT}; {_RENDER}"),
+    **dict.fromkeys(("build", "kustomize"), _BUILD),
+    **dict.fromkeys(("diff", "dry-run", "plan"), "to see what would change: injector inject --diff FILE"),
+    **dict.fromkeys(("validate", "verify", "analyze", "analyse", "vet", "policy", "conftest"), _VALIDATE),
+    **dict.fromkeys(
+        ("verify-install", "status", "health", "doctor", "precheck", "proxy-status", "diagnostics"), _CHECK
+    ),
+    **dict.fromkeys(("get", "ls", "pods", "ps", "top", "stat"), f"{_LIST}; {_WHY}"),
+    **dict.fromkeys(("describe", "why", "experimental", "x", "proxy-config", "debug", "events"), f"{_WHY}; {_CHECK}"),
+    "logs": "write kubectl logs POD -c CONTAINER; the reason why a pod has no sidecar: injector explain pod/NAME",
+    "version": "write injector --version",
+    **dict.fromkeys(("help", "man", "usage"), "write injector --help, or injector COMMAND --help"),
+    **dict.fromkeys(("init", "scaffold", "generate"), _NEW),
+    "create": f"{_NEW}; {_APPLY}",
+    **dict.fromkeys(
+        ("install", "upgrade", "deploy"),
+        f"the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); {_CHECK}",
+    ),
+    **dict.fromkeys(("uninstall", "purge"), "write helm uninstall sidecar-injector; to switch it off: injector pause"),
+    "unittest": "to run the cases of a template: injector test DIR",
+    **dict.fromkeys(("values", "params", "parameters", "schema", "templates", "gallery", "info"), _DOCS),
+    **dict.fromkeys(("config", "settings", "configure"), _SETTINGS),
+    **dict.fromkeys(("convert", "migrate"), "to make templates of sidecar configs: injector import FILE"),
+    "enable": f"write {_LABEL}enabled",
+    "disable": f"write {_LABEL}disabled; to switch the injector off: injector pause",
+    **dict.fromkeys(("on", "start", "unpause"), "to switch the injector on again: injector resume; by hand: serve"),
+    **dict.fromkeys(("off", "stop"), "to switch the injector off: injector pause"),
+    **dict.fromkeys(("webhook", "server", "webserver"), "to run the webhook: injector serve"),
+    **dict.fromkeys(("cert", "certificate", "certificates", "gen-certs", "tls", "pki"), "write injector certs --help"),
+    **dict.fromkeys(("completion", "plugin", "dashboard", "login", "package", "repo", "pull", "push"), ""),
+}
+_REPORT = "the report goes to standard error; leave it out, or write 2>/dev/null"
+_WRITTEN = "what it writes goes to standard output; write > OTHER-FILE"
+_FILES = "it reads manifests and no cluster; write kubectl get deploy NAME -o yaml | injector inject -"
+_ONE_BY_ONE = "one parameter is --param TEMPLATE.PARAMETER=VALUE; several stand in a settings file, --settings FILE"
+#: Options of other programs: ours, of which the first that the command has is named, or else what to type.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("--set", "--set-string", "--set-json", "--set-file", "--set-literal", "--params", "--parameter", "-p", "-P",
+         "--ext-str", "-V", "--ext-code", "--tla-str", "--tla-code", "-e", "--env", "--arg", "-D"),
+        ("--param",),
+    ),
+    **dict.fromkeys(("--config", "--setting", "-c"), ("--settings",)),
+    "--values": ("--settings",),
+    **dict.fromkeys(("--injectConfigFile", "--injectConfigMapName", "--sidecar-config"), (
+        "make templates of it first: injector import FILE; then --templates-dir DIR",
+    )),
+    **dict.fromkeys(("--meshConfigFile", "--meshConfigMapName", "--valuesFile"), (
+        "settings of this injector are --settings FILE",
+    )),
+    **dict.fromkeys(("--template", "--sidecar", "-t"), ("--templates",)),
+    **dict.fromkeys(("--template-dir", "--templates-folder", "-J", "--jpath", "-d"), ("--templates-dir",)),
+    **dict.fromkeys(("--write", "--overwrite", "--inplace", "--in-place", "-i", "-w"), (
+        "--in-place", "--write", "--watch", _WRITTEN
+    )),
+    **dict.fromkeys(("--out", "--output-dir", "--outfile", "--output-file", "--outputDir", "-m"), (_WRITTEN,)),
+    **dict.fromkeys(("--kube-version", "--kubeVersion", "--api-versions", "--k8s-version", "--version-k8s"), (
+        "--kubernetes-version",
+    )),
+    **dict.fromkeys(("--format", "--json", "--report"), ("--output",)),
+    **dict.fromkeys(("-k", "--kustomize", "--enable-helm", "--load-restrictor"), (_BUILD,)),
+    **dict.fromkeys(("-R", "--recursive", "-r"), ("leave it out: a folder is searched with all folders in it",)),
+    **dict.fromkeys(("-l", "--selector", "--field-selector"), (
+        "there is no selection here; write kubectl get deploy -l KEY=VALUE -o yaml | injector inject -",
+    )),
+    "--all": ("--all-namespaces", "give a folder, or all files"),
+    **dict.fromkeys(("-A", "--all-namespaces"), ("--all-namespaces", _FILES)),
+    **dict.fromkeys(("--dry-run", "--dryrun", "--check-only", "--diff"), (
+        "--diff", "leave it out: nothing here changes a cluster"
+    )),
+    **dict.fromkeys(
+        ("--force", "--server-side", "--validate", "--wait", "--timeout", "--grace-period", "--prune", "--record",
+         "--save-config", "--field-manager", "--force-conflicts", "--atomic", "--install", "--create-namespace"),
+        ("it is for what changes a cluster; write injector inject FILE | kubectl apply -f - and the option there",),
+    ),
+    **dict.fromkeys(("-q", "--quiet", "--silent"), (_REPORT,)),
+    **dict.fromkeys(("-v", "--verbose", "--debug", "--log-level", "--v"), ("injector explain FILE shows each step",)),
+    **dict.fromkeys(("-y", "--yes", "--no-input", "--skip-confirmation", "--manual", "--ignore-cluster"), (
+        "leave it out: it asks nothing, and needs no cluster for manifests",
+    )),
+    **dict.fromkeys(("--color", "--no-color", "--colour"), ("leave it out; NO_COLOR=1 in the environment",)),
+    **dict.fromkeys(("--kubeconfig", "--context", "--cluster"), (_FILES,)),
+    **dict.fromkeys(("-f", "--filename"), ("give it without an option",)),
+    **dict.fromkeys(("--revision", "--istioNamespace", "--release-name", "--name-template", "--generate-name"), (
+        "it has no meaning here; leave it out",
+    )),
+    **dict.fromkeys(("--show-only", "-s"), ("--settings", "give the file or the template alone")),
+    **dict.fromkeys(("--label", "--labels", "--ns-label"), ("--namespace-label",)),
+    **dict.fromkeys(("--annotation", "--annotations"), ("--namespace-annotation",)),
+    "--namespaces": ("--all-namespaces", "--namespace"),
+    **dict.fromkeys(("--files", "--file", "--input", "-I", "--manifest", "--manifests"), ("--filename", "--pod")),
+    "--fix": ("correct the lines that it names, and run it again",),
+    "--version": ("write injector --version",),
+}  # fmt: skip
+_OF_RECEIPT = "leave it out: the receipt on the pod says what to take out"
+_OF_FOLDERS = "give the template's folder without an option"
+#: What is to be said about an option in one command.
+_OF_COMMAND = {
+    "uninject": {**dict.fromkeys(("--templates", "--param", "--templates-dir"), _OF_RECEIPT)},
+    "render": {"--templates": "name the template first: injector render TEMPLATE FILE"},
+    "check-manifests": {"--templates": "the settings' `paths` name the templates: --settings FILE"},
+    "explain": dict.fromkeys(
+        ("-A", "-l", "--selector", "--all-namespaces", "--all"), "name each object: pod/NAME -n NS"
+    ),
+    "list": dict.fromkeys(("-l", "--selector"), "there is no selection by label; --namespace, --failed and others are"),
+    "lint": {"--templates-dir": _OF_FOLDERS, "--param": "lint tries the values that the parameters allow"},
+    "test": {
+        "--templates-dir": _OF_FOLDERS,
+        "--param": "parameters stand in the case, `params: {NAME: VALUE}`",
+        "--settings": "settings stand in the case, `settings: {NAME: VALUE}`",
+    },
+}
+#: More about an option of ours, where its name alone leaves a question.
+_MORE = {
+    "--values": f" {_ONE_BY_ONE[0].upper()}{_ONE_BY_ONE[1:]}.",
+    "--dry-run": " Nothing here changes a cluster.",
+}
+#: Commands that write manifests.
+_WRITERS = ("inject", "uninject")
+#: Parameters as Linkerd's and Istio's options call them.
+_PARAMETERS = {"skip-inbound-ports": "exclude-inbound-ports", "skip-outbound-ports": "exclude-outbound-ports"}
+#: Words before or behind a name that say nothing of which command it is.
+_NO_INJECTION = ("un", "de", "dis", "e", "no", "remove", "without")
+
+
+def command_help(name: str, commands: Sequence[str]) -> str:
+    """What to say about a command that there is not: what to type, the nearest name, or all that there are."""
+    low = name.lower()
+    if (said := _COMMANDS.get(low)) is not None:
+        return said or "there is nothing like it; injector --help lists the commands"
+    if Path(name).suffix.lower() in SUFFIXES or Path(name).is_dir():
+        return f"write injector inject {name}"
+    near = nearest(low, commands)
+    if near == "uninject" and not low.startswith(_NO_INJECTION):
+        near = "inject"
+    return f"did you mean {near}?" if near else f"there are {', '.join(commands)}"
+
+
+def option_words(error: click.NoSuchOption) -> str:
+    """What to say about an option that there is not; "" where click's own words do."""
+    option, context = error.option_name, error.ctx
+    if context is None:
+        return ""
+    own = {name for parameter in context.command.params for name in parameter.opts}
+    if isinstance(context.command, click.Group):
+        if option in ("-v", "-V") or nearest(option, own) is not None:
+            return "" if option.startswith("--") else f"No such option '{option}'. Did you mean '--version'?"
+        return f"No such option '{option}'. Options come after a command: injector inject {option} ..."
+    if option in ("-o", "--output"):
+        return f"No such option '{option}'. {_output(context)}"
+    here = _OF_COMMAND.get(context.info_name or "", {})
+    for meant in (option, *_OPTIONS.get(option, ())):
+        if meant in own:
+            return f"No such option '{option}'. Did you mean '{meant}'?{_MORE.get(option, '')}"
+        if meant in here or not meant.startswith("-"):
+            return f"No such option '{option}'; {here.get(meant, meant)}"
+    if "--param" in own and (meant := _as_parameter(option, list(context.obj or ()))):
+        return f"No such option '{option}'; a parameter of a template is written {meant}"
+    return ""
+
+
+def choice_words(error: click.BadParameter) -> str:
+    """What to add about a value of --output that is none: what people take it for; "" for nothing."""
+    is_output = error.param is not None and "--output" in error.param.opts and error.ctx is not None
+    return _output(error.ctx) if is_output and error.ctx and error.ctx.info_name in _WRITERS else ""
+
+
+def _output(context: click.Context) -> str:
+    """What --output is in this command."""
+    if context.info_name in _WRITERS:
+        rest = f"for a file write > FILE{', or --in-place' if context.info_name == 'inject' else ''}"
+        return (
+            f"Manifests go to standard output in the form that they have; {rest}. --output is the form of the report."
+        )
+    option = next((p for p in context.command.params if "--output" in p.opts), None)
+    if option is None:
+        return "What it writes goes to standard output; for a file write > FILE."
+    kinds = option.type.choices if isinstance(option.type, click.Choice) else (option.make_metavar(context),)
+    return f"Write --output FORM: {', '.join(map(str, kinds))}."
+
+
+def _as_parameter(option: str, given: Sequence[str]) -> str:
+    """`--param` for an option that has the name of a parameter in the gallery; "" where none has it."""
+    from injector.cli.injection_sources import gather
+
+    name = option.strip("-").removeprefix("proxy-")
+    name = _PARAMETERS.get(name, name)
+    owners = [one.name for one in gather().snapshot.catalog if name in one.parameters]
+    if not owners:
+        return ""
+    named = [owner for owner in owners if any(owner in text.split(",") for text in given)]
+    owner = (named or [one for one in owners if one == "envoy"] or owners)[0]
+    value = next((text.partition("=")[2] for text in given if text.startswith(f"{option}=")), "VALUE")
+    return f"--param {owner}.{name}={value}"

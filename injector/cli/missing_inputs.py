@@ -1,0 +1,55 @@
+"""What people type where a file is wanted: an object of a cluster, a template, a parameter, a misspelt name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from injector.names import nearest
+
+#: Kinds as kubectl takes them.
+KINDS = frozenset(
+    (
+        "pod", "pods", "po", "deployment", "deployments", "deploy", "statefulset", "statefulsets", "sts", "daemonset",
+        "daemonsets", "ds", "replicaset", "replicasets", "rs", "job", "jobs", "cronjob", "cronjobs", "cj", "service",
+        "services", "svc", "configmap", "cm", "secret", "namespace", "namespaces", "ns",
+    )
+)  # fmt: skip
+_LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
+#: Names in a folder that a missing one is compared with.
+_COMPARED = 1000
+
+
+def missing_help(name: str, command: str, rest: str = "NAME") -> str:
+    """What to type in place of an input that is not there, in a command; "" where nothing can be said.
+
+    `rest` is what was typed behind it: the name behind a kind.
+    """
+    found = _LIVE.fullmatch(name)
+    if name.lower() in KINDS or (found and found[1].lower() in KINDS):
+        what = name if found else f"{name} {rest}"
+        return f"it reads files and no cluster: write kubectl get {what} -o yaml | injector {command} -"
+    if _PARAMETER.fullmatch(name):
+        return f"a parameter is written --param {name}"
+    template, dot, _ = name.partition(".")
+    if "/" not in name and template in _templates():
+        if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
+            return f"for the parameters of a template write injector docs {template}"
+        if not dot:
+            return f"for a template write --templates {name}; for its parameters injector docs {name}"
+    near = nearest(Path(name).name, _beside(Path(name)), cutoff=0.75)
+    return f"did you mean {Path(name).with_name(near)}?" if near else ""
+
+
+def _beside(file: Path) -> list[str]:
+    try:
+        return [one.name for one, _ in zip(file.parent.iterdir(), range(_COMPARED), strict=False)]
+    except (OSError, ValueError):
+        return []
+
+
+def _templates() -> list[str]:
+    from injector.loading.template_folders import gallery_path, templates_in
+
+    return list(templates_in(gallery_path()))

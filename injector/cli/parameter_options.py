@@ -1,0 +1,104 @@
+"""The values of `--param` by template and parameter, and what to type where they name none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from injector.cli.inputs import SUFFIXES
+from injector.names import hint, shortened
+from injector.settings import Settings
+from injector.templates.families import declared_parameter, similar_names
+from injector.templates.parameter_values import value_of
+from injector.templates.snapshot import Catalog, Snapshot
+from injector.templates.template import Parameter
+
+#: A name and its value as YAML has them, within quotes of a shell.
+_COLON = re.compile(r"([A-Za-z][-A-Za-z0-9_.]*):\s*(\S.*)\Z")
+#: Where a second parameter begins in a value: the habit of Helm's `--set a=1,b=2`.
+_SECOND = re.compile(r",\s*([A-Za-z][-A-Za-z0-9_.]*)=")
+#: Templates that are named for a parameter of several.
+_NAMED = 4
+
+
+def check_form(params: Iterable[str], given: Sequence[str]) -> None:
+    """Refuse what is not NAME=VALUE. `given` are the arguments as they were typed.
+
+    Raises click.UsageError with what to type.
+    """
+    for text in params:
+        if "=" in text:
+            continue
+        if colon := _COLON.fullmatch(text):
+            raise click.UsageError(f"--param {shortened(text)} has no =; write --param {colon[1]}={colon[2]}")
+        value = _typed_behind(text, given) or "VALUE"
+        raise click.UsageError(f"--param {text} has no value; write --param {text}={value}")
+
+
+def _typed_behind(text: str, given: Sequence[str]) -> str:
+    """What was typed behind `--param TEXT`, where that may be its value."""
+    places = (n for n in range(len(given) - 2) if (given[n], given[n + 1]) == ("--param", text))
+    after = next((given[n + 2] for n in places), "")
+    is_file = Path(after).suffix.lower() in SUFFIXES or Path(after).exists()
+    return "" if after.startswith("-") or is_file else after
+
+
+def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
+    """The values by template; `template` is the default where `--param` names none.
+
+    Raises click.UsageError for a template or a parameter that there is not, and for two parameters in one.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for text in params:
+        key, _, value = text.partition("=")
+        name, parameter = _named(key, snapshot.settings)
+        if not name and not template:
+            raise click.UsageError(_without_template(parameter, value, snapshot.catalog))
+        name = name or template
+        known = snapshot.catalog.get(name)
+        if known is None:
+            near = hint(name, snapshot.catalog.names, "there are")
+            raise click.UsageError(f"--param {key}: no template {name}{near}")
+        declared = declared_parameter(known.parameters, parameter)
+        if declared is None:
+            near = hint(parameter, similar_names(known.parameters, parameter), "there are")
+            raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
+        for second in _SECOND.finditer(value):
+            owner, other = _named(second[1], snapshot.settings)
+            of = snapshot.catalog.get(owner or name)
+            if of is None or declared_parameter(of.parameters, other) is None:
+                continue
+            if owner or not _is_allowed(declared, value):
+                first, rest = value[: second.start()], value[second.start() + 1 :].strip()
+                again = f"--param {key}={first} --param {rest}"
+                raise click.UsageError(f"--param {key}: its value has a second parameter in it; write {again}")
+        found.setdefault(name, {})[parameter] = value
+    return found
+
+
+def _named(key: str, settings: Settings) -> tuple[str, str]:
+    """Template and parameter of a key; that of an annotation, `envoy.sidecar.injector/app-port`, is one too."""
+    owner, at, parameter = key.strip().partition(f".{settings.prefix}/")
+    if at:
+        return owner, parameter
+    owner, _, parameter = key.strip().rpartition(".")
+    return owner, parameter
+
+
+def _is_allowed(parameter: Parameter, value: str) -> bool:
+    try:
+        value_of(parameter, value)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_template(parameter: str, value: str, catalog: Catalog) -> str:
+    owners = [one.name for one in catalog if declared_parameter(one.parameters, parameter) is not None]
+    if not owners:
+        return f'--param "{parameter}={value}" is not TEMPLATE.PARAMETER=VALUE (envoy.cpu-limit=500m)'
+    shown = " or ".join(f"--param {owner}.{parameter}={value}" for owner in owners[:_NAMED])
+    return f"--param {parameter} names no template; write {shown}"

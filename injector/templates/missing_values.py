@@ -1,0 +1,112 @@
+"""What to say of something in an expression that is not there: what there is, or how to do without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from injector.names import WANTED, hint, kind_of, nearest
+from injector.pods.fields import POD, fields_of
+from injector.templates.foreign_habits import METHOD_HABITS
+from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
+from injector.templates.template import Parameter, Template
+
+#: The values that always have the same names in them.
+_FIXED = {
+    "files": ("configmap",),
+    "namespace": ("name", "labels", "annotations"),
+    "workload": ("kind", "name"),
+    "cluster": ("version", "domain"),
+}
+_PODS = ("pod", "object")
+#: What a value of a list is, where people take it for something else.
+_ITEMS = {
+    "ports": "ports is a list of numbers; write ports[0], or {% for port in ports %}",
+    **{
+        name: f"{name} is a list; write {name}[0].name, or {{% for one in {name} %}} and {{{{ one.name }}}}"
+        for name in ("containers", "app_containers")
+    },
+}
+_METHODS: dict[type, frozenset[str]] = {dict: DICT_METHODS, list: LIST_METHODS, str: STRING_METHODS}
+_LOOP = ("index", "index0", "first", "last", "length", "previtem", "nextitem")
+
+
+def missing(expression: str, name: str, owner: Any, template: Template) -> str:
+    """What to say of `name`, which `owner` does not have; "" where there is no more to say than that.
+
+    `expression` is the text of the expression that asks for it, in a file of the template.
+    """
+    path, base = _path(expression, name)
+    if not base:
+        return ""
+    near = nearest(name, [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None
+    if near and base not in _FIXED:
+        return ""
+    if name in _METHODS.get(type(owner), ()):
+        return f"{name} is a method here; write {base}.{name}()"
+    if (habit := METHOD_HABITS.get(name)) and not isinstance(owner, dict):
+        return f"{kind_of(owner)} has nothing named {name}; {habit.replace('params.x', base)}"
+    if base == "loop":
+        return f"loop has no {name}{hint(name, _LOOP)}"
+    root, _, variable = base.partition(".")
+    parameters = {parameter.variable: parameter for parameter in template.parameters.values()}
+    if root == "params" and variable in parameters:
+        return of_parameter(parameters[variable], base, name, path)
+    if base == "files" and not nearest(name, _FIXED["files"]):
+        file = template.files.get(name)
+        text = f'; the text of the file is {{% include "{file.template}" %}}' if file else "; write files.configmap"
+        return f"files has only configmap, the name of the ConfigMap that holds the config files{text}"
+    if base in _FIXED and name in _FIXED:
+        return f"{base} has no {name}; write {name}.name"
+    if base in _FIXED:
+        return f"{base} has no {name}{hint(name, _FIXED[base])}"
+    of_pod = template.applies_to.only_pods and root in _PODS
+    if of_pod and root == base:
+        return _in_pod(base, name)
+    if base in _ITEMS and not name.isdecimal():
+        return _ITEMS[base]
+    if not isinstance(owner, dict | list):
+        return f"{base} is {kind_of(owner)}, and has nothing named {name}; write {{{{ {base} }}}}"
+    if isinstance(owner, list) and not name.lstrip("-").isdecimal():
+        return f"{base} is a list, and has nothing named {name}; write {base}[0], or a loop over its items"
+    if of_pod:
+        fields = POD.at(re.findall(r"\w+", base)[1:]).fields.notations
+        if name not in fields and (meant := nearest(name, fields)):
+            return f"a pod has no field {name} here; did you mean {meant}?"
+        return (
+            f"this pod has no {path.removeprefix(f'{root}.')}; write {path} | default(...), or leave the line out with "
+            f"{{% if {path} is defined %}}"
+        )
+    return ""
+
+
+def of_parameter(parameter: Parameter, base: str, name: str, path: str) -> str:
+    """What to say of `name`, which is asked of a parameter that stands there as `base`; `path` is all of it."""
+    if parameter.type == "object":
+        known = parameter.schema.get("properties")
+        if isinstance(known, Mapping) and known and name not in known and parameter.member is None:
+            return f"the parameter {parameter.name} has no {name}{hint(name, map(str, known), 'its schema has')}"
+        return f"the parameter {parameter.name} has no key {name} here; write {path} | default(...)"
+    is_a = f"the parameter {parameter.name} is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
+    if parameter.type == "array":
+        if name.lstrip("-").isdecimal():
+            return ""
+        return f"{is_a}, and has nothing named {name}; write {base}[0], or {{% for item in {base} %}}"
+    more = f"{parameter.name}-{name.replace('_', '-').lower()}"
+    return f"{is_a}, and has nothing named {name}; write {{{{ {base} }}}}, or declare a parameter {more}"
+
+
+def _in_pod(root: str, name: str) -> str:
+    """Where a pod has a field that people write right behind `pod`."""
+    for part, kind in (("metadata", "ObjectMeta"), ("spec", "PodSpec")):
+        if name in fields_of(kind):
+            return f"{root} has only metadata and spec; write {root}.{part}.{name}"
+    return f"{root} has only metadata and spec; write {root}.metadata... or {root}.spec..."
+
+
+def _path(expression: str, name: str) -> tuple[str, str]:
+    """The path to `name` in an expression, as it stands there to its end, and the part before the name."""
+    step = rf"(?:\.{re.escape(name)}\b|\[(?:['\"]{re.escape(name)}['\"]|{re.escape(name)})\])"
+    found = re.search(rf"([A-Za-z_][\w.\[\]\"'/-]*?)({step}(?:\.\w+(?!\w*\()|\[[^\[\]]*\])*)", expression)
+    return (found[0], found[1]) if found else ("", "")

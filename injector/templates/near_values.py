@@ -1,0 +1,207 @@
+"""The value that somebody may mean who gives a parameter one that is not allowed: each is tried before it is named.
+
+People bring how other programs write values: `{a,b}` and `a=1,b=2` of `--set`, YAML in an annotation, `30s` for a
+number of seconds, a list with a line for each item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from injector.names import legal_name, nearest, quotes_help
+from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.near_formats import AMOUNT, SCHEME, SIZE, near_value, seconds_of, spelled_number
+from injector.templates.parameter_keywords import FORMATS
+from injector.templates.parameter_values import value_of
+from injector.templates.template import Parameter
+from injector.templates.value_check import ValueCheck
+
+#: Characters of a value that is looked at, and of one that is named.
+_LONGEST = 1000
+_SHOWN = 160
+#: Words for yes and no elsewhere, by what is written here.
+_BOOLEANS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1", "enabled", "enable"), "true"),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0", "disabled", "disable"), "false"),
+}
+#: The end of a parameter's name that says what its number counts, in seconds or bytes.
+_COUNTED = {"milliseconds": 0.001, "ms": 0.001, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+_BYTES = {"bytes": 1, "kilobytes": 1024, "kibibytes": 1024, "megabytes": 1024**2, "mebibytes": 1024**2}
+_POWERS = {letter: 1024 ** (power + 1) for power, letter in enumerate("kmgtpe")}
+#: What may stand behind a number that has its unit in the parameter's name or in none.
+_BEHIND = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(?:%|r/s|r/m|/s|rps|req/s|x|/tcp|/udp|s|ms)\Z", re.IGNORECASE)
+#: A name but for capital letters, blanks and what joins its words.
+_WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_. ]*")
+_RANGE = re.compile(r"(\d{1,5})\s*(?:-|\.\.)\s*(\d{1,5})\Z")
+#: Numbers of a range that are written out.
+_FEW = 10
+#: A pair as `--set` and labels of a shell have it, and where the next one begins.
+_PAIR = re.compile(r"""\s*["']?([^=:{}"'\s]+)["']?\s*(?:=|:\s?)\s*(.*)\Z""", re.DOTALL)
+
+
+def value_help(parameter: Parameter, raw: Any) -> str:
+    """`write VALUE`, of a value that a parameter allows and that is meant by one which it refuses; "" for none."""
+    if parameter.secret:
+        return ""
+    if not isinstance(raw, str) or raw.lstrip()[:1] in ("[", "{"):
+        within = _help_within(parameter, raw)
+        if within or not isinstance(raw, str):
+            return within
+    for text in dict.fromkeys(_nearby(raw, parameter)) if len(raw) <= _LONGEST else ():
+        if text and text != raw and len(text) <= _SHOWN and _is_allowed(parameter, text):
+            joined = parameter.type == "array" and text[0] != "[" and text.count(",") > raw.count(",")
+            return f"{'separate items with commas: ' if joined else ''}write {text}"
+    return _without_value(parameter, raw)
+
+
+def _without_value(parameter: Parameter, raw: str) -> str:
+    """What to do where no value can be named; "" for nothing."""
+    items = parameter.schema.get("items")
+    if isinstance(items, Mapping) and items.get("type") == "integer" and any(map(_RANGE.search, raw.split(","))):
+        return "list each number: a range is not available"
+    if parameter.schema.get("format") == "image" and raw.rstrip().endswith(":"):
+        return "write a tag after the colon"
+    return ""
+
+
+def _help_within(parameter: Parameter, raw: Any) -> str:
+    """What to do about the first mistake in a list or a mapping, or about a value that is no string."""
+    try:
+        value = msgspec.json.decode(raw) if isinstance(raw, str) else raw
+        error = next(parameter.check.errors(value), None)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    if error is None or not isinstance(error.schema, Mapping):
+        return ""
+    kind, form = error.schema.get("type"), error.schema.get("format")
+    quotes = quotes_help(error.instance, kind if isinstance(kind, list) else [str(kind)])
+    near = near_value(form, error.instance) if form in FORMATS else ""
+    return quotes or (f"write {near}" if near else "")
+
+
+def _is_allowed(parameter: Parameter, text: str) -> bool:
+    try:
+        value_of(parameter, text)
+    except ValueError:
+        return False
+    return True
+
+
+def _nearby(raw: str, parameter: Parameter) -> Iterator[str]:
+    """Texts that may be meant, the likeliest first."""
+    schema = parameter.schema
+    if parameter.type == "array":
+        yield from _lists(raw, schema.get("items", {}), parameter.name)
+    elif parameter.type == "object":
+        yield from _mappings(raw, schema)
+    else:
+        yield from _single(raw, schema, parameter.name)
+
+
+def _single(raw: str, schema: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """The same of a value that is no list and no mapping."""
+    text = raw.strip().strip("\"'").strip()
+    kind, form = schema.get("type", "string"), schema.get("format")
+    yield text
+    if form in FORMATS and (near := near_value(str(form), text)):
+        yield near
+    if kind == "boolean":
+        yield _BOOLEANS.get(text.lower(), "")
+    elif kind in ("integer", "number"):
+        yield from _numbers(text, name)
+    elif "enum" in schema:
+        choices = [str(value) for value in schema["enum"]]
+        yield nearest(text, choices, cutoff=0.7) or ""
+    elif "pattern" in schema:
+        plain = text.removeprefix("^").removesuffix("$").replace("\\", "")
+        yield from (plain.replace(".*", "*"), plain, plain.removesuffix(".*"), plain.rstrip("/"), f"/{plain}")
+        yield from (plain.lower(), SCHEME.sub("", plain), f"https://{plain}")
+        if _WORD.fullmatch(plain):
+            yield legal_name(plain)
+
+
+def _numbers(text: str, name: str) -> Iterator[str]:
+    unit = name.rpartition("-")[2]
+    amount = AMOUNT.fullmatch(text)
+    if amount and unit in _COUNTED and (seconds := seconds_of(amount[2])):
+        yield spelled_number(float(amount[1]) * seconds / _COUNTED[unit])
+    elif amount and unit in _BYTES and (size := SIZE.match(text)):
+        yield spelled_number(float(size[1]) * _POWERS[size[2].lower()] / _BYTES[unit])
+    elif unit not in _COUNTED and (behind := _BEHIND.match(text)):
+        yield behind[1]
+    yield re.sub(r"(?<=\d)[,_ '](?=\d{3}(?!\d))", "", text)
+    if re.fullmatch(r"[+-]?\d+\.0+", text):
+        yield text.partition(".")[0]
+
+
+def _lists(raw: str, items: Any, name: str) -> Iterator[str]:
+    inner = {"type": "string", **items} if isinstance(items, Mapping) else {"type": "string"}
+    if inner.get("type") in ("object", "array"):
+        found = _loaded(raw)
+        yield _json(found) if isinstance(found, list) else _json([found]) if isinstance(found, dict) else ""
+        return
+    found = _loaded(raw)
+    if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
+        parts = [one if isinstance(one, str) else _json(one) for one in found]
+    else:
+        bare = raw.strip().removeprefix("{").removesuffix("}").removeprefix("[").removesuffix("]")
+        parts = re.split(r"[\s,;|]+", bare)
+    parts = [part.strip().strip("\"'") for part in parts if part.strip()]
+    yield ",".join(parts)
+    one = Parameter(name, inner, check=ValueCheck(inner))
+    mended: list[str] = []
+    for part in parts:
+        numbers = _RANGE.fullmatch(part) if inner.get("type") == "integer" else None
+        if numbers and 0 < int(numbers[2]) - int(numbers[1]) < _FEW:
+            mended += map(str, range(int(numbers[1]), int(numbers[2]) + 1))
+            continue
+        mended.append(next((text for text in _single(part, inner) if text and _fits(one, text)), part))
+    yield ",".join(mended)
+
+
+def _fits(parameter: Parameter, text: str) -> bool:
+    return "," not in text and _is_allowed(parameter, text)
+
+
+def _mappings(raw: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    found = _loaded(raw)
+    if isinstance(found, list) and all(isinstance(one, dict) and {"name", "value"} == one.keys() for one in found):
+        found = {one["name"]: one["value"] for one in found}  # as `env` of a container has it
+    for pairs in (found, _pairs(raw)):
+        if isinstance(pairs, dict) and pairs:
+            yield _json(pairs)
+            yield _json({key: value if isinstance(value, str) else _json(value) for key, value in pairs.items()})
+            yield _json({key: _typed(value) for key, value in pairs.items()})
+
+
+def _pairs(raw: str) -> dict[str, str]:
+    """`a=1,b=2`, `a: 1; b: 2`, or a line for each, as a mapping; {} for what is neither."""
+    bare = raw.strip().removeprefix("{").removesuffix("}").strip()
+    parts = [part for part in re.split(r"\n|;|,(?=[^,=:]*[=:])", bare) if part.strip()]
+    pairs = [_PAIR.match(part) for part in parts]
+    return {pair[1]: pair[2].strip().strip("\"'") for pair in pairs if pair} if all(pairs) else {}
+
+
+def _typed(value: Any) -> Any:
+    found = _loaded(value) if isinstance(value, str) else value
+    return found if isinstance(found, bool | int | float) else value
+
+
+def _loaded(text: str) -> Any:
+    """What a text says as YAML, None where it is none."""
+    try:
+        return load_manifest(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
+        return ""

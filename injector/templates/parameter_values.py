@@ -1,0 +1,274 @@
+"""The value of a parameter: read from a string by the type of its schema, checked, and its mistakes in words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from injector.names import WANTED, cut, kind_of, shortened
+from injector.templates.parameter_keywords import FORMATS, LONGEST
+from injector.templates.template import UNSET, Parameter
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+#: Keywords whose mistakes are sentences of ours already (see `value_check`).
+_SENTENCES = ("patternProperties", "additionalProperties", "uniqueItems")
+#: Characters of what is said of a value, and how many values of an `enum` are named in it.
+_LONGEST_WORDS = 250
+_MOST_SHOWN = 20
+#: Characters of a regular expression that people read.
+_LONGEST_PATTERN = 60
+#: Characters that a value may have.
+LONGEST_VALUE = 128 * 1024
+#: How many values a list or an object may hold that is read from a string, those within others included.
+_MOST = 2000
+_DEEPEST = 50
+
+
+def value_of(parameter: Parameter, raw: Any) -> Any:
+    """The typed value of a raw one: a string is read by the schema's type. Raises ValueError with what is allowed."""
+    value = raw
+    if isinstance(raw, str):
+        if len(raw) > LONGEST_VALUE:
+            raise ValueError(f"must be no longer than {LONGEST_VALUE} characters")
+        value = _read(raw, parameter.schema)
+        if value is UNSET:
+            raise ValueError(_unreadable(raw, parameter))
+        if not _fits(value):
+            raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
+    wrong = wrong_with(parameter, value)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return value
+
+
+def _fits(value: Any) -> bool:
+    left = [(value, 0)]
+    held = 0
+    while left and held <= _MOST:
+        inner, depth = left.pop()
+        if isinstance(inner, list | dict):
+            if depth > _DEEPEST:
+                return False
+            held += len(inner)
+            left += [(one, depth + 1) for one in (inner.values() if isinstance(inner, dict) else inner)]
+    return held <= _MOST
+
+
+def allowed(parameter: Parameter) -> str:
+    """What a parameter takes, in words that follow "must be"."""
+    return _allowed(parameter.schema)
+
+
+# ---------------------------------------------------------------------------------------------- reading strings
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
+
+
+def _read(text: str, schema: Mapping[str, Any]) -> Any:
+    """The value that a string stands for, or UNSET where it stands for none of the type."""
+    kind = schema.get("type", "string")
+    if kind == "integer":
+        return int(text) if _INTEGER.match(text) else UNSET
+    if kind == "number":
+        if _INTEGER.match(text):
+            return int(text)
+        return float(text) if len(text) < 40 and _NUMBER.match(text) else UNSET
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text, UNSET)
+    if kind == "object":
+        return _json(text, dict)
+    if kind == "array":
+        if text.lstrip().startswith("["):
+            return _json(text, list)
+        items = schema.get("items")
+        inner = items if isinstance(items, Mapping) else {}
+        if text.count(",") > 2 * _MOST:
+            raise ValueError(f"must hold no more than {_MOST} values")
+        values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
+        return UNSET if any(v is UNSET for v in values) else values
+    return text
+
+
+def _json(text: str, kind: type) -> Any:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return UNSET
+    return value if isinstance(value, kind) else UNSET
+
+
+def _unreadable(text: str, parameter: Parameter) -> str:
+    """Why a string stands for no value of the parameter's type, with the place where it stops being JSON."""
+    wanted = allowed(parameter)
+    if parameter.type == "array" and not text.lstrip().startswith("["):
+        return f"must be {wanted}{_unreadable_item(text, parameter)}"
+    if parameter.type not in ("array", "object"):
+        return f"must be {wanted}"
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        return f"is not JSON from {line}column {error.colno} on; it must be {wanted}"
+    except (ValueError, RecursionError):
+        return f"must be {wanted}"
+    of_the_type = isinstance(value, list if parameter.type == "array" else dict)  # NaN, which Python alone reads
+    return f"must be {wanted}" if of_the_type else f"is {kind_of(value)}; it must be {wanted}"
+
+
+def _unreadable_item(text: str, parameter: Parameter) -> str:
+    """Which is the first of several items that stands for no value of their type; "" for a list of one."""
+    items, parts = parameter.schema.get("items"), [part.strip() for part in text.split(",") if part.strip()]
+    if not isinstance(items, Mapping) or items.get("type") in ("object", "array") or len(parts) < 2:
+        return ""
+    wrong = ((index, part) for index, part in enumerate(parts) if _read(part, items) is UNSET)
+    index, part = next(wrong, (0, ""))
+    return f", and [{index}] is {shortened(part)}" if part else ""
+
+
+# --------------------------------------------------------------------------------------------- checking values
+
+
+def wrong_with(parameter: Parameter, value: Any) -> str | None:
+    """What is wrong with a typed value, or None."""
+    if isinstance(value, bool) and parameter.type in ("integer", "number"):
+        return f"must be {allowed(parameter)}"
+    # the first is enough: there may be thousands, and each takes as long as it takes to find the nearest spelling
+    error = next(parameter.check.errors(value), None)
+    if error is None:
+        return None
+    from jsonschema.exceptions import best_match
+
+    return _words(parameter, value, best_match([error]))
+
+
+def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
+    """What is wrong, after the value's name: the part of the value, where it is not all of it, and its mistake."""
+    path = tuple(error.absolute_path)
+    steps = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
+    part = f"{parameter.name}{steps} " if steps else ""
+    given = ""
+    if len(path) == 1 and isinstance(value, list) and len(value) > 1 and not isinstance(error.instance, list | dict):
+        given = f", and is {shortened(error.instance)}"
+    return (
+        cut(f"{part}{_mistake(error, parameter.schema.get('examples', ()), whole=not steps)}", _LONGEST_WORDS) + given
+    )
+
+
+def _example_at(examples: Any, path: Iterable[str | int]) -> Any:
+    """What the first example of a parameter has at the place of a mistake, or beside it; None for nothing."""
+    found = next(iter(examples), None)
+    for step in path:
+        if isinstance(found, list):
+            found = next(iter(found), None)
+        elif isinstance(found, dict):
+            found = found.get(step, next(iter(found.values()), None))
+    return found
+
+
+def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
+    """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
+    value: Any = error.validator_value
+    given: Any = error.instance
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    if not whole and "examples" not in schema and (example := _example_at(examples, error.absolute_path)):
+        schema = {**schema, "examples": [example]}
+    if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
+        return f"has the key {shortened(given)}, which must be {_allowed({'type': 'string', **schema})}"
+    match error.validator:
+        case "not":
+            return f"must not be {_ruled_out(value)}"
+        case "required":
+            missing = next(key for key in value if key not in given)
+            return f"has no key {missing}; it needs {', '.join(value)}"
+        case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
+            kind = {"type": schema["type"]} if "type" in schema else {}
+            return f"must be {' or '.join(dict.fromkeys(_allowed({**kind, **inner}) for inner in value))}"
+        case "contains":
+            return f"must have an item that is {_allowed(value) if isinstance(value, Mapping) else 'any'}"
+        case "minItems" | "maxItems" | "minProperties" | "maxProperties":
+            return f"must have {_count(error.validator, value)}, and has {len(given)}"
+    if error.validator in _SENTENCES or (error.validator == "pattern" and len(str(given)) > LONGEST):
+        return error.message
+    return f"must be {_allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
+
+
+def _says_what(schema: Any) -> bool:
+    """Whether a schema itself says in words what it takes."""
+    return isinstance(schema, Mapping) and not {"type", "enum", "const", "format", "pattern"}.isdisjoint(schema)
+
+
+def _ruled_out(schema: Any) -> str:
+    """What a schema under `not` takes, to follow "must not be"."""
+    return _allowed({"type": "string", **schema}) if _says_what(schema) else "what `not` rules out"
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return shortened(schema["const"])
+    if "enum" in schema:
+        shown = [str(value)[:_LONGEST_WORDS] for value in schema["enum"][:_MOST_SHOWN]]
+        more = len(schema["enum"]) - len(shown)
+        return f"one of {', '.join(shown)}{f' and {more} more' if more else ''}"
+    kind, form = schema.get("type", "string"), schema.get("format")
+    if form in FORMATS:
+        words = FORMATS[form].words
+    elif isinstance(kind, list):
+        words = " or ".join(_WORDS[one] for one in kind)
+    else:
+        words = _WORDS[kind]
+    limits = [
+        f"{text} {schema[key]}"
+        for key, text in _LIMITS.items()
+        if key in schema and not (key == "pattern" and names_example(schema))
+    ]
+    if "minimum" in schema and "maximum" in schema:
+        limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
+    if form == "port" and limits and {"minimum", "maximum"} & schema.keys():  # narrower than those of any port
+        limits[0] = f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"
+        words = "a port"
+    counts = [_count(key, schema[key]) for key in _COUNTS if key in schema]
+    limits += [f"with {' and '.join(counts)}"] if counts else []
+    if names_example(schema):
+        words = f"{words} such as {schema['examples'][0]}"
+    words = " ".join([words, *([" and ".join(limits)] if limits else [])])
+    items = schema.get("items")
+    return f"{words}, each {_allowed(items)}" if kind == "array" and isinstance(items, Mapping) else words
+
+
+def names_example(schema: Mapping[str, Any]) -> bool:
+    """Whether an example stands for a regular expression that is too long to read."""
+    examples = schema.get("examples") or [None]
+    return len(schema.get("pattern", "")) > _LONGEST_PATTERN and isinstance(examples[0], str)
+
+
+def _count(keyword: str, number: int) -> str:
+    """`at least 1 item`, of a keyword in `_COUNTS`."""
+    bound, noun = _COUNTS[keyword]
+    return f"{bound} {number} {noun}{'' if number == 1 else 's'}"
+
+
+#: An annotation's value is a string, and what is within it JSON.
+_WORDS = WANTED | {"object": "a JSON object", "array": "a list (comma-separated, or JSON)"}
+_LIMITS = {
+    "minimum": "from",
+    "maximum": "up to",
+    "exclusiveMinimum": "above",
+    "exclusiveMaximum": "below",
+    "multipleOf": "a multiple of",
+    "pattern": "that matches",
+}
+_COUNTS = {
+    "minLength": ("at least", "character"),
+    "maxLength": ("at most", "character"),
+    "minItems": ("at least", "item"),
+    "maxItems": ("at most", "item"),
+    "minProperties": ("at least", "key"),
+    "maxProperties": ("at most", "key"),
+}

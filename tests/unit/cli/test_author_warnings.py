@@ -1,0 +1,63 @@
+"""What a template's author is told by `inject`: of each template once, at its line, also where a pod is refused."""
+
+import pytest
+
+from tests.unit.cli import manifests
+
+DEPLOYMENT, POD = manifests.WORKLOADS["Deployment"], manifests.POD
+FIELD = "there is no field when here; to write it only for some pods, put {% if params.x %} and {% endif %}"
+COMPARED = 'params.debug is true or false (type: boolean in template.yaml) and never equals "true"; write {% if params'
+
+
+@pytest.fixture
+def overlay(templates_dir):
+    def write(more, parameters=""):
+        folder = templates_dir / "mine"
+        folder.mkdir()
+        (folder / "template.yaml").write_text(f"description: Mine.\n{parameters}")
+        (folder / "overlay.yaml.j2").write_text(f"spec:\n  containers:\n  - name: mine\n    image: mine:1\n{more}")
+        return folder
+
+    return write
+
+
+def warnings(result):
+    return [line.partition("warning: ")[2] for line in result.err.splitlines() if "warning: " in line]
+
+
+def test_a_field_that_kubernetes_drops_is_told_once_for_a_template(run, overlay):
+    folder = overlay("    when: params.debug\n")
+    result = run("inject", "--templates", "mine", "-", stdin=f"{DEPLOYMENT}---\n{POD}")
+    assert result.code == 0
+    [warning] = warnings(result)
+    assert warning.startswith(f"{folder}/overlay.yaml.j2:5:5: {FIELD}")
+
+
+def test_a_comparison_that_is_never_true_is_told(run, overlay):
+    parameters = "parameters:\n  debug: {type: boolean, default: false}\n"
+    folder = overlay('{% if params.debug == "true" %}\n    tty: true\n{% endif %}\n', parameters)
+    result = run("inject", "--templates", "mine", "-", stdin=DEPLOYMENT)
+    [warning] = warnings(result)
+    assert warning.startswith(f"{folder}/overlay.yaml.j2:5:7: {COMPARED}")
+
+
+def test_it_is_told_where_the_pod_is_refused_for_it(run, overlay):
+    folder = overlay("  volumes:\n  - name: tls\n    secret: {name: web}\n")
+    result = run("inject", "--templates", "mine", "-", stdin=DEPLOYMENT)
+    assert result.code == 1
+    assert "spec.volumes[tls].secret.secretName: it is missing; write secretName in place of name" in result.err
+    assert warnings(result) == [f"{folder}/overlay.yaml.j2:7:14: there is no field name here; write secretName"]
+
+
+def test_a_template_that_is_right_says_nothing(run, overlay):
+    overlay("    tty: true\n")
+    result = run("inject", "--templates", "mine,logger", "-", stdin=DEPLOYMENT)
+    assert (result.code, warnings(result)) == (0, [])
+
+
+def test_a_namespace_has_the_label_with_its_name(run, overlay):
+    name = "kubernetes.io/metadata.name"
+    overlay("", f"namespaces: {{matchExpressions: [{{key: {name}, operator: In, values: [shop]}}]}}\n")
+    assert run("inject", "--templates", "mine", "-n", "shop", "-", stdin=DEPLOYMENT).code == 0
+    refused = run("inject", "--templates", "mine", "-n", "cart", "-", stdin=DEPLOYMENT)
+    assert (refused.code, "template-not-allowed" in refused.err) == (1, True)

@@ -1,0 +1,191 @@
+"""Commands, options and files of other programs: each message says what to type here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from injector.cli.foreign_habits import _COMMANDS, command_help
+from injector.cli.main import COMMANDS
+from tests import command
+from tests.unit.cli.test_wrong_values import WEB, said
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("template", "to put sidecars into manifests: injector inject FILE; to see what a template makes of a pod: "),
+        ("kube-inject", "to put sidecars into manifests: injector inject FILE"),
+        ("injekt", "did you mean inject?"),
+        ("auto-inject", "did you mean inject?"),
+        ("uninjct", "did you mean uninject?"),
+        ("validate", "for templates: injector lint DIR; for manifests and policies: injector check-manifests"),
+        ("version", "write injector --version"),
+        ("build", "build it first: kustomize build DIR | injector inject -"),
+        ("apply", "nothing here changes a cluster: injector inject FILE | kubectl apply -f -"),
+        ("web.yaml", "write injector inject web.yaml"),
+        ("frobnicate", "there are inject, uninject, "),
+    ],
+)
+def test_a_command_of_another_program(name: str, words: str) -> None:
+    assert command_help(name, list(COMMANDS)).startswith(words)
+
+
+def test_no_command_of_ours_is_called_one_of_others() -> None:
+    assert not _COMMANDS.keys() & COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("inject", "-o", "yaml"), "No such option '-o'. Manifests go to standard output in the form that they have"),
+        (("inject", "--output", "yaml"), "'yaml' is not one of 'text', 'json'. Manifests go to standard output"),
+        (("lint", "-o", "json"), "No such option '-o'. Write --output FORM: text, json, sarif, github."),
+        (("inject", "-k", "k"), "No such option '-k'; build it first: kustomize build DIR | injector inject -"),
+        (("inject", "-R"), "No such option '-R'; leave it out: a folder is searched with all folders in it"),
+        (("inject", "--dry-run=client"), "No such option '--dry-run'. Did you mean '--diff'?"),
+        (("uninject", "--dry-run"), "No such option '--dry-run'; leave it out: nothing here changes a cluster"),
+        (("uninject", "--param", "a.b=c"), "leave it out: the receipt on the pod says what to take out"),
+        (("inject", "--values", "v.yaml"), "Did you mean '--settings'? One parameter is --param TEMPLATE.PARAMETER="),
+        (("inject", "-i"), "No such option '-i'. Did you mean '--in-place'?"),
+        (("inject", "-p", "a.b=c"), "No such option '-p'. Did you mean '--param'?"),
+        (("test", "--set", "a=b"), "No such option '--set'; parameters stand in the case, `params: {NAME: VALUE}`"),
+        (("render", "--templates", "nginx"), "name the template first: injector render TEMPLATE FILE"),
+        (("inject", "--app-port=80"), "a parameter of a template is written --param envoy.app-port=80"),
+        (("inject", "--skip-inbound-ports", "22"), "is written --param envoy.exclude-inbound-ports=VALUE"),
+        (("--settings", "x", "inject"), "Options come after a command: injector inject --settings ..."),
+        (("--verson",), "Did you mean '--version'?"),
+    ],
+)
+def test_an_option_of_another_program(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = said(tmp_path, *args, "web.yaml")
+    assert (done.code, words in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (
+            ("render", "nginx", "--param", "gzip-level", "9"),
+            "--param gzip-level has no value; write --param gzip-level=9",
+        ),
+        (("inject", "--param", "nginx.gzip", "web.yaml"), "has no value; write --param nginx.gzip=VALUE"),
+        (("inject", "--param", "nginx.gzip: off", "web.yaml"), "has no =; write --param nginx.gzip=off"),
+        (("inject", "--param", "gzip-level=9", "web.yaml"), "names no template; write --param nginx.gzip-level=9"),
+        (("inject", "--param", "frob=9", "web.yaml"), '"frob=9" is not TEMPLATE.PARAMETER=VALUE'),
+        (
+            ("inject", "--param", "envoy.intercept=ports,envoy.app-port=8080", "web.yaml"),
+            "has a second parameter in it; write --param envoy.intercept=ports --param envoy.app-port=8080",
+        ),
+        (
+            ("render", "nginx", "--param", "gzip-level=9,log-level=info"),
+            "write --param gzip-level=9 --param log-level=info",
+        ),
+        (("inject", "--templates", "./nginx", "web.yaml"), "write --templates-dir ./nginx --templates nginx"),
+    ],
+)
+def test_a_parameter_or_template_that_is_not_written_so(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = said(tmp_path, *args)
+    assert (done.code, words in done.err) == (2, True), done.err
+
+
+def test_a_value_that_has_the_name_of_a_parameter_in_it_is_a_value(tmp_path: Path) -> None:
+    value = '{"A":"x,image=y"}'
+    done = said(tmp_path, "render", "container", "--param", "image=a:1", "--param", f"env={value}")
+    assert (done.code, "x,image=y" in done.out) == (0, True), done.err
+
+
+def test_the_key_of_an_annotation_is_a_parameter_too(tmp_path: Path) -> None:
+    done = said(tmp_path, "inject", "--param", "envoy.sidecar.injector/cpu-limit=300m", "web.yaml")
+    assert (done.code, "cpu: 300m" in done.out) == (0, True), done.err
+
+
+def test_all_templates_of_several_options(tmp_path: Path) -> None:
+    done = said(tmp_path, "inject", "--templates", "nginx", "--templates", "fluent-bit,nginx", "web.yaml")
+    assert "deployment/web: injected with nginx, fluent-bit" in done.err
+
+
+FILES = {
+    "k/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\n",
+    "old/kustomization.yml": "resources: [web.yaml]\n",
+    "chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "chart/values.yaml": "replicaCount: 1\n",
+    "plain.yaml": "image: {repository: a, tag: b}\n",
+    "compose.yaml": "services: {web: {image: a}}\n",
+    "pod.yaml": "metadata: {name: a}\nspec: {containers: [{name: a, image: a}]}\n",
+    "kid.yaml": "apiVersion: v1\nKind: Pod\nspec: {containers: [{name: a, image: a}]}\n",
+    "list.yaml": "# a list\n- a\n",
+    "web.jsonnet": "local a = 1;\n{}\n",
+    "empty.yaml": "",
+    "blank.yaml": "# nothing\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (
+            "k/kustomization.yaml",
+            ":1: this is a Kustomization, not a manifest; build it first: kustomize build k | inj",
+        ),
+        ("old/kustomization.yml", ":1: this is a Kustomization, not a manifest; build it first: kustomize build old |"),
+        (
+            "chart/Chart.yaml",
+            ":1: this is the Chart.yaml of a Helm chart, not a manifest; render the chart first: helm",
+        ),
+        ("chart/values.yaml", ":1: these are the values of a Helm chart, not a manifest; render the chart first: helm"),
+        ("plain.yaml", ":1: these are the values of a Helm chart"),
+        ("compose.yaml", ":1: this is a Compose file"),
+        ("pod.yaml", ":1: it has no kind, so it is no Kubernetes object; add apiVersion: v1 and kind: Pod"),
+        ("kid.yaml", ":1: it has no kind, so it is no Kubernetes object; write kind, not Kind"),
+        ("list.yaml", ":2: a manifest is a mapping with apiVersion and kind, and this is a list"),
+        ("web.jsonnet", ": this is Jsonnet; evaluate it first: jsonnet web.jsonnet | injector inject -"),
+        ("empty.yaml", ": it is empty; if the output goes to the same file (> empty.yaml), the shell empties it first"),
+    ],
+)
+@pytest.mark.parametrize("name", ["inject", "uninject", "explain"])
+def test_a_file_that_is_no_manifest(tmp_path: Path, name: str, file: str, words: str) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(FILES[file])
+    done = command.run(name, file, cwd=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"Error: {file}{words}"), done.err
+
+
+def test_what_is_no_manifest_in_a_folder_is_told_beside_others(tmp_path: Path) -> None:
+    (tmp_path / "k").mkdir()
+    for name, text in (("kustomization.yaml", FILES["k/kustomization.yaml"]), ("web.yaml", WEB)):
+        (tmp_path / "k" / name).write_text(text)
+    done = command.run("inject", "k", cwd=tmp_path)
+    assert (done.code, "warning: k/kustomization.yaml: this is a Kustomization" in done.err) == (0, True), done.err
+    (tmp_path / "k" / "web.yaml").unlink()
+    assert command.run("inject", "k", cwd=tmp_path).code == 1
+
+
+def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("")
+    (tmp_path / "blank.yaml").write_text(FILES["blank.yaml"])
+    beside = said(tmp_path, "inject", "empty.yaml", "web.yaml")
+    assert (beside.code, "warning: empty.yaml: it is empty; " in beside.err) == (0, True), beside.err
+    piped = command.run("inject", "-", cwd=tmp_path)
+    assert (piped.code, "warning: standard input: it is empty; look at" in piped.err) == (0, True), piped.err
+    blank = command.run("inject", "blank.yaml", cwd=tmp_path)
+    assert (blank.code, "warning: blank.yaml: it holds no object" in blank.err) == (0, True), blank.err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("explain", "envoy.retries"), "for the parameters of a template write injector docs envoy"),
+        (("explain", "deployment", "web"), "for an object in a cluster write KIND/NAME: deploy/web"),
+        (("uninject", "deploy/web"), "write kubectl get deploy/web -o yaml | injector uninject -"),
+        (("inject", "deployment", "web"), "write kubectl get deployment web -o yaml | injector inject -"),
+        (("inject", "envoy.cpu-limit=1"), "a parameter is written --param envoy.cpu-limit=1"),
+        (("inject", "nginx", "web.yaml"), "for a template write --templates nginx"),
+        (("inject", "wbe.yaml"), "did you mean web.yaml?"),
+    ],
+)
+def test_an_input_that_is_not_there(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = said(tmp_path, *args)
+    assert (done.code, words in done.err) == (1, True), done.err

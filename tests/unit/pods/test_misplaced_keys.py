@@ -1,0 +1,173 @@
+"""What stands at a wrong place in a manifest is found, and what stands at a right one is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
+from injector.settings import Settings
+
+POD = {"containers": [{"name": "a", "image": "a"}]}
+KEY = "sidecar.injector/templates"
+
+
+def workload(kind: str = "Deployment", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("obj", "words"),
+    [
+        (
+            workload(template={"metadata": {"annotation": {}}, "spec": POD}),
+            "no field annotation; did you mean annotations?",
+        ),
+        (workload(template={"metadata": {"label": {}}, "spec": POD}), "no field label; did you mean labels?"),
+        (
+            workload(template={"annotations": {"a": "b"}, "spec": POD}),
+            "spec.template.annotations has no effect; put it ",
+        ),
+        (
+            workload(template={"spec": {**POD, "annotations": {"a": "b"}}}),
+            "spec.template.spec.annotations has no effect; put it into spec.template.metadata",
+        ),
+        (workload(annotations={"a": "b"}, template={"spec": POD}), "spec.annotations has no effect; put it into spec."),
+        (
+            workload(template={"metadata": {"labels": {KEY: "nginx"}}, "spec": POD}),
+            f"pod label {KEY} has no effect; write",
+        ),
+        (
+            workload(template={"metadata": {"labels": {"injection": "enabled"}}, "spec": POD}),
+            "label injection of the pod has no effect, it is for namespaces; for a pod write sidecar.injector/inject: ",
+        ),
+        (
+            {
+                "kind": "Deployment",
+                "metadata": {"name": "w", "annotations": {KEY: "a"}},
+                "spec": {"template": {"spec": POD}},
+            },
+            f"{KEY} on deployment/w itself has no effect; put it into the pod template",
+        ),
+        (
+            workload(
+                "CronJob", jobTemplate={"metadata": {"annotations": {KEY: "a"}}, "spec": {"template": {"spec": POD}}}
+            ),
+            f"{KEY} on the jobTemplate of cronjob/web has no effect; put it into the pod template",
+        ),
+    ],
+)
+def test_a_key_at_a_wrong_place(obj: dict[str, Any], words: str) -> None:
+    [found] = misplaced_keys(obj, Settings())
+    assert words in found
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        workload(template={"metadata": {"labels": {"a": "b"}, "annotations": {KEY: "nginx"}}, "spec": POD}),
+        workload(
+            template={"metadata": {"labels": {"sidecar.injector/inject": "yes", "injection": "mine"}}, "spec": POD}
+        ),
+        {"apiVersion": "example.com/v1", "kind": "Thing", "spec": {"labels": {"a": "b"}, "template": {"spec": POD}}},
+        {"kind": "Pod", "metadata": None, "spec": POD},
+        {"kind": "Pod", "metadata": {"managedFields": [], "extra": 1}, "spec": POD},
+    ],
+)
+def test_a_key_at_a_right_place(obj: dict[str, Any]) -> None:
+    assert list(misplaced_keys(obj, Settings())) == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        (
+            "annotations: {injection: enabled}",
+            "annotation injection has no effect; only a label switches a namespace on",
+        ),
+        ("annotations: {sidecar.injector/inject: 'true'}", "annotation sidecar.injector/inject has no effect; only a "),
+        (
+            "labels: {sidecar.injector/inject: 'true'}",
+            "label sidecar.injector/inject has no effect; only a label switches",
+        ),
+        ("labels: {injecton: enabled}", "label injecton has no effect; did you mean injection?"),
+        ("labels: {sidecar.injector/templates: nginx}", "has no effect; write it as an annotation"),
+    ],
+)
+def test_a_namespace_that_is_not_switched_on(metadata: str, words: str) -> None:
+    [found] = namespace_mistakes({"metadata": yaml.safe_load(metadata)}, Settings())
+    assert words in found
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "labels: {injection: enabled}",
+        "labels: {istio-injection: enabled}",
+        "annotations: {sidecar.injector/templates: nginx, nginx.sidecar.injector/gzip: 'false'}",
+        "labels: {injecton: mine}",
+        "null",
+    ],
+)
+def test_a_namespace_without_mistakes(metadata: str) -> None:
+    assert list(namespace_mistakes({"metadata": yaml.safe_load(metadata)}, Settings())) == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "severity", "words"),
+    [
+        (
+            workload("CronJob", schedule="", jobTemplates={"spec": {"template": {"spec": POD}}}),
+            "error",
+            "spec.jobTemplate: it is missing, and a CronJob has its pod template there; write jobTemplate, not jobTemp",
+        ),
+        (
+            workload("CronJob", jobTemplate={"spec": {"templates": {"spec": POD}}}),
+            "error",
+            "spec.jobTemplate.spec.template: it is missing, and a CronJob has its pod template there; write template",
+        ),
+        (workload(pod={"spec": POD}), "error", "write template, not pod"),
+        (
+            workload(**POD),
+            "error",
+            "spec.template: it is missing, and a Deployment has its pod template there; put cont",
+        ),
+        (
+            workload(template=POD),
+            "error",
+            "spec.template.spec: it is missing, and a Deployment has its pod template there;",
+        ),
+        (
+            workload(template=[{"spec": POD}]),
+            "error",
+            "spec.template: it is a list, and a Deployment has its pod template",
+        ),
+        (workload("CronJob", template={"spec": POD}), "error", "put spec.template into spec.jobTemplate.spec"),
+        ({"kind": "Deployment", "template": {"spec": POD}, "spec": {}}, "error", "put template into spec"),
+        (
+            workload(replicas=3),
+            "warning",
+            "spec.template: it is missing, and a Deployment has its pod template there; add",
+        ),
+    ],
+)
+def test_a_workload_without_its_template(obj: dict[str, Any], severity: str, words: str) -> None:
+    found = missing_template(obj)
+    assert found is not None
+    assert (found.severity, words in found.sentence) == (severity, True), found.sentence
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        workload(template={"spec": POD}),
+        workload("CronJob", jobTemplate={"spec": {"template": {"spec": POD}}}),
+        {**workload("Job", tasks=[]), "apiVersion": "batch.volcano.sh/v1alpha1"},
+        workload("Rollout", workloadRef={}),
+        {"kind": "Pod", "spec": POD},
+    ],
+)
+def test_a_workload_with_its_template(obj: dict[str, Any]) -> None:
+    assert missing_template(obj) is None
