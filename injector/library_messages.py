@@ -164,6 +164,18 @@ def python_message(error: Exception) -> LibraryMessage:
     return _read(_PYTHON, str(error))
 
 
+#: What Python's reader of TOML says, and where.
+_TOML = re.compile(r"(.*?)(?: \(at (?:line (\d+), column (\d+)|end of document)\))?", re.DOTALL)
+
+
+def toml_mistake(error: Exception) -> tuple[str, int, int]:
+    """What Python's reader of TOML says of a text, and the line and column; 0 and 0 for its end."""
+    found = _TOML.fullmatch(str(error))
+    words = found[1] if found else str(error)
+    line, column = (int(found[2]), int(found[3])) if found and found[2] else (0, 0)
+    return words[:1].lower() + words[1:], line, column
+
+
 #: Where a program's output speaks of a line, and what it has in quotes.
 _LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
 _QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")

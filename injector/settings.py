@@ -228,7 +228,7 @@ _HABITS = {
 
 
 def _with_habit(problem: Diagnostic) -> Diagnostic:
-    """The same with what to do about a key of another file."""
+    """The same error with what to do about a key that belongs in another file."""
     found = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
     return problem if found is None else replace(problem, help=found)
 

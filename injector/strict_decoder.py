@@ -183,10 +183,8 @@ def _instead(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any
         return f"write {first}: {{{rest}: {value}}}"
     made: Any = None
     struct = next((kind for kind in kinds if isinstance(kind, inspect.StructType)), None)
-    if struct is not None and isinstance(value, str):
-        main = struct.fields[0]
-        kind = main.type.type if isinstance(main.type, inspect.Metadata) else main.type
-        made = {main.encode_name: value if isinstance(kind, inspect.StrType | inspect.LiteralType) else [value]}
+    if struct is not None and isinstance(value, str | list):
+        made = _as_struct(struct, value, key)
     elif "object" in types and isinstance(value, str) and _PAIR.fullmatch(value):
         pairs = dict(pair.strip().split("=", 1) for pair in value.split(","))
         made = {"matchLabels": pairs} if key.endswith("elector") else pairs
@@ -205,6 +203,21 @@ def _instead(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any
         made = {"yes": True, "on": True, "no": False, "off": False}.get(value.lower())
     text = "" if made in (None, [], {}) else f"write {key}: {flow_value(made)}"
     return text if key and len(text) <= _LONGEST else ""
+
+
+def _as_struct(struct: inspect.StructType, value: str | list[Any], key: str) -> dict[str, Any]:
+    """The mapping whose main field a value may be meant as: the first that is required and a list, or the first."""
+    main = next((field for field in struct.fields if field.required and _fits(field.type, [])), struct.fields[0])
+    kind = main.type.type if isinstance(main.type, inspect.Metadata) else main.type
+    if isinstance(value, list):
+        if not value or not _fits(kind, value) or not all(isinstance(one, str) for one in value):
+            return _as_mapping(value, None)
+        made: dict[str, Any] = {main.encode_name: value}
+    else:
+        made = {main.encode_name: value if isinstance(kind, inspect.StrType | inspect.LiteralType) else [value]}
+    kinds = next((_values(field.type) for field in struct.fields if field.encode_name == "type"), ())
+    meant = next((one for one in kinds if key.startswith(f"/{one.removesuffix('ing')}")), "")  # /validate/..., /mutate/
+    return {"type": meant, **made} if meant and meant != kinds[0] else made
 
 
 def _as_mapping(items: list[Any], kind: inspect.DictType | None) -> dict[str, Any]:

@@ -38,22 +38,24 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schem
 
 
 def encodable(text: str) -> str:
-    """A text that can be written as UTF-8: half of a pair is U+FFFD."""
+    """The text in a form that UTF-8 can hold: half of a surrogate pair becomes U+FFFD."""
     return _HALF.sub("\ufffd", text)
 
 
 def for_xml(text: str) -> str:
-    """A text that XML can hold: what it cannot is U+FFFD."""
+    """The text in a form that XML can hold: other characters become U+FFFD."""
     return _NO_XML.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
-    """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control is `?`."""
+    """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control characters
+    become `?`.
+    """
     return "".join(map(_seen, encodable(text)))
 
 
 def path_line(path: str) -> str:
-    """A path where a line begins with it: as `one_line`, and no command of a build server."""
+    """A path at the beginning of a line: as `one_line`, and a build server does not take it for a command."""
     line = one_line(path)
     return f"./{line}" if line.lstrip().startswith("::") else line
 
@@ -68,7 +70,7 @@ def _seen(character: str) -> str:
 
 
 def diagnostics_text(problems: Sequence[Diagnostic]) -> str:
-    """For each its line, as compilers write it, the line of the file with a caret, and what to do. In colours."""
+    """For each problem: a line as compilers write it, the line of the file with a caret, and what to do. In colours."""
     return "\n".join(map(_text, problems))
 
 
@@ -118,7 +120,7 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
 
 
 def json_text(value: object) -> str:
-    """A value as a file of JSON, exact, and no character in it does anything to a terminal: such are escaped."""
+    """A value as a file of JSON, exact. Characters that a terminal obeys are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     if not text.replace("\n", "").isprintable():
         text = "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)

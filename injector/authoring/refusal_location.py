@@ -23,6 +23,7 @@ from injector.templates.render import render_files
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import Trace, trace
+from injector.templates.variables import Context
 
 #: Refusals that a template brings about.
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
@@ -65,17 +66,31 @@ def traced_overlay(
     workload: Workload | None,
 ) -> Trace:
     """The overlay that a template renders for the pod of an injection, with places. Raises InjectionError."""
+    context, _ = context_and_files(injection, template, pod, namespace, snapshot, overrides, workload)
+    return trace(template, context, OVERLAY)
+
+
+def context_and_files(
+    injection: Injection,
+    template: Template,
+    pod: Object,
+    namespace: Namespace,
+    snapshot: Snapshot,
+    overrides: Mapping[str, Mapping[str, Any]],
+    workload: Workload | None,
+) -> tuple[Context, dict[str, str]]:
+    """What a template sees of the pod of an injection, and the config files that it renders. Raises InjectionError."""
     task = InjectionContext(namespace, snapshot, injection.decision, [template.name], overrides, workload)
     given = task.overrides.get(template.name, {})
     annotations = task.namespace.annotations
     of_pod = string_map(pod, "annotations")
     parameters = resolve(template, of_pod, annotations, task.settings, given, guarded=task.guarded)
     context = render_context(pod, pod, containers_of(pod), parameters, task)
-    if template.files:
-        files = render_files(template, context)
+    files = render_files(template, context) if template.files else {}
+    if files:
         made = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
         context = msgspec.structs.replace(context, configmap=made.name)
-    return trace(template, context, OVERLAY)
+    return context, files
 
 
 def path_in(overlay: Any, refusal: Diagnostic) -> Path:

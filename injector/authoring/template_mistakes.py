@@ -1,4 +1,4 @@
-"""Mistakes that a template's files and its declarations show without a render: what can never be as it is written."""
+"""Mistakes that a template's files and its declarations show without a render: what can never have its effect."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|
 
 
 def template_mistakes(template: Template) -> Iterator[Diagnostic]:
-    """Warnings of what a template's files do with parameters that these, as they are declared, rule out."""
+    """Warnings about uses of parameters that their declarations rule out."""
     parameters = {parameter.variable: parameter for parameter in template.parameters.values()}
     for file, source in template.sources.items():
         if not file.endswith(".j2"):
@@ -78,7 +78,7 @@ _OF_TYPES = {
 
 
 def _declarations(template: Template) -> Iterator[Diagnostic]:
-    """What the declaration of a parameter says in vain."""
+    """What has no effect in the declaration of a parameter."""
     for parameter in template.parameters.values():
         kind, enum = parameter.type, parameter.schema.get("enum")
         for keyword in parameter.schema:
@@ -119,7 +119,7 @@ def _comparisons(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iter
 
 
 def _constants(node: nodes.Node, *, several: bool) -> list[Any]:
-    """The values of constants, none of which is null; none where something else is among them."""
+    """The values of constants; an empty list if one of them is null or not a constant."""
     items = node.items if several and isinstance(node, nodes.List | nodes.Tuple) else [] if several else [node]
     values = [item.value for item in items if isinstance(item, nodes.Const)]
     return values if len(values) == len(items) and None not in values else []
@@ -166,7 +166,7 @@ def _listed(operator: str, values: list[str]) -> str:
 
 
 def _fields(tree: nodes.Template, text: str, parameters: dict[str, Parameter]) -> Iterator[_Found]:
-    """Fields of a parameter that has none, or not these."""
+    """Uses of a parameter's fields where it has no fields, or not these."""
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
         path = chain(node)

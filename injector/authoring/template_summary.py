@@ -56,7 +56,7 @@ class Brought:
 def brought_by(template: Template) -> Brought | None:
     """What the template adds to the sample pod with one port; None where no value is known for a required parameter.
 
-    Of a template for a path it is what is added to another sample.
+    For a template for a path: what it adds to a sample of what it is for.
 
     Raises TemplateError where it cannot be rendered.
     """
@@ -124,7 +124,7 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
 
 
 def _level(spec: Object) -> tuple[str, ...]:
-    """The strictest Pod Security level that lets the overlay's own containers and volumes in; none where it has none.
+    """The strictest Pod Security level that admits the overlay's own containers and volumes; empty without containers.
 
     https://kubernetes.io/docs/concepts/security/pod-security-standards/
     """

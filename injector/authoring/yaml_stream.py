@@ -42,7 +42,8 @@ class _Outline:
 
 
 def split_yaml(text: str, source: str) -> Iterator[YamlPiece]:
-    """The documents of a stream; joined, their parts are the text. A stream without one is one piece of value None.
+    """The documents of a stream; joined, their parts are the text. A stream without a document is one part with the
+    value None.
 
     Raises DocumentError, naming document and line, for what is not YAML, has a key twice, an alias that contains
     itself, or (as `load_manifest` says) more or deeper values than any manifest has.

@@ -135,7 +135,7 @@ def asked_about(
 ) -> ObjectRequest | None:
     """The creation of an object of a manifest, with the namespace that the API server writes into it.
 
-    None for what no API server would take as an object, or would look at before any webhook does.
+    None for what an API server does not accept as an object, or refuses before it calls a webhook.
     """
     metadata = obj.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
@@ -208,7 +208,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
 
 
 def user_hints(admission: Admission) -> list[str]:
-    """A sentence where templates that look at who asks refused something, or failed, and nobody has said who asks."""
+    """A sentence if templates that check the user refused something or failed, and the command names no user."""
     if admission.asked.review.get("userInfo"):
         return []
     for answer in admission.answers:

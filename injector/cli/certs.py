@@ -74,8 +74,8 @@ def certs(
     With --out and --print or --fill, what is printed belongs to the files. The authority's key is thrown away: for a
     new certificate run the command again and hand out the new ca.crt as well.
 
-    With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. Run again, it goes
-    on with a request that waits, and renews a certificate of which less than a third of its life is left.
+    With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. If you run it
+    again, it goes on with a request that waits, and renews a certificate that has less than a third of its life left.
     """
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.throwaway_certificates import make_certificates
@@ -99,7 +99,7 @@ def certs(
         if (out is None) == (signing.secret is None):
             raise click.UsageError("With --signer say where it is to go: --secret NAME or --out DIR.")
         if print_form == "secret" or secret_name:
-            raise click.UsageError("With --signer it goes into the Secret itself: --secret NAME.")
+            raise click.UsageError("With --signer the certificate goes straight into a Secret: --secret NAME.")
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
         from injector.cli.csr_flow import Wish, have_signed
 

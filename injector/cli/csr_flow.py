@@ -1,7 +1,7 @@
 """A certificate that the cluster signs: asked for, approved, fetched, and stored; begun once, ended later.
 
-The key waits where the certificate will be (`pending.key`), and the request is named by it: who runs the command again
-goes on with the same request.
+The key waits where the certificate will be (`pending.key`), and the request's name comes from the key. So a second run
+of the command goes on with the same request.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class SecretTarget:
 
 
 class FolderTarget:
-    """Files of a folder, each whole or not at all; what is no certificate is for its owner only.
+    """Files of a folder, each whole or not at all; only the owner can read files that are not certificates.
 
     Raises SettingsError.
     """
@@ -136,14 +136,14 @@ _EVERY = 0.5  # seconds between two looks at the request
 
 
 class NotSignedError(InjectorError):
-    """The certificate was not to be had; one sentence about why and what to do."""
+    """The certificate could not be obtained; one sentence about why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What is wanted: for which Service and names (the API server's first), for how long, with which kind of key.
 
-    `force`: also where the one that is there is good, or a request waits.
+    `force`: also if the present certificate is good, or a request waits.
     """
 
     service: str

@@ -163,7 +163,8 @@ def free_ports(count: int) -> list[int]:
 def running(command: list[str], log: Path, ready_url: str, seconds: float = 20.0) -> Iterator[None]:
     """Run a program until the end of the block; the block starts when `ready_url` answers 200.
 
-    What it writes goes to `log`. Raises ProgramError, with the last lines of that, when it ends before or takes longer.
+    What it writes goes to `log`. Raises ProgramError, with the last lines of `log`, if the program ends before that or
+    takes too long.
     """
     with log.open("wb") as file:
         try:

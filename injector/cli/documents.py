@@ -128,9 +128,9 @@ _BREAKS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 class Document:
     """One document of an input: `number` and `line` count from 1, `value` is what it says, `json` how it says it.
 
-    Its text is `before + body + after`. `head` is what stands before a body that is written anew. Of one with another
-    value than it was read with, `changed` are the lines that did not stay as they were; `anew` says that none did, and
-    `lost` that there were comments among them.
+    Its text is `before + body + after`. `head` is what stands before a body that is written anew. If the value is not
+    the one that was read, `changed` are the lines that changed. `anew` says that all did, and `lost` that there were
+    comments among them.
     """
 
     source: str
@@ -268,7 +268,7 @@ def _for_yaml(document: Document) -> Document:
         return document
     again = written_anew(document, document.value)
     if _SURROGATE.search(again.body):
-        raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot")
+        raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot hold")
     return again
 
 
@@ -278,7 +278,7 @@ def _follows(document: Document, previous: Document | None) -> bool:
 
 
 def _separate(text: str, previous: Document | None) -> bool:
-    """Whether a text starts a document of its own wherever it stands, or may after the previous one."""
+    """Whether a text starts a document of its own, anywhere or at least after the previous document."""
     for line in text.splitlines():
         if line.startswith("---"):
             return True

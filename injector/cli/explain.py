@@ -118,7 +118,7 @@ def _files(
 
 
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
-    """That a label counts as given, and which of the namespace's `labels` may be meant for it."""
+    """A sentence that a label is assumed, and which of the namespace's `labels` may be a misspelling of it."""
     from injector.names import nearest
 
     label = settings.namespace_label

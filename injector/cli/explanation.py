@@ -12,6 +12,7 @@ import click
 
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
+from injector.cli.foreign_injectors import remarks_on
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
@@ -69,7 +70,7 @@ class Explanation:
 
     @property
     def bad(self) -> bool:
-        """Whether it would not be created, or its pods not, or these without their sidecar."""
+        """Whether the object would not be created, or its pods would not be, or would have no sidecar."""
         effect = None if self.injection is None else self.injection.effect
         return effect in (Effect.REFUSE, Effect.MARK) or any(trail.refuses for trail in self.paths)
 
@@ -301,6 +302,7 @@ def explanation_of(
         return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
 
     result = injected(pod)
+    notes = [*remarks_on(pod, result, settings), *notes]
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         asked = asked_about_pod(obj, result.object, namespace.name, user)

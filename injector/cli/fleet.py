@@ -55,7 +55,9 @@ class Fleet:
         self._judged: dict[tuple[str, str], str] = {}
 
     def row(self, pod: Object, namespace: Namespace) -> Row | None:
-        """The pod's row; None for one that has no sidecars and is to have none, or that is at its end."""
+        """The pod's row; None for a pod that has no sidecars and should have none, or that has ended or is being
+        deleted.
+        """
         metadata, settings = pod["metadata"], self._snapshot.settings
         if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return None

@@ -1,4 +1,4 @@
-"""What people give for manifests and is none: files of Kustomize, Helm, Jsonnet and Compose, and an empty file."""
+"""What people give in place of manifests: files of Kustomize, Helm, Jsonnet and Compose, and an empty file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from injector.cli.inputs import STDIN
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError
-from injector.names import kind_of, nearest
+from injector.names import cut, flow_value, kind_of, nearest
 
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 #: Languages that a program has to evaluate first, by the ends of their files' names.
@@ -23,6 +23,8 @@ _PROGRAMS = {
     (".j2",): "this is a part of a template; to see what it renders: injector render FOLDER",
 }  # fmt: skip
 _HELM = "render the chart first: helm template CHART | injector inject -"
+#: Characters of parameters that are shown as the settings have them.
+_LONGEST = 160
 #: Lists that tell a Kustomization without a kind.
 _KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "configMapGenerator", "secretGenerator")
 #: Keys that tell what a document without a kind is.
@@ -75,8 +77,8 @@ class _Document(Protocol):
 def check_documents(documents: Sequence[_Document], names: Collection[str]) -> None:
     """Refuse a file of `names` that holds no object but something else, and inputs that hold none at all.
 
-    In a folder such a file stays where others have objects, and so does such a document beside others. Raises
-    DocumentError.
+    In a folder such a file is no error if other files have objects, and neither is such a document beside others.
+    Raises DocumentError.
     """
     given = [document for document in documents if document.value is not None]
     foreign = [(document, words) for document in given if (words := foreign_object(document.value, document.source))]
@@ -117,6 +119,9 @@ def foreign_object(value: Any, name: str = "") -> str:
     if base == "chart.yaml":
         return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
     image = value.get("image")
+    if version is None and (given := _parameters_in(value)):
+        what = f"parameters stand in a settings file: --settings FILE, and in it parameters: {given}"
+        return f"these are values, not a manifest; {what}; to render a chart: helm template CHART | injector inject -"
     if version is None and ("values" in base or (isinstance(image, dict) and "repository" in image)):
         return f"these are the values of a Helm chart, not a manifest; {_HELM}"
     for keys, words in _KEYS:
@@ -124,6 +129,22 @@ def foreign_object(value: Any, name: str = "") -> str:
             return words
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
     return f"it has no kind, so it is no Kubernetes object; {f'write kind, not {near}' if near else _with_kind(value)}"
+
+
+def _parameters_in(value: dict[Any, Any]) -> str:
+    """The parameters that a document has under the names of templates, as settings have them; "" for none."""
+    if not any(isinstance(inner, dict) for inner in value.values()) or "parameters" in value:
+        return ""
+    from injector.cli.injection_sources import gather
+
+    found: dict[str, dict[str, Any]] = {}
+    for template in gather().snapshot.catalog:
+        inner = value.get(template.name)
+        for key, one in inner.items() if isinstance(inner, dict) else ():
+            declared = nearest(key, template.parameters, cutoff=0.9) if isinstance(key, str) else None
+            if declared is not None and not template.parameters[declared].secret:
+                found.setdefault(template.name, {})[declared] = one
+    return cut(flow_value(found), _LONGEST) if found else ""
 
 
 def _emptied(name: str) -> str:

@@ -124,20 +124,33 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("--annotation", "--annotations"), ("--namespace-annotation",)),
     "--namespaces": ("--all-namespaces", "--namespace"),
     **dict.fromkeys(("--files", "--file", "--input", "-I", "--manifest", "--manifests"), ("--filename", "--pod")),
+    **dict.fromkeys(("--policy", "--policies"), ("write injector check-manifests --settings FILE",)),
     "--fix": ("correct the lines that it names, and run it again",),
     "--version": ("write injector --version",),
 }  # fmt: skip
 _OF_RECEIPT = "leave it out: the receipt on the pod says what to take out"
 _OF_FOLDERS = "give the template's folder without an option"
+_POLICY = (
+    "policies are templates at paths of the settings: --settings FILE, and in it paths: {/validate/NAME: {type: "
+    "validating, templates: [TEMPLATE]}}"
+)
 #: What is to be said about an option in one command.
 _OF_COMMAND = {
     "uninject": {**dict.fromkeys(("--templates", "--param", "--templates-dir"), _OF_RECEIPT)},
     "render": {"--templates": "name the template first: injector render TEMPLATE FILE"},
-    "check-manifests": {"--templates": "the settings' `paths` name the templates: --settings FILE"},
+    "check-manifests": {
+        "--templates": "the settings' `paths` name the templates: --settings FILE",
+        **dict.fromkeys(
+            ("--policy", "--policies", "--policy-dir", "--rules", "--rule", "--constraint", "-p", "--data"),
+            _POLICY,
+        ),
+    },
     "explain": dict.fromkeys(
         ("-A", "-l", "--selector", "--all-namespaces", "--all"), "name each object: pod/NAME -n NS"
     ),
-    "list": dict.fromkeys(("-l", "--selector"), "there is no selection by label; --namespace, --failed and others are"),
+    "list": dict.fromkeys(
+        ("-l", "--selector"), "it does not select by label; write --namespace NS, --failed or --outdated"
+    ),
     "lint": {"--templates-dir": _OF_FOLDERS, "--param": "lint tries the values that the parameters allow"},
     "test": {
         "--templates-dir": _OF_FOLDERS,

@@ -16,7 +16,7 @@ from injector.cluster.installation import Installation
 @click.option("--namespace", default=Installation().namespace, show_default=True, help="Where the injector runs.")
 @with_options(TEMPLATE_OPTIONS[1:])
 def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -> int:
-    """Write what refuses changes to sidecars that run, as YAML for kubectl apply.
+    """Write a policy that refuses changes to running sidecars, as YAML for kubectl apply.
 
     For namespaces whose label says required. The API server itself then refuses another image or size of a sidecar,
     another mark, receipt or config file in an annotation, and ephemeral containers that join a sidecar or mount its

@@ -48,7 +48,7 @@ def _without(overrides: Mapping[str, Mapping[str, Any]], template: str, name: st
 
 
 def _matters(applied: Applied, without: Injection) -> bool:
-    """Whether a template renders otherwise without a value, or the value is that which it has anyway."""
+    """Whether a template renders something else without a value, or the value is the one that it has anyway."""
     other = next((one for one in without.applied if one.template.name == applied.template.name), None)
     if other is None or other.parameters.values == applied.parameters.values:
         return True

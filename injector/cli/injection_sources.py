@@ -85,7 +85,7 @@ def warn_of(sources: Sources, more: Iterable[str] = ()) -> None:
 
 
 def gather_one(template: str, options: SourceOptions) -> Sources:
-    """The same with one template only, so that others may be broken: the last one of the catalog is the one named.
+    """The same with one template only, so that others may be broken.
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
     """
@@ -176,7 +176,10 @@ def _snapshot(options: SourceOptions, *args: Any, **given: Any) -> Snapshot:
 def _read(
     folders: Mapping[str, Path], only: Sequence[str] | None
 ) -> tuple[dict[str, dict[str, str]], list[TemplateError]]:
-    """The sources of templates, and why those of others cannot be read. Raises TemplateError for one of `only`."""
+    """The sources of the templates, and why the sources of some cannot be read.
+
+    Raises TemplateError for one of `only`.
+    """
     sources, wrong = {}, []
     for name, folder in folders.items():
         try:

@@ -76,7 +76,10 @@ def lint(
 
 
 def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
-    """A version of which there is a schema: the newest one for those to come. Raises click.BadParameter for others."""
+    """A version for which there is a schema: for a later version, the newest one.
+
+    Raises click.BadParameter for others.
+    """
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
 
     newest = max(versions())

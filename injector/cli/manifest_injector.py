@@ -11,6 +11,7 @@ from injector.cli.admission import Admission, admission_line, admit_pod, asked_a
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.foreign_files import foreign_object
+from injector.cli.foreign_injectors import remarks_on
 from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
@@ -18,13 +19,14 @@ from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_obje
 from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Path
-from injector.errors import DENIED_CODE
+from injector.errors import DENIED_CODE, InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
 from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
 from injector.pods.receipt import read_receipt, take_off
+from injector.pods.shape import check_shape
 from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 
@@ -77,8 +79,8 @@ class Injector:
         lines = self.report.lines
         said = len(lines)
         new = obj
-        if self._sidecars:
-            self._look(obj, document)
+        if self._sidecars and not self._look(obj, document):
+            return None
         if self._paths and obj.get("kind") != "Pod":
             amended = self._amended(obj, document)
             if amended is None:
@@ -94,8 +96,11 @@ class Injector:
                 self.report.first_other = one_line(object_name_of(obj))
         return None if new is obj and not config_maps else [new, *config_maps]
 
-    def _look(self, obj: Object, document: Document) -> None:
-        """Report what is wrong with an object that holds no pod and should, or that says something about others."""
+    def _look(self, obj: Object, document: Document) -> bool:
+        """Report what is wrong with an object that holds no pod and should, or that says something about others.
+
+        Whether there is more to do with it.
+        """
         settings, report = self._sources.settings, self.report
         found = missing_template(obj)
         if found is not None and found.severity == "error":
@@ -106,6 +111,7 @@ class Injector:
         report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {words}" for words in said]
         if words := foreign_object(obj, document.source):
             report.warnings.append(f"{document.source}: {words}")
+        return found is None or found.severity != "error"
 
     def _at(self, line: Line, obj: Object, path: Path) -> Line:
         """A line with the place of a field of its object, or of the nearest one above that the input has."""
@@ -128,7 +134,21 @@ class Injector:
                 return pod, []
             if result is not None and line.outcome in ("injected", "unchanged"):
                 after, config_maps = result.object, self._config_maps(obj, result, document)
+        elif (line_of_shape := self._malformed(obj, pod, document)) is not None:
+            self.report.lines.append(line_of_shape)
+            return pod, []
         return self._amended_pod(obj, after, document) if self._paths else after, config_maps
+
+    def _malformed(self, obj: Object, pod: Object, document: Document) -> Line | None:
+        """The line of a pod that the API server would not take, so that no policy is asked about it."""
+        try:
+            check_shape(pod)
+        except InjectionError as error:
+            found = error.diagnostic
+            line = line_for(obj, self._namespaces.of(obj).name, "skipped", document.place)
+            line = replace(line, reason=found.code, message=found.sentence)
+            return self._at(line, obj, path_in_object(obj, found.path))
+        return None
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
         """The report line for a pod's injection, and the injection if its result is to be used."""
@@ -151,16 +171,24 @@ class Injector:
             line,
             outcome=_outcome(result),
             reason="" if done else str(result.reason),
-            message=_message(result),
+            message=": ".join(filter(None, (self._place_of(obj, pod, result), _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warnings=(
                 *(w.warning_line for w in result.warnings),
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
+                *remarks_on(pod, result, self._sources.settings),
                 *(self._author_warnings.of(result, names or (), obj, pod, self._namespaces.of(obj)) if whole else ()),
             ),
         )
         return line, result
+
+    def _place_of(self, obj: Object, pod: Object, result: Injection) -> str:
+        """Where a template says what a pod is refused for; "" where none does."""
+        if result.reason is Reason.MALFORMED_POD:
+            return ""
+        place = self._author_warnings.place_of(result, self._names or (), obj, pod, self._namespaces.of(obj))
+        return "" if place is None else place.whole
 
     def _at_mistake(self, line: Line, obj: Object, result: Injection) -> Line:
         if is_of_command(result):

@@ -97,7 +97,7 @@ def dump_yaml(value: Any) -> str:
 
 
 class UnwritableError(Exception):
-    """A value cannot be written here without what stands around it."""
+    """A value cannot be written here unless what is around it is written anew."""
 
 
 class Style(NamedTuple):

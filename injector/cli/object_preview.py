@@ -37,7 +37,7 @@ from injector.templates.template import Template, request_words
 
 
 def is_at_a_path(template: Template, wanted: Wanted) -> bool:
-    """Whether it is to be shown as at a path: it is for nothing else, or an option says something of the review."""
+    """Whether to show the template as at a path: it works only at a path, or an option describes the review."""
     return bool(template.why_not_injected) or any((wanted.operation, wanted.old, wanted.user))
 
 

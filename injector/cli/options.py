@@ -240,7 +240,7 @@ def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def user_info(user: str | None, groups: tuple[str, ...] = ()) -> Object:
-    """A person as a review has them, who is always a `system:authenticated`; {} where nobody is named."""
+    """A user as a review has it, always in the group `system:authenticated`; {} where nobody is named."""
     if user is None:
         return {}
     return {"username": user, "groups": list(dict.fromkeys((*groups, "system:authenticated")))}

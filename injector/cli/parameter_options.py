@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from injector.templates.template import Parameter
 _COLON = re.compile(r"([A-Za-z][-A-Za-z0-9_.]*):\s*(\S.*)\Z")
 #: Where a second parameter begins in a value: the habit of Helm's `--set a=1,b=2`.
 _SECOND = re.compile(r",\s*([A-Za-z][-A-Za-z0-9_.]*)=")
+_MARKED_FILE = re.compile(r"(?:@|<|file://)([^@<\s].*)")
+#: Characters of a file's name.
+_LONGEST_NAME = 256
 #: Templates that are named for a parameter of several.
 _NAMED = 4
 
@@ -66,6 +70,9 @@ def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "
         if declared is None:
             near = hint(parameter, similar_names(known.parameters, parameter), "there are")
             raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
+        if (file := _file_in(value)) and not _is_allowed(declared, value):
+            written = f'"$(cat {shlex.quote(file)})"'
+            raise click.UsageError(f"--param {key}: it reads no files; write --param {key}={written}")
         for second in _SECOND.finditer(value):
             owner, other = _named(second[1], snapshot.settings)
             of = snapshot.catalog.get(owner or name)
@@ -77,6 +84,14 @@ def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "
                 raise click.UsageError(f"--param {key}: its value has a second parameter in it; write {again}")
         found.setdefault(name, {})[parameter] = value
     return found
+
+
+def _file_in(value: str) -> str:
+    """The file that a value names: `@FILE` as with curl, or the name of one that there is; "" for none."""
+    marked = _MARKED_FILE.fullmatch(value)
+    name = marked[1] if marked else value
+    is_name = len(name) < _LONGEST_NAME and "\n" not in name and "\0" not in name
+    return name if is_name and (marked or ("." in name and Path(name).is_file())) else ""
 
 
 def _named(key: str, settings: Settings) -> tuple[str, str]:

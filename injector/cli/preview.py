@@ -138,7 +138,7 @@ def _injected(
 
 
 def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
-    """An error, behind what its line has in place of a hole."""
+    """An error, after the warnings about texts on its lines that should be holes."""
     lines = {(one.place.file, one.place.line) for one in error.diagnostics}
     found = [one.of(template.origin) for one in template_mistakes(template)]
     causes = [one for one in found if one.code == PLAIN_REFERENCE and (one.place.file, one.place.line) in lines]

@@ -34,8 +34,8 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one object, and why. `place` says where the object stands in the input, and `at` where the mistake
-    does, on `line` of the file where it is in the object itself.
+    """What became of one object, and why. `place` says where the object is in the input, and `at` where the mistake is.
+    If it is in the object itself, `line` is its line in the file.
 
     `about` is set if the line is about the pods that the object makes, and not about the object. `paths` are the
     settings' paths that were called.
@@ -65,7 +65,8 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """Lines in the order of the input, how many objects nothing is said of, as `others_are`, and warnings of these.
+    """Lines in the order of the input, the number of objects without a line (`others_are` says what they are), and
+    warnings.
 
     `writes`: the command writes manifests unless something failed.
     """
@@ -83,7 +84,7 @@ class Report:
         return any(line.bad for line in self.lines)
 
     def tell_written(self, documents: Iterable[Document]) -> None:
-        """Say of each document that is to be written which of its lines changed, at its first object that did."""
+        """For each document to write, note which of its lines changed, at the line of its first object that changed."""
         for document in documents:
             at = [n for n, line in enumerate(self.lines) if line.place == document.place and line.outcome in _WRITTEN]
             if at and (document.anew or document.changed):

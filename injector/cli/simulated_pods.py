@@ -56,7 +56,8 @@ def maker_of(workload: Object) -> Object:
 def in_manifest(after: Object, before: Object) -> Object:
     """An object as it stands in a manifest: `after` without the fields that only a cluster adds.
 
-    `before` is the manifest's object or pod template, `after` came of the same with the fields that a cluster gives it.
+    `before` is the manifest's object or pod template, `after` was made from it together with the fields that a cluster
+    adds.
     """
     was, found = metadata_of(before), metadata_of(after)
     metadata = {

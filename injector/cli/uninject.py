@@ -39,6 +39,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     """
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.earlier_injection import foreign_receipt
+    from injector.cli.foreign_injectors import foreign_sidecars
     from injector.cli.injection_sources import load_settings
     from injector.cli.manifest_objects import edit
     from injector.cli.report import Report, line_for
@@ -62,7 +63,8 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
         if same(before, pod):
             line = line_for(obj, "", "unchanged", document.place)
             foreign = foreign_receipt(pod, settings)
-            done = replace(line, outcome="failed", message=foreign[0]) if foreign else replace(line, message=_NOTHING)
+            words = foreign[0] if foreign else foreign_sidecars(pod) or _NOTHING
+            done = replace(line, message=words, outcome="failed" if foreign else line.outcome)
             report.lines.append(done)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))

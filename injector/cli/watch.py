@@ -30,7 +30,7 @@ def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: st
 
     An exception of `draw` is shown in its place: what is saved next may be right again.
 
-    A terminal is cleared before, and shows the part with the latest change where all of it does not fit. Elsewhere each
+    A terminal is cleared first. If not all of the text fits, it shows the part with the latest change. Elsewhere each
     version stands below a line that says what changed.
     """
     terminal = sys.stdout.isatty()

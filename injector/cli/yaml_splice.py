@@ -212,7 +212,7 @@ class _Splice:
     # ------------------------------------------------------------------------------------------------ where things are
 
     def _entries(self, node: yaml.MappingNode, old: Any, new: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """The entries by key, those alone that stand in the mapping. Raises where others change: `<<: *base`."""
+        """The entries by key, only those of the mapping itself. Raises if merged ones (`<<: *base`) change."""
         own = [(key, value) for key, value in node.value if key.tag != _MERGE]
         if len(own) == len(node.value) == len(old):
             return dict(zip(old, own, strict=True))  # by order: a key `n` is read as "false"
@@ -245,7 +245,7 @@ class _Splice:
     def _past_comments(self, at: int, column: int) -> int:
         """Behind the comments that are indented further than a column, from a line's beginning on.
 
-        They belong to what stands before them, and would be lines of a text that came to stand there.
+        They belong to what is before them, and would become lines of a block of text that is put there.
         """
         found = _COMMENTS.match(self._text, at)
         for line in found[0].splitlines(keepends=True) if found else ():
@@ -292,7 +292,7 @@ def _column(node: yaml.CollectionNode) -> int:
 
 
 def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
-    """Which items are the same ones, by name or by value, as indices in both; in the order of both."""
+    """The pairs of equal items, by name or by value, as indices in both lists; they ascend in both."""
     found: list[tuple[int, int]] = []
     at = 0
     for here, item in enumerate(old):

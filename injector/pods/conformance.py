@@ -29,8 +29,8 @@ class Permitted(NamedTuple):
     """What a pod of a `required` namespace may hold beyond what its templates make.
 
     `overridable` gives, by container name, the fields that the pod may set. `app` names the app's containers. `private`
-    gives, by volume name, the containers that alone mount it. `resources` are what LimitRanges fill in, None where
-    any amounts may be; with `resized` also in the place of those that a template sets. `defaults` are keyed pointers at
+    gives, by volume name, the containers that alone mount it. `resources` are what LimitRanges fill in; None allows any
+    amounts. With `resized` these may also replace the amounts that a template sets. `defaults` are keyed pointers at
     which the pod has to have a value, and may have any.
     """
 
@@ -69,9 +69,9 @@ def protected_differences(
       the service account token's mount. Native where it is expected to be, or else a plain container that the pod
       restarts whenever it ends; a native one will do for a plain one.
     - A volume is there with the same source; in app containers variables, mounts and ports are there and equal. No
-      other container mounts a private volume, but as the template has it.
+      other container mounts a private volume, except where the template says so.
     - No variable before one of the template's changes what that one refers to.
-    - What a `!replace` insists on holds. Every other field is there; its value may be the pod's own.
+    - The value of each `!replace` is there. Every other field is there; its value may be the pod's own.
     """
     insisted = frozenset(replaced)
     differences = []
@@ -193,7 +193,8 @@ def _without_amounts(container: Object) -> Object:
 
 
 def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
-    """Variables of the template's that refer to another one than they do in the template, by what stands before them.
+    """Variables of the template that refer to another variable than in the template, because of the variables before
+    them.
 
     What ConfigMaps, Secrets and Services bring is not known, and so not compared.
     """

@@ -73,6 +73,8 @@ class _Subject(msgspec.Struct, frozen=True):
         return False, ("no {} that says {}", key, what)
 
 
+#: Words for no that people write as the value of a namespace's label, besides the settings' own.
+_NO = ("false", "no", "off", "disable", "none", "never", "skip", "ignore", "ignored", "exclude", "excluded", "opt-out")
 #: A step looks at the subject and returns whether it fits, and what it saw: a format and what goes into it.
 _Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
 
@@ -202,7 +204,9 @@ def _unread_label(s: _Subject) -> tuple[Diagnostic, ...]:
     if not s.label or s.label in values:
         return ()
     message = f"namespace label {label.key}={s.label[:30]} is not one of {', '.join(values)}; it does not apply"
-    advice = f"write {label.key}: {label.enabled}"
+    near = nearest(s.label, values, cutoff=0.75)
+    says_no = s.label.lower() in (*s.settings.no_values, *_NO)
+    advice = f"write {label.key}: {label.disabled if says_no else near or label.enabled}"
     return (Diagnostic("unread-choice", "warning", message, advice, fields={"value": s.label, "allowed": values}),)
 
 
@@ -213,9 +217,8 @@ def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
         Diagnostic(
             "unread-choice",
             "warning",
-            f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]}); '
-            "it does not apply",
-            f"did you mean {near}?" if (near := nearest(value.strip(), known)) else "",
+            f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})',
+            f"did you mean {near}?" if (near := nearest(value.strip(), known)) else "it does not apply",
             path=("metadata", f"{where}s", Key(settings.inject_key)),
             fields={"value": value, "allowed": known},
         )

@@ -118,7 +118,7 @@ def may_be_filled_in(field: Field, value: Any, beside: Object) -> bool:
 def without_fillings(value: Any, field: Field) -> Any:
     """A value without what Kubernetes itself may have put into it or written in another way, quantities among that.
 
-    The same for a part as it was sent and as it comes back. `field` is the place that it stands at.
+    The result is the same for a part as it was sent and as it comes back. `field` is the place that it stands at.
     """
     kind = type(value)
     if (kind is dict or kind is list) and len(value) > SMALL:
@@ -164,15 +164,15 @@ def is_token_volume(volume: Any) -> bool:
 
 
 class ResourceDefaults(NamedTuple):
-    """The amounts that a namespace's LimitRanges fill in, by resource; any of them may be the first to do so."""
+    """The amounts that a namespace's LimitRanges fill in, by resource: each possible one, as any may act first."""
 
     requests: Mapping[str, Collection[Decimal]]
     limits: Mapping[str, Collection[Decimal]]
 
     def strangers(self, have: Any, wanted: Any) -> Iterator[tuple[str, str]]:
-        """What of a container's `resources` neither the template has nor a LimitRange fills in: field and resource.
+        """The parts of a container's `resources` that neither the template nor a LimitRange sets: field and resource.
 
-        A request of a container with a limit is that limit where nobody sets it.
+        If nobody sets a request and there is a limit, the request is the limit.
         """
         have, wanted = (value if type(value) is dict else {} for value in (have, wanted))
         own_limits = have.get("limits")

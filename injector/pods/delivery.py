@@ -74,8 +74,9 @@ def by_annotation(
 ) -> Object:
     """The same overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
-    A source of a projected volume likewise. Variables cannot be: raises InjectionError with Reason.TEMPLATE_FAILED for
-    an overlay that still needs the ConfigMap. https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi
+    A source of a projected volume likewise. Variables cannot be changed in this way: raises InjectionError with
+    Reason.TEMPLATE_FAILED for an overlay that still needs the ConfigMap.
+    https://kubernetes.io/docs/concepts/storage/volumes/#downwardapi
     """
     spec = overlay.get("spec") or {}
     annotations = {name: file_annotation(template, name, settings) for name in files}

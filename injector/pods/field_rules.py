@@ -1,4 +1,4 @@
-"""What Kubernetes does with fields and does not say in its OpenAPI document, and what a merge does otherwise, by type.
+"""By type: what Kubernetes does with fields but does not say in its OpenAPI document, and where a merge differs.
 
 Sources: the API reference of core/v1 ("only one of the following may be specified"), the defaulting functions
 (`pkg/apis/core/v1/defaults.go`) and `omitempty` of the Go types. `tests/cluster/test_field_rules.py` holds them against

@@ -8,7 +8,7 @@ from injector.names import hint, nearest
 from injector.pods.fields import ANY, Field, fields_of
 
 _CONDITION = "to write it only for some pods, put {% if params.x %} and {% endif %} on lines of their own around it"
-_LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around what comes again"
+_LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around what repeats"
 _OF_WORKLOAD = "it is a field of the workload, and a template changes only pods: leave it out"
 #: Words of other tools, wherever they stand.
 _ANYWHERE = {
@@ -18,6 +18,7 @@ _ANYWHERE = {
 _PATH = dict.fromkeys(("path", "target", "destination", "containerPath", "mount", "dir"), "mountPath")
 _KEY = dict.fromkeys(("field", "item", "property"), "key")
 _ENV = "env, with an item `- {name: A, value: b}` for each variable"
+_OF_POD = "it is a field of the whole pod (spec.securityContext), where it holds for the app as well:"
 _PROBE = "livenessProbe, readinessProbe or startupProbe, as in startupProbe: {httpGet: {path: /, port: 8080}}"
 _USER = "securityContext: {runAsUser: 101}"
 #: By the type of the place: names that people give a field there, and what to write. What has blanks is a sentence.
@@ -87,6 +88,8 @@ _MEANT: dict[str, dict[str, str]] = {
     "SecurityContext": {
         **dict.fromkeys(("user", "uid"), "runAsUser"),
         **dict.fromkeys(("group", "gid"), "runAsGroup"),
+        **dict.fromkeys(("fsGroup", "supplementalGroups"), f"{_OF_POD} leave it out, or write runAsGroup here"),
+        **dict.fromkeys(("fsGroupChangePolicy", "supplementalGroupsPolicy", "sysctls"), f"{_OF_POD} leave it out"),
     },
     "ResourceRequirements": {
         name: f"requests: {{{name}: ...}}" for name in ("cpu", "memory", "ephemeral-storage")

@@ -99,7 +99,9 @@ def pointer_to(overlay: Any, path: Sequence[str | int]) -> str:
 
 
 def in_pod(pointers: Iterable[str], pod: Object, app: Collection[str]) -> Iterator[str]:
-    """Keyed pointers into an overlay as those into a pod: of each container for `"*"`, and of both lists for others."""
+    """Keyed pointers into an overlay, turned into pointers into a pod: for `"*"` into each container, else into both
+    lists.
+    """
     for pointer in pointers:
         _, spec, list_, name, *rest = (*pointer.split("/"), "", "", "")
         rest = [step for step in rest if step]

@@ -229,7 +229,7 @@ class _Merger:
         here: str,
         index: dict[str, int],
     ) -> list[Any]:
-        """New variables at the end; but before what this overlay put there earlier and wants after them.
+        """New variables go to the end, but before earlier variables of this overlay that have to follow them.
 
         A variable must stand before those whose `$(NAME)` refer to it.
         """
@@ -304,7 +304,7 @@ class _Merger:
         return have if same else new
 
     def handler(self, have: Object, wanted: Overlay, field: Field, here: str) -> Object:
-        """A probe or a lifecycle hook: its handler belongs to one side, its numbers fill in when both do the same."""
+        """A probe or a lifecycle hook: its handler belongs to one side, its numbers are filled in if both are alike."""
         mine, theirs = field.handlers & have.keys(), field.handlers & wanted.keys()
         if not mine or not theirs:
             return self.mapping(have, wanted, field, here)

@@ -17,7 +17,7 @@ SHOWN = 24
 
 
 def difference_at(pointer: str, message: str, **fields: Any) -> Diagnostic:
-    """A difference at a keyed pointer; `fields` are the values there, where nobody may take them for a secret."""
+    """A difference at a keyed pointer; `fields` are the values there, unless they may be secret."""
     return Diagnostic("difference", "warning", message, path=path_of(pointer), fields=fields)
 
 

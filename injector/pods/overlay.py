@@ -36,7 +36,8 @@ class Default:
 
 
 def take_defaults(value: Any, at: Path = ()) -> tuple[Any, tuple[Path, ...]]:
-    """The value without its `Default` tags, and the paths at which they stood. Those within one go with it.
+    """The value without its `Default` tags, and the paths at which they stood. A tag inside another one has no path of
+    its own.
 
     Within a `Replace` there are none: it overwrites.
     """

@@ -31,8 +31,9 @@ class Change(NamedTuple):
 def changes(before: Any, after: Any, *, whole_lists: bool = False, root: Field = POD) -> list[Change]:
     """All changes from one JSON value to another; parts that are the same object cost nothing.
 
-    Values of any shape are taken. A list whose elements changed their order is replaced whole; with `whole_lists` one
-    that lost elements is too, so that undoing needs no places. `root` is what they are: `POD`, or `OBJECT` of any kind.
+    Values of any shape are taken. A list whose elements changed their order is replaced whole. With `whole_lists` a
+    list that lost elements is too, so that undoing needs no positions. `root` is what they are: `POD`, or `OBJECT` of
+    any kind.
     """
     found: list[Change] = []
     _walk(before, after, root, "", "", found, whole_lists)

@@ -7,6 +7,7 @@ Rules: Kubernetes API reference, "Quantity"; smaller parts than a nano are round
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import ROUND_UP, Decimal
 from functools import lru_cache
 
@@ -20,6 +21,8 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15,
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
+#: A size as people write it elsewhere: `100MB`, `1 GiB`.
+SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtpe])i?b?\Z", re.IGNORECASE)
 #: Longer texts are nobody's quantity; the bound keeps parsing and its cache small.
 _LONGEST = 64
 
@@ -39,8 +42,27 @@ def parse_quantity(value: object) -> Decimal:
     raise ValueError(f"{shown_value(value)} is not a quantity, such as 250m, 2 or 128Mi")
 
 
+def near_quantities(text: str) -> Iterator[str]:
+    """What may be meant by a text that is no quantity, such as `512Mi` by `512MB`; some of it may be none either."""
+    size = SIZE.match(text)
+    yield f"{size[1]}{size[2].upper()}i" if size else ""
+    yield text.replace(" ", "")
+    yield text.replace(",", ".")
+    yield re.sub(r"\s*(?:v?cpus?|cores?|bytes?|b)\Z", "", text, flags=re.IGNORECASE)
+
+
+def quantity_help(value: object) -> str:
+    """What to write for a value that is no quantity; "" for nothing."""
+    text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+    near = next((one for one in near_quantities(text) if _FORM.match(one)), "")
+    return f"write {near}" if near else ""
+
+
 def str_of_int(value: int) -> str:
-    """The digits of a whole number; nothing that counts here has more than 64, and huge ones have no cheap text."""
+    """The digits of a whole number.
+
+    Python takes long to write huge numbers; nothing that counts here has more than 64 digits.
+    """
     return str(value) if -(10**_LONGEST) < value < 10**_LONGEST else "0" * (_LONGEST + 1)
 
 

@@ -315,8 +315,8 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
 def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]]) -> str:
     """What is sealed beside the receipt: its parts, and what it put in the place of other values.
 
-    Less what Kubernetes fills in on the way, and quantities, which it writes in its own way. What was null before is
-    a whole list or map, into which others write as well.
+    Not sealed is what Kubernetes fills in on the way, and quantities, which Kubernetes writes in its own way. Nor is a
+    value that was null before: it is a whole list or map, into which others write as well.
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
     places = PointerIndex(pod)

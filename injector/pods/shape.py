@@ -15,7 +15,7 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of, nearest
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS, POD, SPEC, Field
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.foreign_fields import removal_help
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.pods.value_shapes import item_help, shape_help
@@ -25,6 +25,11 @@ _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)
 _OBJECT_LISTS = tuple(field.name for field in _OF_SPEC if field.kind == "list" and field.element.kind == "mapping")
 _MAPS = tuple(field.name for field in _OF_SPEC if field.kind in ("map", "mapping"))
+_OF_CONTAINER = tuple(CONTAINER.fields[name] for name in CONTAINER.fields.notations)
+_CONTAINER_LISTS = frozenset(field.name for field in _OF_CONTAINER if field.kind == "list")
+_OBJECTS_OF_CONTAINER = frozenset(
+    field.name for field in _OF_CONTAINER if field.kind == "list" and field.element.kind == "mapping"
+)
 _OF_OVERLAY = ("metadata", "spec")
 #: Ways to misspell these.
 _MEANT = {
@@ -88,11 +93,26 @@ def check_shape(pod: Any) -> None:
             _expect(item, dict, ("spec", field, position), "an object")
             if field in CONTAINER_LISTS or field == "volumes":
                 _expect(item.get("name"), str, ("spec", field, position, "name"), "a string")
+            if field in CONTAINER_LISTS:
+                _check_lists(item, ("spec", field, Key(item["name"])))
     if not spec.get("containers"):
         near = nearest("containers", [key for key in spec if isinstance(key, str) and key not in SPEC.fields.notations])
         help_ = f"write containers, not {near}" if near else "add one"
         message = "a pod has at least one container"
         raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=("spec", "containers"))
+
+
+def _check_lists(container: Object, path: Path) -> None:
+    """Refuse a container's `env`, `ports` and the like that are no lists, or that have items which are no mappings."""
+    for field, value in container.items():
+        if value is None or field not in _CONTAINER_LISTS:
+            continue
+        for position, item in enumerate(_expect(value, list, (*path, field), "a list")):
+            if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
+                to_do = item_help(item, POD.at((*map(str, path), field)))
+                help_ = "; ".join(filter(None, ("it has to be a mapping", to_do)))
+                here = (*path, field, position)
+                raise InjectionError(Reason.MALFORMED_POD, f"it is {kind_of(item)}", help=help_, path=here)
 
 
 def _as_string(value: object) -> str:
@@ -202,10 +222,11 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
 def unknown_fields(
     overlay: Overlay, field: Field = POD, path: Path = ()
 ) -> Iterator[tuple[Path, Collection[str], object]]:
-    """The fields in an overlay that Kubernetes does not have and drops, by path, each with those that it has there, and
-    its value.
+    """The fields in an overlay that Kubernetes does not have and drops, by path, each with the fields that exist there,
+    and its value.
 
-    Of the newest Kubernetes that is known here, see `kubernetes_fields`; what stands beside `spec` may hold anchors.
+    The fields are those of the newest Kubernetes known here (`kubernetes_fields`). Fields beside `spec` do not count:
+    they may hold anchors.
     """
     value = bare_value(overlay)
     if field.kind == "mapping" and isinstance(value, dict):

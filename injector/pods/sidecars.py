@@ -32,9 +32,9 @@ class Placement(msgspec.Struct, frozen=True):
     def arranged(self, present: Sequence[str], missing: Sequence[str]) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
-        The result is the new order as numbers: present containers first count from 0, the missing ones continue.
-        Set-up of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes
-        last: nothing that it redirects traffic to runs before the pod's own init containers are done.
+        The result is the new order as numbers: present containers first count from 0, the missing ones continue. Set-up
+        of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes last: the
+        container to which it redirects traffic starts only after the pod's own init containers.
         """
         order = self.setup + self.sidecars
         turns = {name: turn for turn, name in enumerate(order)}

@@ -92,11 +92,17 @@ def shape_help(value: object, field: Field) -> str:
 
 
 def item_help(item: object, field: Field) -> str:
-    """What to do about an item of a list that is no mapping, or has not what tells it from the others; "" for nothing.
+    """What to do about an item of a list that is not a mapping, or lacks its merge key; "" for nothing.
 
     What is in a variable may be secret, and is not shown.
     """
     kind = field.element.type
+    if isinstance(item, dict) and field.element.kind == "string" and len(item) == 1:
+        [(key, rest)] = item.items()
+        text = f"{key}: {rest}"
+        if isinstance(rest, str | int | float) and not isinstance(rest, bool) and len(text) <= _LONGEST:
+            return f"`: ` makes a mapping of it; put it in quotes: {json.dumps(text, ensure_ascii=False)}"
+        return "`: ` makes a mapping of it; put it in quotes"
     if isinstance(item, dict):
         for name in item:
             if isinstance(name, str) and meant_field(name, field.element) in field.keys:

@@ -71,9 +71,9 @@ def workload_of_pod(pod: Object) -> Workload:
     """The workload that a pod belongs to, from the ownerReference of its controller.
 
     A ReplicaSet whose name ends in the pod's `pod-template-hash` is its Deployment's (or its Argo Rollout's, by
-    `rollouts-pod-template-hash`); a Job named as the CronJob controller names them is its CronJob's. A pod without
-    a controller is its own workload, `Pod NAME`: by `generateName` less its dash where the API server makes the name of
-    that, so that it is the same before (when it is injected) and after (when the guard looks).
+    `rollouts-pod-template-hash`); a Job named as the CronJob controller names them is its CronJob's. A pod without a
+    controller is its own workload, `Pod NAME`: by `generateName` without its dash if the API server makes the name from
+    it, so that it is the same before (when it is injected) and after (when the guard looks).
     """
     metadata = _dict(pod.get("metadata"))
     owner = _controller(metadata)

@@ -188,7 +188,7 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
 
 
 def _serving(pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool) -> Choice:
-    """Leave out the templates that do not serve such a pod, unless nothing would be left or nothing may be."""
+    """Leave out the templates that do not serve such a pod, unless none would be left or none may be left out."""
     kept: list[Template] = []
     refusals: list[InjectionError] = []
     for template in templates:

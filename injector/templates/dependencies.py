@@ -1,4 +1,4 @@
-"""Which parts of what it sees a template reads: they are the key under which a result is remembered.
+"""The parts of its input that a template reads: they are the key under which a result is remembered.
 
 Too many only cost memory; one too few would give a pod the result of another. So whatever is not plainly a constant
 name counts as reading the whole. A part that one rendering did not come to is no part of its key.
@@ -68,7 +68,7 @@ class Facts:
             self.beyond_loops.add(name)
 
     def note(self, path: NamePath, reads: Set[NamePath], code: int) -> None:
-        """Note a path, and what is read of it; a parameter and a name with the code of where that is."""
+        """Note a path, and what is read of it; for a parameter and a name also the code of the place."""
         self.reads |= reads
         self.names.setdefault(path[0], code)
         if path[0] == "params" and len(path) > 1:
@@ -95,7 +95,7 @@ def chain(node: nodes.Node) -> NamePath | None:
 
 
 def compared_with_constants(node: nodes.Compare) -> NamePath | None:
-    """The path to what is compared with nothing but constant strings, with these; None for other comparisons."""
+    """The path to a value that is compared only with constant strings, and these strings; None for any other."""
     path = chain(node.expr)
     operator, operand = node.ops[0].op, node.ops[0].expr
     if path is None or len(node.ops) > 1:
@@ -113,7 +113,7 @@ def compared_with_constants(node: nodes.Compare) -> NamePath | None:
 
 
 def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | None:
-    """Of a hole's `a.b` or `a.b or "default"`: the value, its path and the default; None for what is another hole."""
+    """For a hole with `a.b` or `a.b or "default"`: the value, its path and the default; None for any other hole."""
     instead = None
     if isinstance(node, nodes.Or) and isinstance(node.right, nodes.Const) and isinstance(node.right.value, str):
         instead, node = node.right.value, node.left
@@ -130,7 +130,7 @@ def normal_paths(paths: Iterable[NamePath]) -> tuple[NamePath, ...]:
 
 
 def shortest_paths(paths: Set[NamePath], names: Set[str]) -> tuple[NamePath, ...]:
-    """Those that begin with one of the names and lie within none of the others; sorted."""
+    """The paths that begin with one of the names and do not lie within another path; sorted."""
     within = (p for p in paths if p[0] in names and not any(p[:n] in paths for n in range(1, len(p))))
     return tuple(sorted(within))
 

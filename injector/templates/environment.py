@@ -59,7 +59,7 @@ _CODES = range(400, 600)
 
 
 class MissingValueError(UndefinedError):
-    """Something was used that is not there: `name`, "" where it is something else, of `owner`."""
+    """Something was used that is not there: `name` of `owner`; "" if it has no name."""
 
     def __init__(self, name: str, owner: Any, message: str) -> None:
         super().__init__(message)
@@ -260,7 +260,10 @@ class Environment(ImmutableSandboxedEnvironment):
         return PlacedLexer(self)
 
     def handle_exception(self, source: str | None = None) -> NoReturn:
-        """Raise what is being handled as it is; Jinja's own would make a text of as many line ends as its line."""
+        """Raise the current error as it is.
+
+        Jinja's own method would make a text with as many line ends as the line's number.
+        """
         error = sys.exc_info()[1]
         assert error is not None  # noqa: S101
         raise error

@@ -70,7 +70,7 @@ def dash_before(text: str, offset: int) -> str:
 
 
 def explain_jinja(words: str, text: str, offset: int, *, for_program: bool = False) -> tuple[str, int]:
-    """What is wrong with a file and where, of the parser's words and the offset where it gave up.
+    """What is wrong with a file and where, from the parser's words and the offset where it gave up.
 
     `for_program` says that the file is rendered for a program, which may read templates of its own.
     """

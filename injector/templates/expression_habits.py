@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from injector.templates.foreign_calls import instead_of_call
+from injector.templates.other_languages import of_go
 
 #: A hole or a tag on one line: the tag's word and what stands within.
 _WITHIN = re.compile(r"\{\{-?\s*(?P<hole>.*?)\s*-?\}\}|\{%[-+]?\s*(?P<tag>\w+)\s*(?P<inner>.*?)\s*[-+]?%\}")
@@ -151,8 +152,8 @@ def _of_tag(tag: str, inner: str, wanted: str, got: str, text: str) -> str:
     if tag in ("if", "elif", "for") and got in ("then", "do", "{"):
         end = "endfor" if tag == "for" else "endif"
         return f"leave {got} out: write {{% {tag} {inner.removesuffix(got).strip()} %}}, and {{% {end} %}} at the end"
-    if tag in ("if", "elif") and got == "." and (path := re.search(r"(?<![\w\])])\.(?:Values\.)?(\w+)", inner)):
-        return f"this looks like a Go template: here write params.{path[1]}"
+    if got in (".", "float") and (path := re.search(r"(?<![\w\])])\.[A-Za-z_][\w.]*", inner)):
+        return f"this looks like a Go template: here write {of_go(path[0])}"
     if tag == "with" and wanted == "=":
         value, _, name = inner.partition(" as ")
         name = name.strip() or (re.findall(r"\w+", value) or ["x"])[-1]

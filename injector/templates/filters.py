@@ -190,7 +190,7 @@ def _map(*args: Any, **kwargs: Any) -> Any:
 
 
 def _quoting(syntax: str = "") -> Callable[[Any], Quoted]:
-    """The filter for a syntax; for that of the file which is rendered where it names none."""
+    """The filter for a syntax; without a name, for the syntax of the file that is rendered."""
 
     def quoted(value: Any) -> Quoted:
         run = current.get()

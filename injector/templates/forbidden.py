@@ -58,7 +58,7 @@ def unnamed_file(node: nodes.Expr) -> ForbiddenError:
 
 
 def _of(node: nodes.Node | None, words: str) -> str:
-    """Words about `params.x`, about the value that stands there in its place."""
+    """Words about `params.x`, with the path of the actual value in its place."""
     path = None if node is None else chain(node)
     if path is None or not all(step.isidentifier() for step in path):
         return words

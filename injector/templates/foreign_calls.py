@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from injector.names import hint
 from injector.templates.filters import FILTERS, TESTS
-from injector.templates.foreign_habits import HABITS, VALUES
+from injector.templates.foreign_habits import HABITS, HOLDERS, VALUES
 from injector.templates.sandbox_operations import METHODS
 
 #: Functions and the expression that does the same; {0} and {1} are their first two values.
@@ -79,6 +79,26 @@ def called(name: str, expression: str, functions: Collection[str]) -> str:
     to_do = instead_of_call(name, _values(expression[expression.index("(") + 1 :]))
     known = hint(name, functions, "there are the functions and macros")
     return f"there is no function {name[:60]} here{f'; {to_do}' if to_do else known}"
+
+
+#: Functions that give the value of a name, as in `std.extVar("image")`.
+_LOOKED_UP = ("extVar", "get", "lookup", "getenv", "getattr", "fetch", "read", "value", "require", "param", "string")
+
+
+def of_module(name: str, expression: str, parameters: Collection[str]) -> str:
+    """What to say of `name.function(...)`, of a module that there is not; "" where `expression` is no such call."""
+    found = re.match(rf"{re.escape(name)}(?:\.\w+)*\.(\w+)\(", expression)
+    if found is None or name in ("os", "env", "ENV"):
+        return ""
+    values = _values(expression[found.end() :])
+    if found[1] in _LOOKED_UP and values and re.fullmatch(r"[\"'][A-Za-z][\w-]*[\"']", values[0]):
+        meant = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", values[0][1:-1]).lower().replace("-", "_")
+        declare = "" if meant in parameters else f", and declare {meant.replace('_', '-')} in template.yaml"
+        return f"{name[:60]} is not defined; write params.{meant}{declare}"
+    if name in HOLDERS:
+        return ""
+    macros = f'for macros of another file write {{% import "_{name}.j2" as {name} %}}'
+    return f"{name[:60]} is not defined; {instead_of_call(found[1], values) or VALUES.get(name) or macros}"
 
 
 def included(values: Sequence[str], blanks: Sequence[object]) -> str:

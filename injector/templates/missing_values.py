@@ -11,6 +11,7 @@ from injector.pods.fields import POD, fields_of
 from injector.templates.foreign_habits import METHOD_HABITS
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.template import Parameter, Template
+from injector.templates.undefined_names import dotted_key
 
 #: The values that always have the same names in them.
 _FIXED = {
@@ -37,6 +38,8 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
 
     `expression` is the text of the expression that asks for it, in a file of the template.
     """
+    if said := dotted_key(expression, name):
+        return said
     path, base = _path(expression, name)
     if not base:
         return ""

@@ -1,4 +1,4 @@
-"""The value of a format that one which it does not allow may stand for, such as `512Mi` for `512MB`."""
+"""The allowed value that somebody may mean by a value that a format refuses, such as `512Mi` by `512MB`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from injector.names import legal_name
+from injector.pods.quantity import near_quantities
 from injector.templates.parameter_keywords import FORMATS
 
-#: A size as people write it elsewhere: `100MB`, `1 GiB`.
-SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtpe])i?b?\Z", re.IGNORECASE)
 #: An image reference without its tag and digest, in which capital letters count.
 _IMAGE_NAME = re.compile(r"\A.*?(?=(?::[^/:@]*)?(?:@[^/@]*)?\Z)")
 #: A number with a unit.
@@ -24,7 +23,7 @@ SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 
 
 def near_value(form: str, value: object) -> str:
-    """The value of a format that one which it does not allow may stand for; "" for none."""
+    """The allowed value that may be meant by a value that a format refuses; "" for none."""
     text = value.strip() if isinstance(value, str) else ""
     near = (one for one in (text, *_OF_FORMAT.get(form, lambda _: ())(text)) if one and FORMATS[form].allows(one))
     return next(near, "")
@@ -59,14 +58,6 @@ def _images(text: str) -> Iterator[str]:
     yield SCHEME.sub("", text)
 
 
-def _quantities(text: str) -> Iterator[str]:
-    size = SIZE.match(text)
-    yield f"{size[1]}{size[2].upper()}i" if size else ""
-    yield text.replace(" ", "")
-    yield text.replace(",", ".")
-    yield re.sub(r"\s*(?:v?cpus?|cores?|bytes?|b)\Z", "", text, flags=re.IGNORECASE)
-
-
 def _ranges(text: str) -> Iterator[str]:
     try:
         yield str(ipaddress.ip_network(text, strict=False))
@@ -82,7 +73,7 @@ def _ports(text: str) -> Iterator[str]:
 _OF_FORMAT: dict[str, Callable[[str], Iterator[str]]] = {
     "duration": _durations,
     "image": _images,
-    "quantity": _quantities,
+    "quantity": near_quantities,
     "cidr": _ranges,
     "port": _ports,
     "dns-label": lambda text: iter((legal_name(text),)),

@@ -1,4 +1,4 @@
-"""The value that somebody may mean who gives a parameter one that is not allowed: each is tried before it is named.
+"""The value that may be meant by a value that a parameter does not allow: each is tried before it is named.
 
 People bring how other programs write values: `{a,b}` and `a=1,b=2` of `--set`, YAML in an annotation, `30s` for a
 number of seconds, a list with a line for each item.
@@ -14,12 +14,14 @@ import msgspec
 import yaml
 
 from injector.names import legal_name, nearest, quotes_help
+from injector.pods.quantity import SIZE
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.near_formats import AMOUNT, SCHEME, SIZE, near_value, seconds_of, spelled_number
+from injector.templates.near_formats import AMOUNT, SCHEME, near_value, seconds_of, spelled_number
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameter_values import value_of
 from injector.templates.template import Parameter
 from injector.templates.value_check import ValueCheck
+from injector.templates.value_spelling import spelled
 
 #: Characters of a value that is looked at, and of one that is named.
 _LONGEST = 1000
@@ -37,15 +39,21 @@ _POWERS = {letter: 1024 ** (power + 1) for power, letter in enumerate("kmgtpe")}
 _BEHIND = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(?:%|r/s|r/m|/s|rps|req/s|x|/tcp|/udp|s|ms)\Z", re.IGNORECASE)
 #: A name but for capital letters, blanks and what joins its words.
 _WORD = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_. ]*")
+#: The port of an instance, as version 1 of the Cloud SQL Auth Proxy has it.
+_PROXY_PORT = re.compile(r"=tcp:(?:[\w.]+:)?(\d+)\Z")
 _RANGE = re.compile(r"(\d{1,5})\s*(?:-|\.\.)\s*(\d{1,5})\Z")
 #: Numbers of a range that are written out.
 _FEW = 10
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 #: A pair as `--set` and labels of a shell have it, and where the next one begins.
 _PAIR = re.compile(r"""\s*["']?([^=:{}"'\s]+)["']?\s*(?:=|:\s?)\s*(.*)\Z""", re.DOTALL)
 
 
-def value_help(parameter: Parameter, raw: Any) -> str:
-    """`write VALUE`, of a value that a parameter allows and that is meant by one which it refuses; "" for none."""
+def value_help(parameter: Parameter, raw: Any, origin: str = "") -> str:
+    """`write VALUE`, of a value that a parameter allows and that is meant by one which it refuses; "" for none.
+
+    It is spelled as in the place that `origin` names.
+    """
     if parameter.secret:
         return ""
     if not isinstance(raw, str) or raw.lstrip()[:1] in ("[", "{"):
@@ -55,7 +63,7 @@ def value_help(parameter: Parameter, raw: Any) -> str:
     for text in dict.fromkeys(_nearby(raw, parameter)) if len(raw) <= _LONGEST else ():
         if text and text != raw and len(text) <= _SHOWN and _is_allowed(parameter, text):
             joined = parameter.type == "array" and text[0] != "[" and text.count(",") > raw.count(",")
-            return f"{'separate items with commas: ' if joined else ''}write {text}"
+            return f"{'separate items with commas: ' if joined else ''}write {spelled(text, origin, parameter)}"
     return _without_value(parameter, raw)
 
 
@@ -121,6 +129,7 @@ def _single(raw: str, schema: Mapping[str, Any], name: str = "") -> Iterator[str
         plain = text.removeprefix("^").removesuffix("$").replace("\\", "")
         yield from (plain.replace(".*", "*"), plain, plain.removesuffix(".*"), plain.rstrip("/"), f"/{plain}")
         yield from (plain.lower(), SCHEME.sub("", plain), f"https://{plain}")
+        yield _PROXY_PORT.sub(r"?port=\1", plain)
         if _WORD.fullmatch(plain):
             yield legal_name(plain)
 
@@ -172,7 +181,7 @@ def _mappings(raw: str, schema: Mapping[str, Any]) -> Iterator[str]:
     found = _loaded(raw)
     if isinstance(found, list) and all(isinstance(one, dict) and {"name", "value"} == one.keys() for one in found):
         found = {one["name"]: one["value"] for one in found}  # as `env` of a container has it
-    for pairs in (found, _pairs(raw)):
+    for pairs in (found, _pairs(raw), _named_paths(raw, schema)):
         if isinstance(pairs, dict) and pairs:
             yield _json(pairs)
             yield _json({key: value if isinstance(value, str) else _json(value) for key, value in pairs.items()})
@@ -185,6 +194,15 @@ def _pairs(raw: str) -> dict[str, str]:
     parts = [part for part in re.split(r"\n|;|,(?=[^,=:]*[=:])", bare) if part.strip()]
     pairs = [_PAIR.match(part) for part in parts]
     return {pair[1]: pair[2].strip().strip("\"'") for pair in pairs if pair} if all(pairs) else {}
+
+
+def _named_paths(raw: str, schema: Mapping[str, Any]) -> dict[str, str]:
+    """Paths, each with its last part as its name; {} for a parameter whose example does not have such names."""
+    example = next(iter(schema.get("examples", ())), None)
+    if not isinstance(example, dict) or not all(str(value).endswith(f"/{key}") for key, value in example.items()):
+        return {}
+    parts = [part.strip() for part in raw.split(",")]
+    return {part.rpartition("/")[2]: part for part in parts} if all(map(_PATH.fullmatch, parts)) else {}
 
 
 def _typed(value: Any) -> Any:

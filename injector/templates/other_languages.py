@@ -81,6 +81,9 @@ _CALL = re.compile(r"\{\{-?\s*([a-z]\w*)\s+(?:\"[^\"]*\"\s*(?:\||-?\}\})|[.$]\w)
 _VARIABLE = re.compile(r"\{\{-?\s*\$(\w+)\s*:?=")
 _TAG = re.compile(r"\{%-?\s*[.$]")
 _COMPARED = re.compile(r"(?:not\s+)?\(?(and|or|eq|ne|lt|le|gt|ge)\b")
+#: A loop of Go's: its two names and what it is over.
+_RANGE = re.compile(r"\{\{-?\s*range\s+(?:(?:\$(\w+)\s*,\s*)?\$(\w+)\s*:?=\s*)?\(?([.$][\w.]*)\s*\)?\s*-?\}\}")
+_KEYS = ("k", "key", "name")
 _OPENING = re.compile(r"\{\{-?\s*(if|range|with|define|block)\s[^\n]*")
 _END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 
@@ -102,7 +105,7 @@ def instead(line: str, word: str = "") -> str | None:
         if name == "not" and not _ARGUMENT.match(line, hole.end(1)):
             continue  # as it stands here too
         if name in _WORDS and (then != "." or name == "$"):
-            return _said(_WORDS[name])
+            return _said((_loop(line) if name == "range" else "") or _WORDS[name])
     if bars := _HANDLEBAR.search(line):
         return f"this looks like Handlebars: here write {_HANDLEBARS[bars[1]]}"
     if call := _CALL.search(line):
@@ -117,7 +120,9 @@ _RAW = "{% raw %} before it and {% endraw %} behind it"
 
 
 def left_alone(words: str, text: str, *, first: bool = False) -> str:
-    """`words` about a hole of a config file, behind or `first` before them how to leave it to the file's program."""
+    """`words` about a hole of a config file, and how to leave it to the file's program: after the words, or with
+    `first` before.
+    """
     if _HELM.search(text):
         return words
     if first:
@@ -134,12 +139,49 @@ def hash_braces(text: str, offset: int) -> str:
 
 
 def first_block(text: str, before: int) -> tuple[str, int] | None:
-    """What to say about the first `{{ range ... }}`, or another block of a Go template, before an offset, and its own.
+    """What to say about the first `{{ range ... }}`, or another block of a Go template, before an offset, and the
+    offset of the block.
 
     None where there is none. Jinja reads some of them as a value, and gives up at a line within the block.
     """
     found = _OPENING.search(text, 0, max(before, 0))
-    return None if found is None else (_said(_WORDS[found[1]]), found.start())
+    return None if found is None else (_said(_loop(found[0]) or _WORDS[found[1]]), found.start())
+
+
+#: What Go's templates call the pod and what is around it, by the first names of a path in small letters.
+_PLACES = (
+    (("spec", "containers"), "containers"),
+    (("objectmeta",), "pod.metadata"),
+    (("release", "namespace"), "namespace.name"),
+    (("release", "name"), "workload.name"),
+    (("chart", "name"), "workload.name"),
+    (("values",), "params"),
+    (("spec",), "pod.spec"),
+)
+
+
+def of_go(path: str) -> str:
+    """A path of Go's, such as `.Values.logLevel`, as it is written here."""
+    steps = [step for step in path.strip("$").split(".") if step]
+    lower = [step.lower() for step in steps]
+    begin, meant = next((one for one in _PLACES if lower[: len(one[0])] == list(one[0])), ((), "params"))
+    rest = [step[:1].lower() + step[1:] for step in steps[len(begin) :]]
+    if meant == "params" and rest:
+        rest[0] = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", rest[0]).lower()
+    return ".".join((meant, *rest)) if rest or meant != "params" else "params.x"
+
+
+def _loop(line: str) -> str:
+    """A loop of Go's as it is written here; "" for what is none."""
+    found = _RANGE.search(line)
+    if found is None:
+        return ""
+    first, item, over = found[1], found[2] or "item", of_go(found[3])
+    if first in _KEYS:
+        return f"{{% for {first}, {item} in {over}.items() %}} ... {{% endfor %}}, with {{{{ {item} }}}} in it"
+    count = f", and {{{{ loop.index0 }}}} for ${first}" if first and first != "_" else ""
+    fields = f"{item}.name" if over == "containers" else item
+    return f"{{% for {item} in {over} %}} ... {{% endfor %}}, with {{{{ {fields} }}}} in it{count}"
 
 
 def end_of(text: str, block: str, after: int) -> tuple[str, int] | None:

@@ -105,7 +105,8 @@ _OPTIONS.log_errors = False  # they would go to standard error
 def compiled(pattern: str) -> Any:
     """A pattern of JSON Schema, to `search` with.
 
-    Raises ValueError for one that RE2 does not have: with why, and the rule `limit` where another dialect has it.
+    Raises ValueError for one that RE2 does not support: the reason, and the rule `limit` if another dialect supports
+    it.
     """
     if len(pattern) > _LONGEST_PATTERN:
         raise ValueError(f"is not available: it has more than {_LONGEST_PATTERN} characters", "limit")

@@ -2,12 +2,14 @@
 
 The first of these that has a value gives it: the command line, the annotation of the pod (at a path, of the object),
 the namespace's annotation, the settings, the template's default. A value that is not allowed is an error, never a
-silent default. What somebody sets who may not, by the parameter's `from`, has no effect, and a warning says so; in a
-`required` namespace the same is true of what a pod sets of a parameter that weakens its sidecar.
+silent default. A value from somebody who may not set the parameter (`from`) has no effect, and a warning says so. In a
+`required` namespace the same is true if a pod sets a parameter that weakens its sidecar.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +26,13 @@ from injector.templates.families import declared_parameter, member_name, members
 from injector.templates.near_values import value_help
 from injector.templates.parameter_values import allowed, names_example, value_of
 from injector.templates.template import UNSET, Parameter, Template
+from injector.templates.value_spelling import spelled, spelled_list
+
+#: Words of an item that are looked at, and what an option looks like.
+_WORDS = 100
+_OPTION = re.compile(r"--?[A-Za-z]")
+#: Parameters that begin with a program.
+_COMMANDS = ("command", "entrypoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,7 @@ def resolve(
         if name in given:
             origin, raw = given[name]
             value = _read(template, parameter, name, origin, raw)
+            warnings += _joined_words(parameter, value, origin, raw)
         elif name in members:
             origin, value = _family(template, parameter, members[name], origins)
         elif parameter.default is not UNSET:
@@ -136,8 +146,32 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         message = f"{origin} = {shortened(raw)}: {error}"
         if parameter.secret:
             message, fields["value"] = f"{origin} is not allowed here; it must be {allowed(parameter)}", ""
-        help_ = value_help(parameter, raw) or _further_example(parameter)
+        help_ = value_help(parameter, raw, origin) or _further_example(parameter, origin)
         raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields) from None
+
+
+def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
+    """A warning of a list of arguments that is written as in a shell, and so is one argument with blanks in it."""
+    if not isinstance(raw, str) or raw.lstrip()[:1] == "[" or not isinstance(value, list) or parameter.secret:
+        return
+    if len(value) != 1 or not isinstance(value[0], str) or not _joined(value[0], parameter.name):
+        return
+    try:
+        words = shlex.split(value[0])
+    except ValueError:
+        return
+    message = f"{origin} = {shortened(raw)} is a list of one item that has blanks in it"
+    advice = f"to make it {len(words)} items write {spelled(spelled_list(words), origin, parameter)}"
+    yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
+
+
+def _joined(item: str, name: str) -> bool:
+    """Whether an item looks like several words of a command line."""
+    first, *others = item.split()[:_WORDS] or [""]
+    value = first.partition("=")[2]
+    if value.startswith("-") or not (first.startswith("-") or name in _COMMANDS):  # as in --vm=-Xms1g -Xmx1g
+        return False
+    return any(map(_OPTION.match, others)) or (bool(others) and first.startswith("-") and not value)
 
 
 def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
@@ -149,7 +183,9 @@ def _members(template: Template, family: Parameter, name: str, origin: str, raw:
     except ValueError as error:
         fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin}
         message = f"{origin} = {shortened(family.masked(raw))}: {error}"
-        raise InjectionError(Reason.BAD_PARAMETER, message, help=value_help(family, raw), fields=fields) from None
+        raise InjectionError(
+            Reason.BAD_PARAMETER, message, help=value_help(family, raw, origin), fields=fields
+        ) from None
     return {one: (origin, value) for one, value in found.items()}
 
 
@@ -188,17 +224,18 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
 
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
-    return _example(parameter.member or parameter) or allowed(parameter.member or parameter)
+    one = parameter.member or parameter
+    return _example(one, "" if set(one.setters) == {"settings"} else "pod annotation ") or allowed(one)
 
 
-def _further_example(parameter: Parameter) -> str:
+def _further_example(parameter: Parameter, origin: str) -> str:
     """The same for a message of a mistake, which may name an example already."""
     items = parameter.schema.get("items", {})
     named = names_example(parameter.schema) or names_example({"examples": [""], **items})
-    return "" if named else _example(parameter)
+    return "" if named else _example(parameter, origin)
 
 
-def _example(parameter: Parameter) -> str:
+def _example(parameter: Parameter, origin: str) -> str:
     """`such as` and an example of it or its default, where its schema says little to people; else empty."""
     if not ("pattern" in parameter.schema or parameter.type in ("object", "array")):
         return ""
@@ -206,7 +243,8 @@ def _example(parameter: Parameter) -> str:
     first = next(filter(None, (*parameter.schema.get("examples", ()), *default)), None)
     if isinstance(first, list) and all(isinstance(one, str | int) and "," not in str(one) for one in first):
         first = ",".join(map(str, first))
-    return f"such as {first if isinstance(first, str) else msgspec.json.encode(first).decode()}" if first else ""
+    text = first if isinstance(first, str) else msgspec.json.encode(first).decode()
+    return f"such as {spelled(text, origin, parameter)}" if first else ""
 
 
 def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:

@@ -83,7 +83,7 @@ class Root:
     values: Memo[tuple[Any]] | None = None
 
     def way(self, seen: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
-        """The number of a render's way through the template, by what it read, and all that counts on it."""
+        """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
         params = {path for path in self.key if path[0] == "params"}
         way = shortest_paths(params | seen, frozenset(self.names))
         if way not in self.ways:

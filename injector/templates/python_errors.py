@@ -12,8 +12,7 @@ _KINDS = {
 }
 #: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
 _SENTENCES = {
-    "uneven-items": "the items do not have as many values as there are names for them; over a mapping loop with "
-    "`x.items()`",
+    "uneven-items": "an item does not have as many values as there are names; to loop over a mapping write `x.items()`",
     "one-value": "there are several names here, and only one value: {0}",
     "no-order": "{0} and {1} cannot be compared with < or >; a number stands without quotes, and `| int` makes one",
     "no-whole-number": "a whole number is needed here, and this is {0}",

@@ -32,6 +32,7 @@ import msgspec
 
 from injector.errors import FaultError
 from injector.names import shortened
+from injector.templates.file_syntaxes import UnknownSyntaxError
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
 #: Control characters of ASCII and Latin-1, and Unicode's line and paragraph separators.
@@ -49,7 +50,6 @@ _MILD = re.compile(r"""[A-Za-z0-9._:/@%+=, "'\[\]-]*\Z""")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: What marks places in a text that is being rendered, see `structure` and `quoted_places`.
 _MARKS = re.compile("[\ufdd0-\ufdd4]")
-_NAME_IT = "name it in template.yaml, as `syntax:` of the file"
 #: What to do about a value that is not quoted, or quoted for another syntax.
 USE_QUOTE = "write | quote, and no quotes around it"
 #: iptables-restore reads words of at most 1024 bytes.
@@ -75,23 +75,22 @@ class Quoted(str):
         return made
 
 
-def syntax_of(file: str) -> str:
-    """The syntax that the name of a file tells, "" where it tells none."""
-    return next((syntax for pattern, syntax in _BY_NAME if pattern.search(file)), "")
-
-
 def check_harmless(value: Any, syntax: str = "") -> str:
     """A value as a text file may hold it without quotes. Raises FaultError naming what to do instead."""
     kind = type(value)
     if kind is int or kind is float:
         return repr(value)
-    advice = USE_QUOTE if syntax else f"{_NAME_IT}, and {USE_QUOTE}"
     if kind is str:
         if _HARMLESS.match(value) and not ((rule := _HARMFUL.get(syntax)) and rule.search(value)):
             return value  # type: ignore[no-any-return]
-        raise FaultError(f"{shortened(value)} could change the file's syntax here; {advice}")
+        words = f"{shortened(value)} could change the file's syntax here"
+        if not syntax:
+            raise UnknownSyntaxError(words, SYNTAXES, f", and {USE_QUOTE}")
+        raise FaultError(f"{words}; {USE_QUOTE}")
     if kind is bool:
         word = "true" if value else "false"
+        if syntax in _LITERALS:
+            raise FaultError(f"a boolean (it is {word}) is written by quote here; {USE_QUOTE}")
         raise FaultError(
             f'a boolean has no fixed spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
         )
@@ -243,30 +242,11 @@ NAMED = {"ini_value": "ini", "json_quote": "json", "nginx_quote": "nginx", "shel
 #: Those for a language that stands within a string of a YAML document: a script, a text that is JSON.
 EMBEDDED = ("json_quote", "shell_quote")
 
-_BY_NAME = tuple(
-    (re.compile(pattern), syntax)
-    for pattern, syntax in (
-        (r"\.(?:hcl|nomad|tf|tfvars)\Z", "hcl"),
-        (r"\.(?:js|json[5c]?)\Z", "json"),
-        (r"\.toml\Z", "toml"),
-        (r"\.lua\Z", "lua"),
-        (r"nginx.*\.conf\Z|\.nginx\Z", "nginx"),
-        (r"\.(?:bash|sh)\Z", "sh"),
-        (r"\.(?:iptables|rules)\Z", "iptables"),
-        (r"(?:\A|\.)env\Z", "env"),
-        (r"\.properties\Z", "properties"),
-        (r"\.xml\Z", "xml"),
-        (r"\.ini\Z", "ini"),
-        (r"\.(?:md|txt)\Z", "plain"),
-    )
-)
-
 
 def quote(value: Any, syntax: str) -> Quoted:
     """A value as a file of this syntax holds it. Raises FaultError for one that the syntax cannot hold safely."""
     if not syntax:
-        known = f"one of {', '.join(sorted(SYNTAXES))}"
-        raise FaultError(f"quote needs to know the syntax of the file; {_NAME_IT}: {known}")
+        raise UnknownSyntaxError("quote needs to know the syntax of the file", SYNTAXES)
     text = SYNTAXES[syntax](value)
     _refuse(text, _MARKS.search(text), "a noncharacter of Unicode, which is never text")
     return Quoted(text, value, syntax)

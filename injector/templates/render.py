@@ -149,7 +149,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a render came to, and the work that it took; of an overlay with strings to write in later, how."""
+    """The result of a render, and the work that it took; for an overlay with strings to fill in later, also how."""
 
     result: Any
     spent: int
@@ -159,7 +159,7 @@ class _Kept:
     later: Sequence[tuple[int, NamePath]] = ()
 
     def of(self, template: Template, variables: dict[str, Any]) -> tuple[Any, int]:
-        """The result for what another pod has, and its work. Raises what a render of it does, without its place."""
+        """The result for another pod's values, and the work. Raises what a render would raise, without the place."""
         if self.structure is None:
             return self.result, self.spent + (self.size >> 2)
         values, size = list(self.values), self.size

@@ -17,6 +17,7 @@ from injector.library_messages import undefined_message
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
+from injector.templates.file_syntaxes import UnknownSyntaxError
 from injector.templates.kubernetes_yaml import TooMuchError
 from injector.templates.missing_values import missing
 from injector.templates.program import Root, in_comment
@@ -54,7 +55,7 @@ class RenderError(InjectionError):
         self.template = template
 
     def saying(self, message: str, *, whole: bool = True) -> RenderError:
-        """The same error with another message; without its path, which may quote values, where not `whole`."""
+        """The same error with another message. Without `whole` it has no path, because the path may quote values."""
         return RenderError(
             self.template,
             message,
@@ -99,7 +100,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         found = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
         if isinstance(error, FaultError) and error.source is not None and not found[0]:
             found = error.source
-        message = _words(error)
+        message = error.of(root.source) if isinstance(error, UnknownSyntaxError) else _words(error)
         if isinstance(error, LimitError | RecursionError | MemoryError):
             rule = "limit"
         elif isinstance(error, UndefinedError):

@@ -159,7 +159,7 @@ def _method_help(value: Any, name: str) -> str:
     if isinstance(value, list) and name in DICT_METHODS:
         return "; a loop over a list is {% for item in x %}"
     if name in STRING_METHODS and isinstance(value, list | dict):
-        return "; write it of an item"
+        return "; call it on an item"
     if name in STRING_METHODS:
         return f'; write (x or "").{name}(...)' if value is None else f"; write (x | string).{name}(...)"
     return "; write (x or {})" + f".{name}()" if value is None else "; only a mapping has it"

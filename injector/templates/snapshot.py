@@ -212,7 +212,8 @@ def _check_settings(
             try:
                 value_of(one, value)
             except ValueError as error:
-                message, help_, fields = f"{shortened(value)}: {error}", value_help(one, value), {"value": value}
+                message, fields = f"{shortened(value)}: {error}", {"value": value}
+                help_ = value_help(one, value, "setting ")
                 problems.append(Diagnostic("bad-parameter", "error", message, help_, path, fields=fields))
     return problems, warnings
 

@@ -84,7 +84,7 @@ def _too_large(number: str) -> bool:
 
 
 def _gave_up(words: str, text: str, start: int, end: int) -> int:
-    """Where the lexer gave up, of its words; `start` and `end` are those of the token before."""
+    """Where the lexer gave up, by its words; `start` and `end` are those of the token before."""
     kind, values = jinja_message(words)
     if kind == "wrong-character":
         return int(values[0])

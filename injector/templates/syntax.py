@@ -114,7 +114,7 @@ class _Checker(NodeTransformer):
         return self._path(node) or self.generic_visit(node)
 
     def _path(self, node: nodes.Expr) -> Any:
-        """Note a chain of constant names such as `object.metadata.labels`, so that only that part is a result's key."""
+        """Note a chain of constant names such as `object.metadata.labels`, so that only that part is in the key."""
         path = chain(node)
         if path is None or path[0] not in PATH_ROOTS:
             return None
@@ -131,7 +131,7 @@ class _Checker(NodeTransformer):
         return node
 
     def _later(self, hole: nodes.Expr) -> nodes.Expr | None:
-        """A hole of a document whose string is not a key of the result but written into it."""
+        """A hole of a document whose string is not part of a result's key: it is written into the remembered result."""
         found = only_written(hole) if self._document else None
         if found is None:
             return None
@@ -156,7 +156,9 @@ class _Checker(NodeTransformer):
             raise ForbiddenError(words, first_offset(node), word=target.name)
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr
-            if name not in METHODS:
+            path = chain(target)
+            # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
+            if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
                 raise unknown_method(name, target)
             arguments = [target.node, nodes.Const(name), *node.args]
             called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)

@@ -141,7 +141,7 @@ class Parameter:
         return self.name.removesuffix(FAMILY).replace("-", "_")
 
     def settable(self, *, guarded: bool) -> tuple[str, ...]:
-        """Who may set it; with `guarded`, as for the pods of a `required` namespace, no pod one that weakens."""
+        """Who may set it; with `guarded`, as in a `required` namespace, no pod may if the parameter weakens."""
         return tuple(who for who in self.setters if who != "pod") if guarded and self.weakens else self.setters
 
     @property

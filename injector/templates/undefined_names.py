@@ -7,7 +7,7 @@ from collections.abc import Set
 
 from injector.names import hint, nearest
 from injector.templates.dependencies import NAMES, REVIEW_NAMES
-from injector.templates.foreign_calls import called
+from injector.templates.foreign_calls import called, of_module
 from injector.templates.foreign_habits import HOLDERS, VALUES
 from injector.templates.other_languages import instead, left_alone
 
@@ -26,6 +26,21 @@ def _subtracted(name: str, parameters: Set[str]) -> str:
     return f"params.{name} is read as a subtraction; write params.{variable}{rest}"
 
 
+#: A label or annotation by a key that no name can be, as other languages would have it.
+_DOTTED_KEY = re.compile(
+    r"((?:[A-Za-z_]\w*\.)+(?:labels|annotations|matchLabels|nodeSelector))\.([A-Za-z0-9][\w.-]*(?:/[\w.-]*\w)?)(?![\w(])"
+)
+
+
+def dotted_key(text: str, name: str) -> str:
+    """What to say of a label by a key with dots, dashes or a slash, of which `name` is a part; "" for nothing."""
+    for found in _DOTTED_KEY.finditer(text):
+        key = found[2].rstrip(".-")
+        if name in re.split(r"[./-]", key) and re.search(r"[./-]", key):
+            return f'a key with dots, dashes or a slash stands in brackets: write {found[1]}["{key}"]'
+    return ""
+
+
 _SEEN = ", ".join(sorted(NAMES - REVIEW_NAMES - {"params"}))
 
 
@@ -37,7 +52,7 @@ def undefined(
     `line` is the line that it stands in, and `expression` begins with it. `known` are all names that are defined,
     `parameters` the template's. `config` is the text of a file that is rendered for a program.
     """
-    if said := called(name, expression, known - NAMES):
+    if said := called(name, expression, known - NAMES) or dotted_key(line, name):
         return said, "name"
     if go := instead(line, name):
         return (left_alone(go, config) if config else go), "syntax"
@@ -45,6 +60,8 @@ def undefined(
         return _subtracted(dashed[1], parameters), "name"
     if name in parameters:
         return f"{name} is not defined; did you mean params.{name}?", "name"
+    if said := of_module(name, expression, parameters):
+        return said, "name"
     if name in HOLDERS:
         inner = re.match(r"\w+\.(?:parameters\.)?(\w+)\b(?!\()", expression)
         meant = inner[1] if inner else "x"

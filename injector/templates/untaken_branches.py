@@ -18,7 +18,7 @@ def tab_in(text: str, lexer: Lexer) -> int | None:
     """The offset of the first tab that indents a line of a YAML file, whatever its tags do; None where there is none.
 
     All branches are read one after the other, token by token, so that a tab in a block scalar, in quotes or in brackets
-    is no mistake. What is no YAML in any other way tells nothing.
+    is no mistake. The result is None for a text that is not YAML for another reason.
     """
     if not _TAB.search(text):
         return None

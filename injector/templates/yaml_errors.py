@@ -14,12 +14,17 @@ import yaml
 from injector.library_messages import yaml_message
 from injector.templates import other_languages
 from injector.templates.kubernetes_yaml import index
+from injector.templates.structure import OPEN
 
 #: The line of a list's item right before a place.
 _ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
 _HELM = re.compile(r"\{\{")
 #: How comments begin in other languages.
+#: A key whose value follows without a blank.
+_RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
+#: The same within braces and brackets, as in JSON.
+_IN_BRACKETS = re.compile(r"(?:^|[,{\[])[ \t]*(//|/\*|<!--)", re.MULTILINE)
 
 
 #: The line of an offset, for people.
@@ -51,10 +56,12 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     if at is None:
         return _one_line(str(getattr(error, "problem", None) or error)), start
     opening = line_of(start or 0)
-    if kind == "no-colon" and start is not None and _COMMENT.match(text, start):
-        return "a comment begins with # in YAML, or is {# ... #} of the template", start
+    if kind == "no-colon" and start is not None and (said := _at_a_line(text, start)):
+        return said, start
     if kind in _AT_THE_START and start is not None:
         return _AT_THE_START[kind], start
+    if kind == "open-bracket" and (comment := _IN_BRACKETS.search(text, start or 0, at + 2)):
+        return f"{comment[1]} begins no comment here; write {{# ... #}}, which is left out", comment.start(1)
     if kind == "open-bracket":
         if text[at : at + 1] == ":":  # a key began before
             at = text.rfind("\n", 0, at) + 1 + _last_word(text[text.rfind("\n", 0, at) + 1 : at])
@@ -95,8 +102,21 @@ _WORDS = {
 }
 
 
+def _at_a_line(text: str, start: int) -> str:
+    """What is wrong with a line that is no YAML, where it begins; "" where that is not plain."""
+    if _COMMENT.match(text, start):
+        return "a comment begins with # in YAML, or is {# ... #} of the template"
+    if text.startswith(OPEN, start):
+        return (
+            "a hole that is alone on its line writes a value; write its key in front of it, or, for each key of a "
+            "mapping, {% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
+        )
+    run_together = _RUN_TOGETHER.match(text, start)
+    return f"a blank is missing behind the colon of {run_together[1]}:" if run_together else ""
+
+
 def _last_word(line: str) -> int:
-    """Where the last word of a line begins: the key, of which libyaml tells the colon."""
+    """Where the last word of a line begins: the key, of which libyaml only names the colon."""
     found = re.search(r"[^\s,{\[]*\s*\Z", line)
     return found.start() if found else len(line)
 
@@ -130,9 +150,17 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
         return "a value that holds `: ` needs quotes", at
     key = line + len(before) - len(before.lstrip(" -"))
     above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
+    if comment := _COMMENT.match(above.lstrip()):
+        at = line - len(above.lstrip())
+        return f"{comment[0].strip()} begins no comment here; write {{# ... #}}, which is left out", at
     if ":" not in above:
         return "the line above is a text that goes on here; is a colon missing at its end?", key
     start = text.rfind("\n", 0, max(line - 1, 0)) + 1
+    first = len(above) - len(above.lstrip(" -"))
+    if (run_together := _RUN_TOGETHER.match(above, first)) and not re.search(r":[ \t]", above):
+        return f"a blank is missing behind the colon of {run_together[1]}:", start + first
+    if re.match(r" *-[A-Za-z]", above):
+        return "a blank is missing behind the - of this item", start + len(above) - len(above.lstrip(" "))
     column = len(above) - len(above.lstrip(" "))
     if (item := _ITEM.search(text, 0, start)) and len(item[1]) == column and not above.lstrip(" ").startswith("- "):
         return f"this line stands beside the - of its list's item; indent it to column {column + 3}", start + column

@@ -94,8 +94,7 @@ class ServerState:
     exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
     `waiting_bytes` is the size of all large bodies that are not answered yet. `waiting` has the bodies that wait for
-    room: the size, a running number and the future of each.
-    `turn` is held by the one large body that is evaluated.
+    room: the size, a running number and the future of each. `turn` is held by the one large body that is evaluated.
     """
 
     limits: Limits
@@ -140,9 +139,8 @@ class ServerState:
 class Exchange(HTTPMessageDelegate):
     """Reads one request, asks the route's handler, writes the answer.
 
-    `since` is the tick at which it began to wait for the request, or for its body. While a body waits for room, `since`
-    is infinite. `busy` holds from the headers on; Tornado starts the connection's next exchange as soon as the answer
-    is written.
+    `since` is the tick at which it began to wait for the request or its body; infinite while a body waits for room.
+    `busy` holds from the headers on; Tornado starts the connection's next exchange when the answer is written.
     """
 
     __slots__ = (

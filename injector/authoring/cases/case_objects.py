@@ -28,7 +28,7 @@ from injector.templates.yaml_errors import yaml_mistake
 class Given:
     """The object of a case, and the other objects of its manifest, such as its Namespace, quotas and limit ranges.
 
-    An object with a pod, or any object in a case that is about one at a path.
+    The object has a pod; in a case about an object at a path it may be any object.
     """
 
     obj: Object
@@ -159,7 +159,10 @@ def question(
 
 
 def _resource(case: Case, obj: Object, named: list[Resource]) -> Resource:
-    """The resource that a case names, of the group that a template has it in; or what the kind says."""
+    """The resource that a case names, in the group of a template that covers it.
+
+    Without a name, the resource of the kind.
+    """
     guess = resource_of(obj, named)
     if case.resource is None:
         return guess

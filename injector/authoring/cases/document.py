@@ -62,7 +62,7 @@ class CaseDocument:
         return f"{self.path.rstrip('/')}/{self.name}"
 
     def place(self, steps: ObjectPath = (), *, key: bool = False) -> Place:
-        """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
+        """The place of a value, or with `key` of its key. For a value that is not there: where it would be."""
         node, mark = self._node, self._node.start_mark if self._node is not None else None
         for number, step in enumerate(steps, 1):
             found = step_below(node, step)

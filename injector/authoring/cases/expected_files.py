@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import yaml
@@ -13,6 +15,7 @@ from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text
 from injector.authoring.cases.suite import Checked
+from injector.authoring.file_syntax import CHECKED, syntax_mistakes
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Applied
@@ -47,6 +50,26 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
     except (InjectionError, YAMLError):
         return None
     return None if found is None else traced.place(found, key=True)
+
+
+def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator[Diagnostic]:
+    """The text files of a template that a parser of their syntax does not take."""
+    template, texts = applied.template, outcome.config_files.get(applied.template.name, {})
+    for spec in template.files.values():
+        if spec.syntax not in CHECKED or spec.name not in texts:
+            continue
+        try:
+            traced = trace(template, _context(checked, outcome, applied), spec.template)
+        except InjectionError:
+            continue
+        place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
+        for one in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
+            place = replace(one.place, origin=template.origin or template.name)
+            yield Diagnostic("validate", "error", one.message, one.help, place=place)
+
+
+def _no_place(source: str, _: int) -> Place:
+    return Place(source)
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
@@ -92,7 +115,7 @@ def _paths(value: Any, word: str, steps: Path, *, by_key: bool) -> Iterator[Path
 
 
 def _context(checked: Checked, outcome: Outcome, applied: Applied) -> Context:
-    """What the template saw, if it was the first."""
+    """What the template would see if it were the pod's first template."""
     given, injection = checked.given, outcome.injection
     workload = None if given.pod is given.obj else workload_of_object(given.obj)
     task = InjectionContext(outcome.namespace, outcome.snapshot, injection.decision, None, {}, workload)

@@ -217,8 +217,14 @@ class Harness:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
         found: dict[str, dict[str, Any]] = {}
         for key, value in checked.case.params.items():
+            prefix, slash, bare = key.rpartition("/")
             owner, _, name = key.rpartition(".")
             owner = owner or self.template.name
+            if slash:
+                of = prefix.partition(".")[0]
+                meant = f"{of}.{bare}" if of in known and of != self.template.name and "." not in bare else bare
+                message = f"{key}: params has the names of parameters, without {prefix}/; write {meant}"
+                raise CaseError(checked.problem("case", message, "params", key, key=True))
             template = known.get(owner)
             if template is None:
                 message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
@@ -248,7 +254,7 @@ def _with_examples(
 ) -> dict[str, dict[str, Any]]:
     """The same with an example of each required parameter that nobody gives, as `render` and `lint` take it.
 
-    A case that expects no result gets none: that may be what it shows.
+    A case that expects no result gets no examples: a missing parameter may be what it shows.
     """
     if checked.case.expect.decision not in _GOOD:
         return overrides

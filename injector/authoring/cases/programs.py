@@ -62,7 +62,7 @@ def kill_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read(descriptor: int, kept: bytearray) -> bool:
-    """Read what is there and keep of it what there is room for. Whether there may be more."""
+    """Read what is there, and keep as much as there is room for. Returns whether there may be more."""
     data = os.read(descriptor, KEPT)
     kept += data[: KEPT - len(kept)]
     return bool(data)
@@ -76,9 +76,9 @@ _OUTPUT = 2000
 
 @dataclass(frozen=True, slots=True)
 class ProgramRefusal:
-    """A program that did not take a config file: what it wrote, and the line that it names, of which file.
+    """A program that did not take a config file: what it wrote, and the line and the file that it names.
 
-    `named` is empty where it names none; it may be another than `file`, which includes it.
+    `named` is empty if the program names no file. `named` can be another file, which `file` includes.
     """
 
     file: str
@@ -110,7 +110,10 @@ class Programs:
         self._lock = Lock()
 
     def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
-        """Let every config file of a template that has a command be checked. `texts` are all its files by name."""
+        """Check each config file of a template for which the template has a command.
+
+        `texts` are all its files by name.
+        """
         verdicts = Verdicts()
         mounts = mounted_files(applied, texts, pod)
         for spec in applied.template.files.values():
@@ -187,7 +190,7 @@ class Programs:
 def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
     """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml.
 
-    A folder that holds all of them leads to "".
+    A folder that holds all the files has the value "".
     """
     spec = pod.get("spec") or {}
     names = {generated.name for generated in applied.files}

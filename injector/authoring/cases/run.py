@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.expected_files import author_place, file_problems
+from injector.authoring.cases.expected_files import author_place, file_problems, unreadable
 from injector.authoring.cases.golden import golden_problem
 from injector.authoring.cases.harness import CaseError, Harness, Outcome
 from injector.authoring.cases.programs import ProgramRefusal, Programs
@@ -105,6 +105,7 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
     checked = result.checked
     for applied in outcome.injection.applied:
         texts = outcome.config_files.get(applied.template.name, {})
+        result.problems += unreadable(checked, outcome, applied)
         verdicts = ways.programs.check(applied, texts, outcome.injection.object)
         result.validated += verdicts.checked
         if not ways.require_programs:
@@ -141,7 +142,7 @@ def refusal_text(refusal: ProgramRefusal, texts: Mapping[str, str]) -> str:
 
 
 def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnostic]:
-    """Everything that is not as a case expects it. Where the decision is another, nothing else is looked at.
+    """Everything that is not as a case expects it. If the decision is not the expected one, nothing else is compared.
 
     `template` is the name of the one under test.
     """

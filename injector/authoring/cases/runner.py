@@ -112,7 +112,7 @@ def run_suites(
         return result
 
     def pending_of(begun: tuple[CaseResult, Outcome | None]) -> Future[CaseResult | None]:
-        """A case in a thread, where programs look at it; done at once where there is nothing to wait for."""
+        """Finish a case in a thread if programs have to check its files; otherwise finish it at once."""
         if begun[1] is not None and any(applied.template.files for applied in begun[1].injection.applied):
             return pool.submit(finish, begun)
         done: Future[CaseResult | None] = Future()

@@ -25,7 +25,7 @@ _OTHER = {
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What is not as expected. `steps` lead to the expectation, to its key with `key`; `where` is for people."""
+    """What is not as expected. `steps` lead to the expectation, or with `key` to its key; `where` is for people."""
 
     steps: Path
     where: str
@@ -154,7 +154,7 @@ def equal(expected: Any, found: Any) -> bool:
 
 
 def _wrong_field(where: str, key: str, value: Any, place: Field) -> str:
-    """What to say of a field that no pod has at a place, or has in another shape; "" for any other."""
+    """What to say of a field that a pod does not have at a place, or has in another shape; "" for any other field."""
     if said := _of_workload(where, key, value):
         return said
     if place.kind == "mapping" and key not in place.fields.notations:
@@ -183,7 +183,7 @@ def _of_workload(where: str, key: str, value: Any) -> str:
 
 
 def shown_text(value: Any, other: Any = None) -> str:
-    """A value on one line; with its type where only that tells it from the other."""
+    """A value on one line; with its type if only the type differs from that of `other`."""
     if isinstance(value, dict | list):
         text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
         return cut(text, _SHOWN)
@@ -198,7 +198,7 @@ def _within(where: str, key: Any) -> str:
 
 
 def _name(item: Any, keys: tuple[str, ...], field: Field) -> str | None:
-    """The name of an element; None where it has not all of it."""
+    """The name of an element; None if a part of the name is missing."""
     if not isinstance(item, dict):
         return None
     given = {key: part for key in keys if not isinstance(part := item.get(key), Absent | None)}

@@ -26,6 +26,8 @@ from injector.strict_decoder import decode
 
 #: The folder of a template that holds its cases.
 TESTS = "tests"
+#: The keys of a case that hold an object; in place of one there may be a file beside it, `file`.
+_OBJECTS = ("pod", "object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Checked:
         return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
     def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
-        """The problem that an expectation, or something else of this case, is not met."""
+        """A problem with an expectation, or with another part of this case, at its place."""
         at: ObjectPath = ("cases", self.number, *steps)
         lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as an excerpt has them
         return Diagnostic(rule, "error", one_line(message), lines, place=self.document.place(at, key=key))
@@ -71,7 +73,7 @@ class Suite:
         return self.folder.resolve().name
 
     def unused_golden_files(self) -> list[str]:
-        """Golden files that no case names, as people call them. Not known where not all cases are."""
+        """Golden files that no case names, as people call them. Empty if not all cases are known."""
         if self.problems or self.partial:
             return []
         used = {checked.case.expect.golden for checked in self.cases}
@@ -80,7 +82,7 @@ class Suite:
 
 
 def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
-    """The cases of a template's folder, of `only` one file of `tests` if that is given."""
+    """The cases of a template's folder; with `only`, those of one file of `tests`."""
     suite = Suite(folder, path, partial=only is not None)
     documents = []
     tests = folder / TESTS
@@ -92,7 +94,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     strangers: list[CaseDocument] = []
     for document in documents:
         if document.problem is None and isinstance(document.value, dict) and "cases" in document.value:
-            names = [case.get("file") for case in mappings(document.value["cases"])]
+            names = [case.get(key) for case in mappings(document.value["cases"]) for key in ("file", *_OBJECTS)]
             manifests |= {f"{TESTS}/{name}" for name in names if isinstance(name, str)}
     for document in documents:
         if isinstance(document.value, dict) and "cases" in document.value:
@@ -156,6 +158,8 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
     elif problem.path == ("expect", "decision") and value in [reason.label for reason in Reason]:
         choices = ", ".join(problem.fields["allowed"])
         message, to_do = f'"{value}" is a reason', f"write it as `reason`, and here one of: {choices}"
+    elif len(problem.path) == 1 and problem.path[0] in _OBJECTS and isinstance(value, str):
+        to_do = f"write file: {shortened(value)[1:-1]} in place of {problem.path[0]}:"
     at_key = problem.code == "unknown-key" or value is None
     if problem.code == "unknown-key" and isinstance(value, str):
         item = document.value["cases"][steps[-1]]
@@ -213,7 +217,7 @@ def _beside(file: str) -> str:
 
 
 def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod without a kind is a Pod where its spec is one's."""
+    """A pod without a kind counts as a Pod if its spec is that of a pod."""
     spec = pod.get("spec")
     return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
 

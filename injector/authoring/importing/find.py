@@ -1,4 +1,4 @@
-"""What of an input is a sidecar config: a plain file, a ConfigMap's key, an item of a List, each of a stream.
+"""Which parts of an input are sidecar configs: a file, a ConfigMap's key, an item of a List, a document of a stream.
 
 Two forms are in use. One has only containers and volumes; a pod gets it if its annotation says yes. The other has a
 name, by which pods ask for it, and has in `env` and `volumeMounts` what all containers get. Forks of both know more
@@ -62,7 +62,7 @@ class FoundConfigs:
 
 
 def find_configs(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
-    """The sidecar configs of inputs, each a name as a person would call it and its bytes."""
+    """The sidecar configs of inputs. Each input is a name as a person would call it, and its bytes."""
     found = FoundConfigs()
     for name, data in inputs:
         before = len(found.configs) + len(found.files) + len(found.problems)
@@ -140,7 +140,10 @@ def _stem(key: str) -> str:
 
 
 def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, found: FoundConfigs) -> list[Config]:
-    """The config that a ConfigMap's key holds, or a list of them. What does not parse, and looks so, is a problem."""
+    """The config that a ConfigMap's key holds, or a list of them.
+
+    A text that looks like a config, and cannot be parsed, is a problem.
+    """
     label = f"ConfigMap {config_map}, key {key}"
     try:
         inner = source.within(steps, label)
@@ -217,5 +220,5 @@ class Teller:
         self._problems.append(problem)
 
     def warn(self, steps: ObjectPath, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
-        """Say what will be other than it was written; at the key of a field."""
+        """Report, at the key of a field, what will differ from what is written there."""
         self.tell(steps, message, help=help, severity="warning", key=True, about=about)

@@ -32,7 +32,10 @@ from injector.templates.yaml_writer import dump
 
 
 def settings_for(templates: Sequence[Imported]) -> str:
-    """The settings as YAML, with what each line is for. Names are those that the forms are widely used with."""
+    """The settings as YAML, with what each line is for.
+
+    The names in them are those that most users of the two forms have.
+    """
     named = [t for t in templates if t.sidecar.name]
     plain = [t.name for t in templates if not t.sidecar.name]
     if named and not plain:
@@ -149,7 +152,7 @@ def _free_name(sidecar: Sidecar) -> str:
 
 
 def _free_port(sidecar: Sidecar) -> int:
-    """A port for the app that none of the config's containers has: all of a pod share theirs."""
+    """A port for the app that none of the config's containers has: the containers of a pod share their ports."""
     containers = [c for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
     taken = {port.get("containerPort") for container in containers for port in container.get("ports", ())}
     return next(port for port in range(8080, 8081 + len(taken)) if port not in taken)
@@ -179,7 +182,7 @@ def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:
 
 
 def _pruned(value: Any, field: Field) -> Any:
-    """The value without what says nothing, which no pod is given."""
+    """The value without fields that mean nothing to Kubernetes: the injector adds no such field to a pod."""
     if isinstance(value, list):
         return [_pruned(item, field.element) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""From inputs to templates: the whole way, to be read as a table of contents, and what the templates are called.
+"""The whole way from inputs to templates, step by step, and the names of the templates.
 
 A config may inherit from another file: it gets the other's parts, those of the same name replaced by its own.
 """
@@ -76,7 +76,7 @@ class ImportResult:
 
 
 def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> ImportResult:
-    """Templates of all sidecar configs in some inputs, each a name as a person would call it and its bytes.
+    """Templates of all sidecar configs in some inputs. Each input is a name as a person would call it, and its bytes.
 
     `name` is that of the one template; with more than one config it is an error. Reads nothing but what configs
     inherit from, and writes nothing.

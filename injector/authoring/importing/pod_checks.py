@@ -1,4 +1,4 @@
-"""What the schema of a pod does not say: names twice, mounts without their volume, images that are none."""
+"""What the schema of a pod does not check: duplicate names, mounts without a volume, invalid image references."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _within(value: Any, steps: Path, told: Teller) -> Any:
 
 
 def check_names(fields: Object, told: Teller) -> None:
-    """Names that Kubernetes takes; a container called `*` would be all of the app's."""
+    """Check that Kubernetes takes the names. A container called `*` would stand for all containers of the app."""
     taken: dict[str, Path] = {}
     for kind in ("initContainers", "containers", "volumes"):
         for number, item in enumerate(fields.get(kind, [])):
@@ -97,7 +97,9 @@ def _check_container(container: Object, steps: Path, told: Teller) -> None:
 
 
 def _check_mounts(fields: Object, told: Teller) -> None:
-    """Mounts that no container may have beside its own, and those of volumes that pods have to bring."""
+    """Report mounts for all containers that conflict with a container's own, and mounts of volumes that pods have to
+    bring.
+    """
     every: list[tuple[Path, Any]] = [
         (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
     ]

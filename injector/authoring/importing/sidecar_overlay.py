@@ -1,7 +1,7 @@
 """A sidecar as an overlay: the values, and the text of overlay.yaml.j2 that renders exactly them; and its config files.
 
 The ConfigMaps of an input that a sidecar mounts become files of its template, so they need not be in every namespace
-any more. What else refers to them keeps its reference.
+any more. Other references to them stay as they are.
 """
 
 from __future__ import annotations
@@ -142,12 +142,12 @@ def _as_it_stands(text: str) -> str:
 
 
 def source_of(name: str) -> str:
-    """The source of a config file. One that would be read as YAML or JSON keeps its comments as a text."""
+    """The source of a config file. A YAML or JSON file becomes a text file, so that it keeps its comments."""
     return f"{name}.txt.j2" if name.endswith((".yaml", ".yml", ".json")) or f"{name}.j2" == OVERLAY else f"{name}.j2"
 
 
 def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagnostic]) -> Delivered:
-    """The files that come with a sidecar. Only one ConfigMap's can: a template has one of its own."""
+    """The files that come with a sidecar. Only one ConfigMap's files can come: a template has a single ConfigMap."""
     config = sidecar.config
     by_name = {files.name: files for files in found}
     delivered = Delivered()

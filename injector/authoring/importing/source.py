@@ -1,7 +1,7 @@
 """A YAML document that somebody brings, with the place of everything in it.
 
-It may be a text within another document, such as a ConfigMap's key. Where that is a literal block, its lines are the
-file's own and are told as such.
+It may be a text within another document, such as a ConfigMap's key. In a literal block the lines are those of the file,
+so problems name the file's lines.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ImportSource:
     indent: int = 0
 
     def place(self, steps: Sequence[str | int] = (), *, key: bool = False) -> Place:
-        """Where a value stands (with `key`, where its key does); of what is not there, where it would be."""
+        """The place of a value, or with `key` of its key. For a value that is not there: where it would be."""
         node = self.node
         mark = node.start_mark if node is not None else None
         for number, step in enumerate(steps, 1):
@@ -69,7 +69,7 @@ class ImportSource:
         key: bool = False,
         about: str = "",
     ) -> Diagnostic:
-        """What is wrong at a place. `about` tells it from what else may be wrong with that field."""
+        """What is wrong at a place. `about` distinguishes it from other problems with the same field."""
         fields = {"field": steps[-1] if steps else "", "about": about}
         return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
 

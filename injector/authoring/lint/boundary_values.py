@@ -45,7 +45,7 @@ class BoundaryValue:
 
 
 def tried(parameters: Sequence[Parameter]) -> Iterator[tuple[dict[str, Any], BoundaryValue]]:
-    """Values by parameter to try a template with, and what edge they are: each parameter's, then some together."""
+    """Values by parameter to try a template with, and their edge: first one parameter at a time, then some together."""
     for parameter in parameters:
         for edge in boundary_values(parameter):
             yield {parameter.name: edge.value}, edge
@@ -68,8 +68,8 @@ def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
 def paired_values(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
     """Values, by name, of parameters that belong together: branches that open only where two of them are set.
 
-    All parameters without a default at once, with any two of the switches (words of an `enum`, booleans); and any two
-    of all these without the rest. At most `_PAIRS`.
+    First all parameters without a default at once, also with one or two of the switches (words of an `enum`, booleans).
+    Then any two of these parameters and switches alone. At most `_PAIRS`.
     """
     optional = {p.name: v for p in parameters if _is_optional(p) and (v := sample_value(p)) is not UNSET}
     switches = [(p.name, edge.value) for p in parameters if _is_switch(p) for edge in boundary_values(p)]
@@ -171,7 +171,7 @@ _KINDS = {
 
 
 def _families(parameter: Parameter) -> Iterator[BoundaryValue]:
-    """Two members, for what a template makes of each and may make twice."""
+    """Two members, because a template makes something of each, and may make the same thing twice."""
     made = _distinct(parameter.member, 2) if parameter.member is not None else None
     if made:
         yield BoundaryValue({"a": made[0], "b": made[1]})

@@ -78,7 +78,7 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
 
 
 def _named(folder: Path) -> str:
-    """A folder as people gave it, or its whole path where they gave none: `.` says nothing."""
+    """A folder as people gave it; its whole path if that has no name, such as `.`."""
     return str(folder) if folder.name else str(folder.resolve())
 
 
@@ -116,7 +116,7 @@ def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], ob
 
 
 def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C is told to everybody at a terminal; a worker would answer it with a traceback."""
+    """Ignore Ctrl-C in a worker: a terminal sends it to every process, and a worker would print a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -154,7 +154,10 @@ def _broken(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
-    """A rule's findings as problems. What returns with other values or in another container is told of once."""
+    """A rule's findings as problems.
+
+    A finding that occurs again with other values or in another container is reported once.
+    """
     seen = set()
     for found in rule.check(subject):
         place = found.place
@@ -166,7 +169,7 @@ def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
-    """Comments that switch nothing off. Of rules that are not looked for here nothing is known."""
+    """Comments that switch nothing off. Comments for rules that this run does not check are not among them."""
     rule = chosen[_DISABLE]
     for comment in comments:
         if comment.rules and all(name in chosen for name in comment.rules):

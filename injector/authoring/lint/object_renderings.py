@@ -37,7 +37,7 @@ _USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Something that is asked, as people call it. `given`: parameters by a case; None for a sample, which has none."""
+    """A request, and what people call it. `given`: parameters by a case; None for a sample, which has none."""
 
     title: str
     asked: ObjectRequest
@@ -111,7 +111,7 @@ class ObjectRenders:
     def _one(
         self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
     ) -> ObjectRendering | RenderFailure | None:
-        """What comes of one; None where nothing can be said."""
+        """The result of one request; None if nothing can be said about it."""
         title = ", ".join([what.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
         try:
             with limited(self._template.name, self._template.origin):

@@ -39,7 +39,7 @@ def _container(rendering: Rendering, name: Any) -> Path | None:
 
 
 def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> Path:
-    """How far a path within `after` leads within `ours`, in the indices that it has there."""
+    """The part of a path within `after` that exists in `ours` too, with the indices of `ours`."""
     found: list[str | int] = []
     for step in path:
         ours, own = bare_value(ours), step
@@ -58,7 +58,7 @@ def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> 
 
 
 def _index(ours: Any, item: Any, index: int, field: Field) -> int | None:
-    """The index of the overlay's element that has an element's merge key; its own where the list has none."""
+    """The index of the overlay's element with the same merge key; `index` itself if the list has no merge key."""
     items = ours if isinstance(ours, list) else []
     if not field.aligned:
         return index if index < len(items) else None

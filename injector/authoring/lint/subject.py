@@ -39,7 +39,10 @@ class RenderedSource:
     """Like `trace()`, but traces places only when somebody asks for one: most renderings have no findings."""
 
     def __init__(self, template: Template, context: Context, name: str = "", text: str = "") -> None:
-        """`name` and `text` are a config file's, none is the overlay. Raises InjectionError as a render does."""
+        """`name` and `text` are those of a config file; without them it is the overlay.
+
+        Raises InjectionError as a render does.
+        """
         self._template = template
         #: Of an overlay that is rendered for each of the app's containers, that for the first, which has its places.
         self._context = context = for_one(context)
@@ -139,7 +142,9 @@ class ObjectRendering:
 
 @dataclass(frozen=True, slots=True)
 class RenderFailure:
-    """A pod or an object, and parameters, for which nothing is rendered, and the template said no fail() or deny()."""
+    """A pod or an object, and parameters, for which nothing is rendered, although the template did not call fail() or
+    deny().
+    """
 
     title: str
     given: Mapping[str, Any]

@@ -48,7 +48,9 @@ def disables(sources: Mapping[str, str]) -> Iterator[Disable]:
 
 
 def _line(file: str, lines: list[str], number: int, before: str) -> int | None:
-    """The line that a comment is for: its own, or, of one that stands alone, the next that is no such comment."""
+    """The line that a comment is for: its own or, if the comment stands alone, the next line that is not such a
+    comment.
+    """
     if before.strip():
         return number
     if file == MANIFEST and not before:

@@ -25,7 +25,7 @@ def shape_of(kind: type[msgspec.Struct]) -> dict[str, Schema]:
 
 
 def _sorted(schema: Any) -> Any:
-    """The schema with its choices in order: those of a Literal come as a set has them."""
+    """The schema with its choices sorted: those of a Literal come in the order of a set."""
     if isinstance(schema, dict):
         made = {key: _sorted(part) for key, part in schema.items()}
         return {**made, "enum": sorted(made["enum"])} if isinstance(made.get("enum"), list) else made
@@ -159,7 +159,7 @@ def _keywords() -> dict[str, Schema]:
 
 
 def keyword_schema() -> Schema:
-    """Of a schema within a parameter's: a JSON Schema of the keywords that are known here."""
+    """The schema for a schema inside a parameter's: a JSON Schema with the keywords that are known here."""
     types = [*TYPES, "null"]
     properties: dict[str, Any] = {
         "type": {
@@ -176,7 +176,7 @@ def keyword_schema() -> Schema:
 
 
 def parameter_schema() -> Schema:
-    """Of a parameter: a type is needed, keywords that are not known here are refused, the default has to fit."""
+    """The schema for a parameter: a type is required, unknown keywords are refused, the default has to fit."""
     properties: dict[str, Any] = {
         "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
         **_keywords(),

@@ -170,7 +170,7 @@ def case_schema() -> Schema:
 
 
 def _given(schema: Any) -> Any:
-    """The schema without null: a key that is there has a value. Nor is `null` anybody's default, then."""
+    """The schema without null: a key that is there has a value. So no default is `null`."""
     if isinstance(schema, list):
         return [_given(part) for part in schema]
     if not isinstance(schema, dict):

@@ -58,7 +58,7 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def person(context: CheckContext) -> Iterator[Diagnostic]:
-    """Whether you may create what the chart creates, and grant its permissions: that needs them, or `escalate`.
+    """Whether you may create what the chart creates, and grant its permissions: for this you need them, or `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """

@@ -146,7 +146,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
     """The installation with what an admin may choose, read back from the entries: port, timeout, failure policies, and
     namespaces beyond those that the settings ask for.
 
-    What the entries do not agree on is not a choice but a difference: the value that most have counts.
+    If the entries disagree, this is a difference and not a choice: the most frequent value counts.
     """
     known = [live[e["name"]] for e in (*expected.mutating, *expected.validating) if e["name"] in live]
     services = [entry["clientConfig"].get("service") or {} for entry in known]
@@ -169,7 +169,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
 
 
 def _most(values: Iterable[int]) -> int:
-    """The most frequent; 0 of none."""
+    """The most frequent value; 0 if there are none."""
     counted = Counter(values).most_common(1)
     return counted[0][0] if counted else 0
 

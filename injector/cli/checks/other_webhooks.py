@@ -49,7 +49,7 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
         return
     again = all(entry.get("reinvocationPolicy") == "IfNeeded" for entry in entries)
     if name > ours:
-        text = f"{name} also changes new pods, after the injector; if it did, the injector is called again"
+        text = f"{name} also changes new pods, after the injector; if it changes one, the injector is called again"
     elif again:
         text = f"{name} also changes new pods, before the injector, and is called again to see the sidecars"
     else:
@@ -58,7 +58,7 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
 
 
 def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[Diagnostic]:
-    """Whether the injector's own pods wait for somebody else."""
+    """Whether another webhook can keep the injector's own pods from starting."""
     for entry in entries:
         if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):
             yield warning(

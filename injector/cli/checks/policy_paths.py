@@ -14,7 +14,10 @@ from injector.templates.template import Template
 
 
 def paths(context: CheckContext) -> Iterator[Diagnostic]:
-    """A line for each path. If a template is missing, its `for` is not known, and so not the entry's rules."""
+    """A line for each path.
+
+    If a template is missing, its `for` is not known, so the entry's rules are not known either.
+    """
     settings = context.settings
     for path, at in settings.paths.items():
         unknown = context.path_templates.missing(at.templates)

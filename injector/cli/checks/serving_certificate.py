@@ -1,4 +1,4 @@
-"""The certificate: whom the API server trusts (caBundle), what the injector shows, and how long that goes well."""
+"""The certificate: whom the API server trusts (caBundle), what the injector shows, and how long both are valid."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SHARE = 0.75
 
 
 def bundles(context: CheckContext) -> Iterator[Diagnostic]:
-    """Every entry's caBundle: there, readable, of authorities, not ended."""
+    """Every entry's caBundle: present, readable, with certificates of authorities, not expired."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
     by_hand = "put the authority's certificate there (docs/serving.md, part 4)"
@@ -133,7 +133,10 @@ def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]
 
 
 def handshake(context: CheckContext) -> Iterator[Diagnostic]:
-    """What is really shown, where the Service's address can be reached from here. From outside it mostly cannot."""
+    """The certificate that the server shows, if the Service's address can be reached from here.
+
+    From outside it mostly cannot.
+    """
     service = context.service
     address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
     bundle = next((bundle_of(entry) for entry in context.entries.values()), b"")

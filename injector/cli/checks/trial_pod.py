@@ -105,7 +105,7 @@ def _snapshot(context: CheckContext) -> Snapshot:
 
 
 def _untouched(context: CheckContext, namespace: Object, pod: Object) -> Diagnostic:
-    """Whether that was to be expected: by a replay with the settings and templates of now."""
+    """Whether a pod without sidecars was to be expected, by a replay with the current settings and templates."""
     name = namespace["metadata"]["name"]
     replay = inject(pod, namespace_of(namespace), _snapshot(context))
     if replay.effect is Effect.SKIP:

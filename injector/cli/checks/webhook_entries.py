@@ -103,7 +103,7 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
-                text = f"entry {entry['name']} has an objectSelector: the injector does not see what it does not match"
+                text = f"entry {entry['name']} has an objectSelector: the injector sees only objects that match it"
                 yield bad("object-selector", text, _APPLY)
     if context.entries and not any(map(is_paused, context.entries.values())):
         yield good("paused", "no entry is paused")
@@ -112,7 +112,7 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
 def updates(context: CheckContext) -> Iterator[Diagnostic]:
     """The policy that keeps running sidecars, where one is installed: bound, and as these settings make it.
 
-    What is installed without the chart does not know by which labels the chart limits namespaces.
+    A policy that was installed without the chart does not know the labels by which the chart limits namespaces.
     """
     if not context.entries or context.of_somebody_else:
         return

@@ -60,7 +60,7 @@ PROFILES = ("RuntimeDefault", "Localhost")
 def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     """What level `baseline` refuses in the pod's own fields and in touched parts.
 
-    `hardened` where the level is `restricted`, which knows no relief for pods with users of their own.
+    `hardened`: the level is `restricted`, which makes no exception for pods with user namespaces.
     """
     own_users = parts.spec.get("hostUsers") is False and minor >= 35 and not hardened
     yield from _pod(parts, minor)

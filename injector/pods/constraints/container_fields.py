@@ -84,7 +84,7 @@ def _variable(where: Path, variable: Object) -> Violations:
 
 
 def _reference(where: Path, value: object) -> Violations:
-    """Which object, and which of its keys: an empty parameter leaves these out."""
+    """Check that a reference names its object and key: an empty parameter leaves these out."""
     needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
     kind = str(where[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):

@@ -33,12 +33,8 @@ _WORDS = WANTED | {
     **dict.fromkeys(("map", "mapping"), WANTED["object"]),
     "list": WANTED["array"],
 }
-#: What to say of an element of a list, by its kind.
-_LISTS = {
-    "string": "a list of strings",
-    "integer": "a list of integers",
-    "mapping": "a list of mappings",
-}
+#: The kinds of elements of a list that are looked at.
+_LISTS = ("string", "integer", "mapping")
 
 #: A place within a container as steps from it: paths are made only where something is wrong.
 _Place = tuple[Any, ...]
@@ -62,14 +58,14 @@ def _mapping(place: _Place, value: Object, field: Field) -> Violations:
             yield from _mapping((*place, name), held, below)
         elif kind == "list":
             each = below.element
-            for item in held if each.kind in _LISTS else ():
+            for index, item in enumerate(held if each.kind in _LISTS else ()):
                 if type(item) not in _TYPES[each.kind]:
-                    yield _wrong(place, name, item, _LISTS[each.kind], each.kind, "has")
+                    yield _wrong(place, name, item, _WORDS[each.kind], each.kind, index)
                 elif each.kind == "mapping":
                     yield from _mapping((*place, name, item), item, each)
 
 
-def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb: str = "is") -> Diagnostic:
+def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, index: int | None = None) -> Diagnostic:
     path: list[str | int] = [*place[0].path]
     field = CONTAINER
     for step in place[1:]:
@@ -80,6 +76,7 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, verb:
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    to_do = (shape_help if verb == "is" else item_help)(held, field.fields[name])
+    to_do = (shape_help if index is None else item_help)(held, field.fields[name])
     help_ = "; ".join(filter(None, (f"it must be {wanted}", to_do)))
-    return invalid((*path, name), f"it {verb} {shown_value(held)}", help_, value=held)
+    at = (*path, name) if index is None else (*path, name, index)
+    return invalid(at, f"it is {shown_value(held)}", help_, value=held)

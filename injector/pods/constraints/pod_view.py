@@ -140,7 +140,7 @@ def chosen_members(owner: Object, fields: tuple[str, ...]) -> list[str]:
 
 
 def violation(reason: Reason, path: Path, message: str, help_: str = "", **fields: Any) -> Diagnostic:
-    """A constraint that does not hold. Where figures differ with an injection and without, `found` has them."""
+    """A constraint that does not hold. `found` has the figures that differ with and without an injection."""
     return Diagnostic(reason.label, "error", message, help_, path, fields=fields)
 
 

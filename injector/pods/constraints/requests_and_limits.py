@@ -11,7 +11,7 @@ from decimal import Decimal
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, mapping, wrong_value
 from injector.pods.constraints.usage import asking, pod_level, sum_of_asks
-from injector.pods.quantity import format_quantity, parse_quantity
+from injector.pods.quantity import format_quantity, parse_quantity, quantity_help
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 
@@ -48,7 +48,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
             try:
                 quantity = parse_quantity(value)
             except ValueError as error:
-                yield invalid(here, str(error), value=value)
+                yield invalid(here, str(error), quantity_help(value), value=value)
                 continue
             if quantity < 0:
                 yield wrong_value(here, value, "it cannot be negative")

@@ -51,7 +51,7 @@ def find(parts: PodView) -> Violations:
                 yield invalid(
                     (*where, "projected"),
                     f"it has an entry with {' and '.join(found)}",
-                    "make it one each",
+                    "give each entry one source",
                     sources=tuple(found),
                 )
     known: dict[str, Object] | None = None

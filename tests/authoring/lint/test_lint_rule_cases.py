@@ -372,6 +372,21 @@ CASES = [
         [],
         _files("a.yaml", "a: {{ params.x }}\n", _string("x", "maxLength: 9, default: a")),
     ),
+    *(
+        Case(
+            rule,
+            f"a string without quotes in {name}",
+            "",
+            lines,
+            _files(name, text, _string("x", "pattern: '^[a-z]+$', default: a")),
+        )
+        for rule, name, text, lines in [
+            ("renders", "a.toml", "b = {{ params.x }}\nc = {{ params.x | quote }}\nd = [{{ params.x }}]\n", [1, 3]),
+            ("renders", "a.xml", "<a>{{ params.x }}</b>\n", [1]),
+            ("unquoted-text-value", "a.hcl", 'b = {{ params.x }}\nc = "{{ params.x }}"\n', [1]),
+            ("unquoted-text-value", "a.lua", "b = {{ params.x }}\nc = {{ params.x | quote }}\n", [1]),
+        ]
+    ),
     Case("app-container", "a likely name", "  - {name: web, image: a:1}\n", [5]),
     Case("app-container", "PATH", "  - name: '*'\n    env:\n    - {name: PATH, value: /a}\n", [7]),
     Case("pod-fields", "a policy without a container", "spec:\n  nodeSelector: {a: b}\n", []),

@@ -107,6 +107,12 @@ def test_the_annotation_of_another_injector_is_left_alone(tmp_path: Path, key: s
         ),
         ("server: {idleSeconds: 2m}\n", 'this is a string ("2m"); write idleSeconds: 120'),
         ("server: {maxBodyBytes: 4MiB}\n", "write maxBodyBytes: 4194304"),
+        (
+            "paths:\n  /validate/env: [deny-env]\n",
+            "Error: settings.yaml:2:3: paths[/validate/env]: a mapping is needed, and this is a list; write "
+            "/validate/env: {type: validating, templates: [deny-env]}",
+        ),
+        ("paths: {/mutate/a: [b, c]}\n", "write /mutate/a: {templates: [b, c]}"),
         ("templates: envoy, nginx\n", "write templates: [envoy, nginx]"),
         ("retryRefused: 'yes'\n", "write retryRefused: true"),
     ],
@@ -161,9 +167,9 @@ def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, w
 @pytest.mark.parametrize(
     ("param", "words"),
     [
-        ("fluent-bit.labels=team=web", 'a JSON object with at most 20 keys; write {"team":"web"}'),
+        ("fluent-bit.labels=team=web", 'a JSON object with at most 20 keys; write \'{"team":"web"}\'\n'),
         ("oauth2-proxy.issuer-url=login.example", "a string such as https://login.example/realms/shop with at most"),
-        ("envoy.clusters=web:80", 'each a JSON object; such as [{"name":"pay","host":"pay.example","port":443,'),
+        ("envoy.clusters=web:80", 'each a JSON object; such as \'[{"name":"pay","host":"pay.example",'),
         ("nginx.gzip=off", '"off": must be true or false; write false'),
     ],
 )
@@ -171,6 +177,146 @@ def test_a_value_that_is_not_allowed_comes_with_one_that_is(tmp_path: Path, para
     template = param.partition(".")[0]
     done = said(tmp_path, "inject", "--templates", template, "--param", param, "web.yaml")
     assert (done.code, words in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("annotations", "words"),
+    [
+        ("{envoy.sidecar.injector/connect-timeout-seconds: 5s}", 'from 1 to 300; write "5"\n'),
+        (
+            "{sidecar.injector/templates: container, container.sidecar.injector/image: 'a:1', "
+            "container.sidecar.injector/env: LOG_LEVEL=info}",
+            """; write '{"LOG_LEVEL":"info"}'\n""",
+        ),
+        (
+            "{sidecar.injector/templates: vault-agent, vault-agent.sidecar.injector/address: 'https://vault.example', "
+            "vault-agent.sidecar.injector/role: web, vault-agent.sidecar.injector/secrets: secret/data/db}",
+            """; write '{"db":"secret/data/db"}'\n""",
+        ),
+        (
+            "{sidecar.injector/templates: cloud-sql-proxy, "
+            "cloud-sql-proxy.sidecar.injector/instances: 'shop-prod:europe-west1:orders=tcp:5433'}",
+            "; write shop-prod:europe-west1:orders?port=5433\n",
+        ),
+    ],
+)
+def test_a_value_for_an_annotation_is_written_as_yaml_needs_it(tmp_path: Path, annotations: str, words: str) -> None:
+    done = said(tmp_path, "inject", "web.yaml", manifest=annotated(annotations))
+    assert (done.code, words in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "meant"),
+    [
+        ("--verbose --port 9000", "to make it 3 items write --verbose,--port,9000\n"),
+        ("--port=9000 --verbose", "to make it 2 items write --port=9000,--verbose\n"),
+        ("--name 'a,b'", """to make it 2 items write '["--name","a,b"]'\n"""),
+        ("--verbose,--port,9000", ""),
+        ("--vm=-Xms1g -Xmx1g", ""),
+        ("--format=%h %l", ""),
+        ("exec app --port 80", ""),
+        ('["--verbose --port"]', ""),
+    ],
+)
+def test_arguments_with_blanks_between_them(tmp_path: Path, args: str, meant: str) -> None:
+    given = ("--templates", "container", "--param", "container.image=a:1", "--param", f"container.args={args}")
+    done = said(tmp_path, "inject", *given, "web.yaml")
+    assert done.code == 0
+    assert meant in done.err
+    assert ("has blanks in it" in done.err) == bool(meant)
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("annotations", "told"),
+    [
+        ('{sidecar.istio.io/inject: "false"}', True),
+        ("{linkerd.io/inject: disabled}", True),
+        ('{sidecar.istio.io/inject: "true"}', False),
+        ('{sidecar.istio.io/inject: "false", sidecar.injector/inject: "true"}', False),
+    ],
+)
+def test_a_no_to_another_injector(tmp_path: Path, name: str, annotations: str, told: bool) -> None:
+    done = said(tmp_path, name, "web.yaml", manifest=annotated(annotations))
+    words = 'no effect here; to have no sidecar of this injector write annotation sidecar.injector/inject: "false"'
+    assert (words in done.out + done.err) == told
+
+
+def test_a_yes_to_another_injector(tmp_path: Path) -> None:
+    manifest = annotated("{linkerd.io/inject: enabled}")
+    done = said(tmp_path, "inject", "web.yaml", "--namespace-label", "injection=x", manifest=manifest)
+    assert 'to have a sidecar of this injector write annotation sidecar.injector/inject: "true"' in done.err
+    args = ("inject", "--settings", "settings.yaml", "web.yaml")
+    own = said(tmp_path, *args, settings="prefix: linkerd.io\n", manifest=annotated("{linkerd.io/inject: disabled}"))
+    assert "has no effect" not in own.err
+
+
+def test_a_pod_of_another_injector_is_named(tmp_path: Path) -> None:
+    manifest = WEB + "      - {name: linkerd-proxy, image: a}\n"
+    done = said(tmp_path, "uninject", "web.yaml", manifest=manifest)
+    assert (done.code, done.out) == (0, manifest)
+    assert "linkerd-proxy of Linkerd: write linkerd uninject FILE" in done.err
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (
+            "env: {A: b}",
+            "spec.containers[web].env: it is a mapping; it has to be a list; write an item for each, as in",
+        ),
+        ("env: [A=b]", "spec.containers[web].env[0]: it is a string; it has to be a mapping; write {name: A, value"),
+        ("volumeMounts: {a: /b}", "as in `- {name: a, mountPath: /b}`"),
+        ("args: --port 80", 'spec.containers[web].args: it is a string; it has to be a list; write ["--port", "80"]'),
+    ],
+)
+@pytest.mark.parametrize("policies", [False, True])
+def test_a_list_of_a_container_that_is_none(tmp_path: Path, field: str, words: str, policies: bool) -> None:
+    manifest = WEB.replace("ports: [{containerPort: 8080}]", field)
+    settings = "paths: {/validate/env: {type: validating, templates: [deny-env]}}\n"
+    name = "check-manifests" if policies else "inject"
+    args = (name, "--settings", "settings.yaml", "web.yaml")
+    done = said(tmp_path, *args, manifest=manifest, settings=settings if policies else "")
+    assert "deployment/web: skipped: malformed-pod: " in done.err
+    assert words in done.err
+    listed = "apiVersion: v1\nkind: List\nitems:\n- " + manifest.replace("\n", "\n  ").rstrip() + "\n"
+    assert words in said(tmp_path, "inject", "web.yaml", manifest=listed).err
+
+
+def test_a_variable_that_is_a_number(tmp_path: Path) -> None:
+    manifest = WEB.replace("ports:", "env: [{name: A, value: 8}], ports:")
+    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
+    assert "warning: the API server refuses this pod: spec.containers[0].env[0].value: value is a number" in done.err
+
+
+def test_a_cron_job_without_its_job_is_told_once(tmp_path: Path) -> None:
+    manifest = WEB.replace("apps/v1", "batch/v1").replace("Deployment", "CronJob")
+    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
+    assert (done.code, done.err.count("cronjob/web")) == (1, 1)
+
+
+def test_values_under_the_names_of_templates(tmp_path: Path) -> None:
+    values = "replicaCount: 1\nenvoy:\n  cpuLimit: 500m\n  retries: 3\n"
+    done = said(tmp_path, "inject", "web.yaml", manifest=values)
+    assert '--settings FILE, and in it parameters: {envoy: {cpu-limit: "500m", retries: 3}}; to render' in done.err
+
+
+@pytest.mark.parametrize("value", ["@a.json", "a.json", "file://a.json"])
+def test_a_file_for_a_value(tmp_path: Path, value: str) -> None:
+    (tmp_path / "a.json").write_text("[]")
+    done = said(tmp_path, "inject", "--param", f"envoy.clusters={value}", "web.yaml")
+    assert (done.code, 'write --param envoy.clusters="$(cat a.json)"' in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("check-manifests", "policies are templates at paths of the settings: --settings FILE"),
+        ("inject", "write injector check-manifests --settings FILE"),
+    ],
+)
+def test_an_option_for_policies(tmp_path: Path, name: str, words: str) -> None:
+    assert words in said(tmp_path, name, "--policy", "deny-env", "web.yaml").err
 
 
 def test_all_missing_annotations_are_one_list(tmp_path: Path) -> None:
@@ -188,6 +334,15 @@ def test_a_namespace_label_that_chooses_nothing(tmp_path: Path, name: str, label
     done = said(tmp_path, name, "web.yaml", manifest=NAMESPACE % label + WEB)
     words = f"namespace label injection={label.strip(chr(34))} is not one of enabled, required, disabled"
     assert f"{words}; it does not apply; write injection: enabled" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [('"false"', "disabled"), ("disable", "disabled"), ('"off"', "disabled"), ("require", "required")],
+)
+def test_a_namespace_label_that_means_another_choice(tmp_path: Path, label: str, meant: str) -> None:
+    done = said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB)
+    assert f"it does not apply; write injection: {meant}\n" in done.err
 
 
 @pytest.mark.parametrize("label", ["enabled", "required", "disabled"])

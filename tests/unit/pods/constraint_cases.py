@@ -376,7 +376,7 @@ VALUES = [
     Case("probe-half", BAD, "periodSeconds: it is 1.5", sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),
     Case("args-text", BAD, "args", sidecar={"args": "-a"}),
     Case("env-mapping", BAD, "env: it is a mapping; it must be a list", sidecar={"env": {"A": "b"}}),
-    Case("env-texts", BAD, "must be a list of mappings", sidecar={"env": ["A=b"]}),
+    Case("env-texts", BAD, 'env[0]: it is "A=b"; it must be a mapping', sidecar={"env": ["A=b"]}),
     Case("probe-text", BAD, "readinessProbe", sidecar={"readinessProbe": "/"}),
     Case("probe-port-list", BAD, "must be a number or a name", sidecar=probe(tcpSocket={"port": [1]})),
     Case("grpc-name", BAD, "grpc.port", sidecar=probe(grpc={"port": "grpc"})),

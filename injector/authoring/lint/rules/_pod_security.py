@@ -112,7 +112,7 @@ def _path(found: Diagnostic, spec: Object) -> Path:
 
 
 def _closer(path: Path, found: Diagnostic, spec: Object) -> Path:
-    """The path; of a capability, that of its item in the list."""
+    """The path; for a capability, the path of its item in the list."""
     if found.fields["field"] != "add" or len(path) < 3:
         return path
     value: Any = {"spec": spec}

@@ -95,7 +95,7 @@ def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[Ho
 
 
 def _start(node: nodes.Node) -> int:
-    """The offset of an expression: the parser's lines are characters."""
+    """The offset of an expression: the parser counts characters instead of lines."""
     while isinstance(node, nodes.Getattr | nodes.Getitem):
         node = node.node
     return node.lineno - 1

@@ -43,7 +43,7 @@ class Script:
 
 
 def harmful(language: str) -> str:
-    """Every character that ends a script's own meaning somewhere."""
+    """Every character that changes a script's meaning at some place of a script."""
     return "".join(dict.fromkeys("".join(_HARMFUL[language].values())))
 
 

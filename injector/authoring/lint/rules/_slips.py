@@ -15,7 +15,7 @@ from injector.pods.value_shapes import item_help, shape_help
 
 
 def slips(overlay: RenderedSource) -> list[Finding]:
-    """Where the overlay has no list in the place of one, and items without what they are merged by."""
+    """Where the overlay has another value in place of a list, and items of lists without their merge keys."""
     return [*_no_lists(overlay), *_nameless(overlay)]
 
 

@@ -1,4 +1,4 @@
-"""Mounts of volumes that there are not."""
+"""Mounts of volumes that do not exist."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
             elif name in APPS or name in PROGRAMS:
                 yield Finding(
-                    f"apps have containers called {name} too: a pod's own would be taken for this one",
+                    f"apps have containers called {name} too: the template would change the app's own",
                     place,
                     f"call it {_better(name, subject.template.name)}",
                 )

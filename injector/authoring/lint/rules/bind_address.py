@@ -111,9 +111,8 @@ def _asked(container: dict[str, object]) -> Iterator[int]:
 
 
 def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Place]]]:
-    """Host, port and what finds the place of all that the files and the arguments bind; "" is every address.
-
-    Finding a place takes a render of its own, and most are asked of by nobody.
+    """Host, port and a function that finds the place, for all that the files and the arguments bind; host "" is every
+    address. To find a place takes a render of its own, and most places are never asked for.
     """
     for rendered in rendering.files.values():
         if isinstance(rendered.value, str):

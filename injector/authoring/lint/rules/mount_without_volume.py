@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _meant(name: str, volumes: list[str]) -> str | None:
-    """The volume that is spelled most like a name. That both begin with the sidecar's name makes none alike."""
+    """The volume that is spelled most like a name. The sidecar's name at the beginning of both does not count."""
     near = nearest(name, volumes)
     if near is None:
         return None

@@ -50,7 +50,9 @@ _NAMES_OF_USERS = ("user", "user-id", "uid")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each parameter of a sidecar's that nobody has marked, and for each way around one that is."""
+    """One finding for each parameter of a sidecar that has no `weakens`, and for each field that gets around one with
+    it.
+    """
     template = subject.template
     if template.why_not_injected or not any(next(rendered.sidecars(), None) for rendered in subject.renderings):
         return

@@ -32,9 +32,14 @@ from collections.abc import Iterator
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Path
 from injector.pods.context import Object
+from injector.pods.fields import fields_of
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
+
+#: What a container has as well.
+_OF_CONTAINER = (*fields_of("Container"), *fields_of("SecurityContext"))
+_NO_FIELD = "a container has no such field: leave it out, or put it into a template without a container"
 
 _SPEC = (
     "activeDeadlineSeconds",
@@ -64,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{'.'.join(map(str, path))} holds for the app's containers as well",
                     rendering.overlay.place(path, key=True),
-                    "set it at the sidecar's container",
+                    "set it at the sidecar's container" if path[-1] in _OF_CONTAINER else _NO_FIELD,
                 )
 
 

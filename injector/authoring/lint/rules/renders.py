@@ -4,8 +4,8 @@ The linter renders the template with its defaults for each sample pod. For one o
 template with each parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest
 and longest text, examples, empty and full lists. For parameters that are a boolean or an `enum`, the linter also tries
 each pair of values of two parameters: once with a value for each parameter that has no default, and once without. A
-call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, and a pod that the injection
-would refuse.
+call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, a pod that the injection would
+refuse, and a config file in TOML or XML that is not valid.
 
 Why: if the schema allows a value that the template cannot handle, the template fails only in the pod of a user, with
 the reason `template-failed`. The pod then starts without its sidecar; in a `required` namespace the injector refuses
@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.rules._names import APPS
 from injector.authoring.lint.rules._slips import slips
@@ -73,12 +74,25 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         known.add(what)
         yield from _failed(subject, failure)
+    yield from _unreadable(subject)
     for rendering in subject.renderings:
         if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
             found = rendering.injection.failures[0]
             if found.path not in known:
                 known.add(found.path)
                 yield _finding(found, _place(rendering, found), rendering.title)
+
+
+def _unreadable(subject: Subject) -> Iterator[Finding]:
+    """Text files that a parser of their syntax does not take."""
+    told = set()
+    for rendering in subject.renderings:
+        for name, file in rendering.files.items() if not (rendering.free or rendering.invented) else ():
+            syntax = subject.template.files[name].syntax
+            for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
+                if (mistake.place.file, mistake.place.line) not in told:
+                    told.add((mistake.place.file, mistake.place.line))
+                    yield Finding(mistake.message, mistake.place, mistake.help or f"seen for {rendering.title}")
 
 
 def _finding(found: Diagnostic, place: Place, title: str) -> Finding:

@@ -76,7 +76,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_secret(parameter: Parameter) -> bool:
-    """By its mark, or by its name; a switch or a number is none, and a DNS label names one."""
+    """Whether a parameter is a secret, by its mark or its name.
+
+    A switch or a number is not; a DNS label names a Secret.
+    """
     if parameter.secret:
         return True
     named = _SECRET.match(parameter.name.removesuffix(FAMILY)) is not None

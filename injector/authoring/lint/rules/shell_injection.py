@@ -115,7 +115,7 @@ def _breaks_out(
 def _with(
     subject: Subject, rendering: Rendering, where: Path, script: Script, parameter: Parameter, value: Any
 ) -> Script | None:
-    """The script as it is with a value of the parameter; None where there is none then."""
+    """The script as rendered with a value of the parameter; None if there is no script then."""
     params = {**rendering.context.params, parameter.variable: value}
     try:
         overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
@@ -183,7 +183,7 @@ def _values(parameter: Parameter, character: str) -> Iterator[list[tuple[str, An
 
 
 def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
-    """The same of what is within a list or a mapping: any text where nothing is said of it."""
+    """The same for what is inside a list or a mapping; any text if the schema does not describe it."""
     try:
         parameter = make_parameter("item", schema if isinstance(schema, Mapping) else {"type": "string"})
     except (ValueError, AttributeError):

@@ -81,7 +81,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _other_maps(subject: Subject) -> Iterator[tuple[Place, str]]:
-    """Names of ConfigMaps that the template's volumes have from elsewhere, with their places."""
+    """Names of other ConfigMaps that the template's volumes use, with their places."""
     for rendering in subject.renderings:
         for path, volume in rendering.volumes():
             name = plain_mapping(volume.get("configMap")).get("name")

@@ -4,7 +4,8 @@ A text file has no structure that keeps a value in its place. So the injector re
 file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, but a pod that
 sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by the file's name or by `syntax:` in
 template.yaml. Write no quotes of your own around a value with this filter, because that is an error. Or limit the
-parameter by `format`, `enum` or `pattern`, so that no value needs quoting.
+parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In HCL, JSON, Lua and TOML a string needs
+quotes whatever it holds, so the rule also reports such a parameter that is a whole value.
 
 Source: the author's guide, "Config files".
 
@@ -51,8 +52,10 @@ Good:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
+from injector.authoring.file_syntax import bare_hole
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Subject
 from injector.names import shortened
@@ -64,6 +67,10 @@ from injector.templates.template import Parameter
 
 SEVERITY = "warning"
 
+#: The syntaxes in which a string without quotes is no string.
+_QUOTES = ("hcl", "json", "lua", "toml")
+#: What is a value without quotes there, or the name of one.
+_LITERAL = re.compile(r"-?\d[\d._]*\Z|true\Z|false\Z|nil\Z|null\Z|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|\Z")
 #: Characters that text files' syntaxes are made of; a schema that takes none of them within a word is bounded.
 _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
@@ -75,6 +82,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         for variable, offset, part, alone in uses_in_holes(subject.sources[file]):
             parameter = declared.get(variable) if alone else None
             if parameter is None or (part == "item" and parameter.type != "array"):
+                continue
+            if _needs_quotes(_part(parameter) if part else parameter, subject, file, offset):
+                syntax = subject.template.program.roots[file].syntax
+                if syntax != "toml":  # the rule renders tells it of that
+                    yield Finding(
+                        f"{parameter.name} is a string, and stands here without quotes, which {syntax} needs",
+                        subject.template.program.place(file, offset),
+                        USE_QUOTE,
+                    )
                 continue
             example = _harmful(_part(parameter) if part else parameter)
             if example is not None:
@@ -89,6 +105,18 @@ def _part(parameter: Parameter) -> Parameter | None:
     """What a list's items or a mapping's values have to be, where its schema says so."""
     schema = parameter.schema.get("items" if parameter.type == "array" else "additionalProperties")
     return make_parameter(parameter.name, schema) if isinstance(schema, Mapping) and "type" in schema else None
+
+
+def _needs_quotes(parameter: Parameter | None, subject: Subject, file: str, offset: int) -> bool:
+    """Whether a hole is a whole value in a syntax that has quotes around strings, and the parameter is a plain word."""
+    if parameter is None or parameter.type != "string" or subject.template.program.roots[file].syntax not in _QUOTES:
+        return False
+    place = subject.template.program.place(file, offset)
+    enum = parameter.schema.get("enum")
+    words = enum if isinstance(enum, list) else [parameter.default]
+    plain = any(isinstance(word, str) and not _LITERAL.match(word) for word in words)
+    hole = bare_hole(place.text, place.column - 1)
+    return plain and hole is not None and hole.start("hole") < place.column <= hole.end("hole")
 
 
 def _harmful(parameter: Parameter | None) -> str | None:

@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             name = volume.get("name")
             if name in _LIKELY.split():
                 yield Finding(
-                    f"apps have volumes called {name} too: such a pod's own would be mounted in place of this one",
+                    f"apps have volumes called {name} too: the sidecar would mount the app's volume instead",
                     rendering.overlay.place((*path, "name")),
                     f"call it {subject.template.name}-{name}",
                 )

@@ -56,7 +56,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _lists(value: Any, path: Path) -> Iterator[Path]:
-    """The paths of lists that are filled in: those in another list, or behind `!replace`, go with that."""
+    """The paths of lists that are filled in. A list inside another list, or behind `!replace`, is not one of them."""
     if type(value) is dict:
         for key, part in value.items():
             yield from _lists(part, (*path, key))

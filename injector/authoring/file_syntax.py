@@ -1,0 +1,98 @@
+"""Text files as a parser of their syntax reads them: what it does not take, at the author's line."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+from xml.parsers import expat
+
+from injector.diagnostics import Place
+from injector.library_messages import toml_mistake
+
+#: The syntaxes that there is a parser for.
+CHECKED = ("json", "toml", "xml")
+#: How many values without quotes are told of in one file.
+_MOST = 20
+#: A hole that is a whole value: behind an equals sign, a colon, a comma or a bracket, and in front of the end of it.
+_BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\}\})(?=\s*(?:[,\]})]|#|//|--|$))")
+#: An expression behind which a filter takes all of it.
+_FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
+
+
+class SyntaxMistake(NamedTuple):
+    """What a parser does not take of a rendered text: where in the template, what is wrong, and what to do or ""."""
+
+    place: Place
+    message: str
+    help: str = ""
+
+
+def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int], Place]) -> Iterator[SyntaxMistake]:
+    """What a parser does not take of a rendered file with this name and syntax: all values without quotes, or one.
+
+    `place_of` gives the author's place of an offset in the text.
+    """
+    for count in range(_MOST):
+        found = refused(text, name, syntax)
+        if found is None:
+            return
+        offset, words = found
+        place = place_of(offset)
+        hole = bare_hole(place.text, place.column - 1) if syntax in ("toml", "json") else None
+        if hole is not None and syntax == "toml" and place.text[: hole.start("hole")].rstrip().endswith(":"):
+            yield SyntaxMistake(place, "TOML has no colon behind a key", "write = in place of :")
+            return
+        if hole is None:
+            if not count:  # behind another mistake it may be no more than what that leads to
+                yield SyntaxMistake(place, f"this is not the {syntax.upper()} of a whole file: {words}")
+            return
+        message = f"a text stands here without quotes, which {syntax.upper()} does not take"
+        value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
+        at = replace(place, column=hole.start("hole") + 1)
+        yield SyntaxMistake(at, message, f"write {{{{ {value} | quote }}}}")
+        if syntax != "toml":
+            return
+        begin, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+        end = len(text) if end < 0 else end
+        text = text[:begin] + " " * (end - begin) + text[end:]
+
+
+def bare_hole(line: str, column: int) -> re.Match[str] | None:
+    """The hole of a line that is a whole value without quotes: the last that begins up to a column from 0, or None."""
+    holes = [one for one in _BARE.finditer(line) if line[: one.start("hole")].count('"') % 2 == 0]
+    before = [one for one in holes if one.start("hole") <= column]
+    return before[-1] if before else holes[0] if holes else None
+
+
+def refused(text: str, name: str, syntax: str) -> tuple[int, str] | None:
+    """The offset at which a parser gives a file up, and why; None where it reads it, or there is no parser for it."""
+    if syntax == "toml":
+        try:
+            tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            words, line, column = toml_mistake(error)
+            return _offset(text, line, column - 1), words
+    elif syntax == "json" and name.endswith(".json"):
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            return error.pos, error.msg[:1].lower() + error.msg[1:]
+    elif syntax == "xml":
+        parser = expat.ParserCreate()
+        try:
+            parser.Parse(text.encode(errors="replace"), True)
+        except expat.ExpatError as error:
+            return _offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
+    return None
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """The offset of a line from 1 and a column from 0; that of the end where the line is 0."""
+    lines = text.split("\n")
+    if not 0 < line <= len(lines):
+        return max(len(text) - 1, 0)
+    return sum(len(one) + 1 for one in lines[: line - 1]) + min(column, len(lines[line - 1]))

@@ -1,0 +1,98 @@
+"""Other sidecar injectors: what their annotations on a pod say to them alone, and which sidecars they put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from injector.diagnostics import spoken_path
+from injector.injection import Injection
+from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.shape import spec_of, string_map
+from injector.pods.value_shapes import misshapen
+from injector.reasons import Reason
+from injector.settings import Settings
+
+
+class _Other(NamedTuple):
+    """Another injector: the annotations or labels that say yes or no to it, its containers, and how they go again."""
+
+    name: str
+    keys: tuple[str, ...]
+    containers: tuple[str, ...]
+    take_out: str = "take them out in the file that it was made from"
+
+
+_OTHERS = (
+    _Other("Istio", ("sidecar.istio.io/inject",), ("istio-proxy", "istio-init", "istio-validation")),
+    _Other(
+        "Linkerd",
+        ("linkerd.io/inject",),
+        ("linkerd-proxy", "linkerd-init", "linkerd-network-validator"),
+        "write linkerd uninject FILE",
+    ),
+    _Other(
+        "Consul",
+        ("consul.hashicorp.com/connect-inject",),
+        ("consul-dataplane", "consul-connect-inject-init"),
+    ),
+    _Other("Vault's agent injector", ("vault.hashicorp.com/agent-inject",), ("vault-agent", "vault-agent-init")),
+    _Other("Dapr", ("dapr.io/enabled",), ("daprd",)),
+    _Other(
+        "Kuma",
+        ("kuma.io/sidecar-injection", "kuma.io/inject"),
+        ("kuma-sidecar", "kuma-init", "kuma-validation"),
+    ),
+    _Other("Open Service Mesh", ("openservicemesh.io/sidecar-injection",), ("osm-init",)),
+    _Other("AWS App Mesh", ("appmesh.k8s.aws/sidecarInjectorWebhook",), ("proxyinit",)),
+    _Other("OpenTelemetry's operator", ("sidecar.opentelemetry.io/inject",), ("otc-container",)),
+)
+_YES = ("true", "yes", "y", "on", "1", "enabled", "enable", "ingress")
+_NO = ("false", "no", "n", "off", "0", "disabled", "disable")
+#: Results of pods that nobody asked about in the words of this injector.
+_NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
+#: Values of a wrong type that are told of one pod.
+_MOST = 5
+
+
+def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+    """Warnings for whoever writes a manifest: choices that are for another injector, and values of wrong types."""
+    yield from _foreign_choices(pod, result, settings)
+    if result.reason is not Reason.MALFORMED_POD:
+        for path, words in islice(misshapen(pod), _MOST):
+            yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
+
+
+def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+    """A sentence for each annotation or label that says yes or no to another injector, where this one does otherwise.
+
+    None where the pod speaks to this injector too.
+    """
+    annotations = string_map(pod, "annotations")
+    if result.decision.required or any(f"{settings.prefix}/" in key for key in annotations):
+        return
+    for what, entries in (("annotation", annotations), ("label", string_map(pod, "labels"))):
+        for other in _OTHERS:
+            for key in other.keys:
+                value = entries.get(key, "").strip().lower()
+                no = value in _NO and result.reason is Reason.INJECTED
+                if no or (value in _YES and result.decision.reason in _NOT_ASKED):
+                    choice = f'{settings.inject_key}: "{(settings.no_values if no else settings.yes_values)[0]}"'
+                    yield (
+                        f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to have "
+                        f"{'no' if no else 'a'} sidecar of this injector write annotation {choice}"
+                    )
+
+
+def foreign_sidecars(pod: Object) -> str:
+    """Whose sidecars a pod without a receipt has, and how they go again; "" where none are known."""
+    spec = spec_of(pod)
+    items = [item for field in CONTAINER_LISTS if isinstance(spec.get(field), list) for item in spec[field]]
+    names = [item.get("name") for item in items if isinstance(item, dict)]
+    for other in _OTHERS:
+        found = [name for name in names if name in other.containers]
+        if found:
+            return f"it has no receipt of this injector; {' and '.join(found)} of {other.name}: {other.take_out}"
+    return ""
