@@ -37,7 +37,7 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
     `place_of` gives the author's place of an offset in the text.
     """
     for count in range(_MOST):
-        found = refused(text, name, syntax)
+        found = parse_error(text, name, syntax)
         if found is None:
             return
         offset, words = found
@@ -68,7 +68,7 @@ def bare_hole(line: str, column: int) -> re.Match[str] | None:
     return before[-1] if before else holes[0] if holes else None
 
 
-def refused(text: str, name: str, syntax: str) -> tuple[int, str] | None:
+def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
     """The offset at which a parser gives a file up, and why; None where it reads it, or there is no parser for it."""
     if syntax == "toml":
         try:

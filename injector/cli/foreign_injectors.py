@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from injector.diagnostics import spoken_path
 from injector.injection import Injection
+from injector.names import cut, legal_name
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.shape import spec_of, string_map
@@ -23,6 +25,11 @@ class _Other(NamedTuple):
     keys: tuple[str, ...]
     containers: tuple[str, ...]
     take_out: str = "take them out in the file that it was made from"
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The last two labels of its annotations' prefixes, such as istio.io."""
+        return tuple(".".join(key.partition("/")[0].split(".")[-2:]) for key in self.keys)
 
 
 _OTHERS = (
@@ -49,17 +56,36 @@ _OTHERS = (
     _Other("AWS App Mesh", ("appmesh.k8s.aws/sidecarInjectorWebhook",), ("proxyinit",)),
     _Other("OpenTelemetry's operator", ("sidecar.opentelemetry.io/inject",), ("otc-container",)),
 )
+#: What parameters are called elsewhere, where that is not their name here in another spelling.
+_PARAMETERS = {
+    "skip-inbound-ports": "exclude-inbound-ports",
+    "skip-outbound-ports": "exclude-outbound-ports",
+    "skip-subnets": "exclude-outbound-ranges",
+    "exclude-outbound-ip-ranges": "exclude-outbound-ranges",
+    "include-outbound-ip-ranges": "include-outbound-ranges",
+    "proxy-cpu": "cpu-request",
+    "proxy-cpu-request": "cpu-request",
+    "proxy-cpu-limit": "cpu-limit",
+    "proxy-memory": "memory-request",
+    "proxy-memory-request": "memory-request",
+    "proxy-memory-limit": "memory-limit",
+    "proxy-image": "image",
+    "proxy-log-level": "log-level",
+}
 _YES = ("true", "yes", "y", "on", "1", "enabled", "enable", "ingress")
 _NO = ("false", "no", "n", "off", "0", "disabled", "disable")
 #: Results of pods that nobody asked about in the words of this injector.
 _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
 #: Values of a wrong type that are told of one pod.
 _MOST = 5
+#: Characters of a value that are repeated.
+_SHOWN = 60
 
 
 def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
     """Warnings for whoever writes a manifest: choices that are for another injector, and values of wrong types."""
     yield from _foreign_choices(pod, result, settings)
+    yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
         for path, words in islice(misshapen(pod), _MOST):
             yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
@@ -84,6 +110,21 @@ def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iter
                         f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to have "
                         f"{'no' if no else 'a'} sidecar of this injector write annotation {choice}"
                     )
+
+
+def _foreign_parameters(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+    """A sentence for each annotation of another injector that sets what a template of this pod has a parameter for."""
+    for key, value in string_map(pod, "annotations").items():
+        domain, _, name = key.rpartition("/")
+        other = next((one for one in _OTHERS if domain.endswith(one.domains)), None)
+        if other is None or domain.endswith(settings.prefix):
+            continue
+        word = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name))
+        word = _PARAMETERS.get(word, word)
+        own = next((one.template.name for one in result.applied if word in one.template.parameters), None)
+        if own is not None:
+            meant = f'{own}.{settings.prefix}/{word}: "{cut(value, _SHOWN)}"'
+            yield f"pod annotation {key} is for {other.name} and has no effect here; write {meant}"
 
 
 def foreign_sidecars(pod: Object) -> str:

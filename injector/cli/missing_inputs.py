@@ -33,6 +33,8 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
     if _PARAMETER.fullmatch(name):
         return f"a parameter is written --param {name}"
     template, dot, _ = name.partition(".")
+    if dot and template.lower() in KINDS and Path(name).suffix not in (".yaml", ".yml", ".json"):
+        return f"for the fields of an object write kubectl explain {name}"
     if "/" not in name and template in _templates():
         if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
             return f"for the parameters of a template write injector docs {template}"

@@ -96,6 +96,7 @@ def misspelt_annotations(
     asked = (settings.inject_key, settings.templates_key)
     known = (*asked, settings.status_key, settings.reason_key, settings.receipt_key)
     written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
+    written |= dict.fromkeys(("enabled", "injection", "sidecar"), settings.inject_key)
     unknown = [key for key in ours if key not in known]
     for key in unknown[:SEARCHES]:
         name = ours[key][len(start) :]

@@ -57,12 +57,12 @@ def unnamed_file(node: nodes.Expr) -> ForbiddenError:
     return ForbiddenError(words, node.lineno, rule="file")
 
 
-def _of(node: nodes.Node | None, words: str) -> str:
-    """Words about `params.x`, with the path of the actual value in its place."""
+def _of(node: nodes.Node | None, pattern: str) -> str:
+    """The text of a message about `params.x`, with the path of the actual value in its place."""
     path = None if node is None else chain(node)
     if path is None or not all(step.isidentifier() for step in path):
-        return words
-    return words.replace("params.x", ".".join(path))
+        return pattern
+    return pattern.replace("params.x", ".".join(path))
 
 
 def _is_include(node: nodes.Node) -> bool:

@@ -16,7 +16,7 @@ from jinja2 import Undefined, pass_context
 
 from injector.budget import Budget
 from injector.errors import FaultError, LimitError
-from injector.templates.quoted_places import marked, unmarked
+from injector.templates.quoted_places import with_marks, without_marks
 from injector.templates.quoting import Quoted, check_harmless, check_quoted
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
@@ -75,9 +75,9 @@ class Text(str):
 def plain_text(text: Text) -> str:
     """The author's text as a value: its placeholders give way to the values."""
     if OPEN not in text:
-        return unmarked(text)
+        return without_marks(text)
     run = current.get()
-    pieces = HOLE.split(unmarked(untagged(text)) if run.tagged else text)
+    pieces = HOLE.split(without_marks(untagged(text)) if run.tagged else text)
     run.seen.update(run.later[int(index)] for index in pieces[1::2] if int(index) in run.later)
     pieces[1::2] = [scalar_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))
@@ -161,7 +161,7 @@ def written(context: object, value: Any) -> str:
     if type(value) is Text:
         return str(value)
     if type(value) is Quoted:
-        return marked(check_quoted(value, run.syntax), run.syntax)
+        return with_marks(check_quoted(value, run.syntax), run.syntax)
     return check_harmless(plain_value(value, run), run.syntax)
 
 

@@ -139,7 +139,7 @@ class Manifest:
         if not isinstance(value, dict):
             first = value[0] if isinstance(value, list) and value else None
             name = first.get("name") if isinstance(first, dict) else first
-            shown = name if isinstance(name, str) else "name"
+            shown = name.removesuffix(".j2") if isinstance(name, str) else "name"
             like = example.replace("app.conf", shown)
             self.refuse((key,), f"{key} has to be a mapping; write `{shown}: {like}`")
         for name, item in value.items():

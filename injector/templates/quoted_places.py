@@ -98,12 +98,12 @@ _FAULTS = {
 _QUOTES = "stands within quotes of the file's own; leave those out: quote adds its own"
 
 
-def marked(text: str, syntax: str) -> str:
+def with_marks(text: str, syntax: str) -> str:
     """What `quote` wrote for a syntax, marked if its place has to be looked at."""
     return f"{START}{text}{END}" if syntax in _PARTS or syntax == "sh" else text
 
 
-def unmarked(text: str) -> str:
+def without_marks(text: str) -> str:
     """A text without marks."""
     return text.translate(_MARKS) if START in text else text
 
@@ -112,13 +112,13 @@ def checked(text: str, syntax: str) -> str:
     """A text without its marks. Raises FaultError, with an offset in that text, for a value in a wrong place."""
     if START not in text:
         return text
-    if found := misplaced(text, syntax):
+    if found := misplaced_quote(text, syntax):
         offset, fault = found
-        raise FaultError(fault).at(len(unmarked(text[:offset])))
-    return unmarked(text)
+        raise FaultError(fault).at(len(without_marks(text[:offset])))
+    return without_marks(text)
 
 
-def misplaced(text: str, syntax: str) -> tuple[int, str] | None:
+def misplaced_quote(text: str, syntax: str) -> tuple[int, str] | None:
     """Where in a marked text the first value in a wrong place stands, and what is wrong; None if there is no such."""
     for kind, offset in _in_shell(text) if syntax == "sh" else _in_other(text, _PARTS[syntax]):
         return offset, f"a quoted value {_FAULTS.get(kind, _QUOTES)}"

@@ -28,7 +28,7 @@ from injector.diagnostics import Place
 from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
-from injector.templates.quoted_places import END, START, unmarked
+from injector.templates.quoted_places import END, START, without_marks
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, scalar_text, untagged
 
 _LINE_END = re.compile(r"\r\n|\r")
@@ -167,7 +167,7 @@ class Tagged:
             text = document(template.root_render_func(template.new_context(dict(variables))), self.run)
         finally:
             current.reset(token)
-        self.text = unmarked(untagged(text))
+        self.text = without_marks(untagged(text))
         self._starts: list[int] = []
         self._pieces: list[TaggedPiece] = []
         removed = 0

@@ -19,7 +19,7 @@ from injector.errors import FaultError, LimitError
 from injector.names import kind_of
 from injector.pods.overlay import Default, Replace
 from injector.templates.kubernetes_yaml import Builder, Node, compose
-from injector.templates.quoted_places import START, marked, misplaced, unmarked
+from injector.templates.quoted_places import START, misplaced_quote, with_marks, without_marks
 from injector.templates.quoting import Quoted
 
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
@@ -111,7 +111,7 @@ class MixedPlan(FillPlan):
                 value = values[index]
                 if type(value) is Quoted:
                     quoted.append(index)
-                    value = marked(value, value.syntax)
+                    value = with_marks(value, value.syntax)
                 pieces.append(scalar_text(value))
                 pieces.append(text)
         except FaultError as fault:
@@ -121,9 +121,9 @@ class MixedPlan(FillPlan):
 
 def _script(text: str, quoted: Sequence[int], offset: int) -> str:
     """A script in the document at an offset, without the marks of the values quoted for the shell in those holes."""
-    if found := misplaced(text, "sh"):
+    if found := misplaced_quote(text, "sh"):
         raise FaultError(found[1]).at(offset, quoted[text.count(START, 0, found[0])])
-    return unmarked(text)
+    return without_marks(text)
 
 
 class MappingPlan(FillPlan):

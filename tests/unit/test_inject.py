@@ -583,10 +583,10 @@ def test_a_template_that_fails_says_where_and_with_which_value() -> None:
     pod["metadata"].setdefault("annotations", {})["mine.sidecar.injector/port"] = "81"
     failed = inject(pod, ENABLED, current)
     assert failed.reason is Reason.TEMPLATE_FAILED
-    assert "mine/overlay.yaml.j2:4:34: int + NoneType is not possible here" in failed.message
+    assert "mine/overlay.yaml.j2:4:34: a number + null is not possible; join strings with ~" in failed.message
     assert failed.message.endswith("(port = 81, from pod annotation mine.sidecar.injector/port)")
     assert failed.mistake is not None
-    assert str(failed.mistake).startswith("a/mine/overlay.yaml.j2:4:34: error: int + NoneType")
+    assert str(failed.mistake).startswith("a/mine/overlay.yaml.j2:4:34: error: a number + null")
     assert failed.mistake.place == Place("overlay.yaml.j2", 4, 34, overlay.split("\n")[3])
 
 

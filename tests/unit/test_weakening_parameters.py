@@ -44,7 +44,8 @@ def test_a_pod_s_annotation_is_ignored_and_a_warning_says_so() -> None:
     done = inject(web({IMAGE: "mine:1", "side.sidecar.injector/level": "debug"}), REQUIRED, side())
     sidecar = named(done.object, "side")
     assert (sidecar["image"], sidecar["args"]) == ("side:1", ["debug"])
-    assert done.warning_lines == (f"pod annotation {IMAGE} is ignored: it would weaken a required sidecar",)
+    words = f"pod annotation {IMAGE} is ignored: it would weaken a required sidecar"
+    assert done.warning_lines == (f"{words}; set it on the namespace or in the settings",)
     assert done.warnings[0].code == "parameter-not-settable"
     assert done.warnings[0].fields["allowed"] == ("namespace", "settings")
     assert done.applied[0].parameters.origins["image"] == "default"
@@ -71,7 +72,7 @@ def test_explain_and_the_advice_at_apply_say_so(tmp_path: Path) -> None:
         given = webhook.advise(to_bytes(review(workload, resource=resource)), 2.0)
         return given if isinstance(given, bytes) else await given
 
-    assert json.loads(asyncio.run(advice()))["response"]["warnings"] == [warning]
+    assert json.loads(asyncio.run(advice()))["response"]["warnings"] == [f"{warning}; set it…"]
 
 
 def test_namespace_and_settings_count() -> None:

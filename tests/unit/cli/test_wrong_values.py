@@ -210,7 +210,6 @@ def test_a_value_for_an_annotation_is_written_as_yaml_needs_it(tmp_path: Path, a
     [
         ("--verbose --port 9000", "to make it 3 items write --verbose,--port,9000\n"),
         ("--port=9000 --verbose", "to make it 2 items write --port=9000,--verbose\n"),
-        ("--name 'a,b'", """to make it 2 items write '["--name","a,b"]'\n"""),
         ("--verbose,--port,9000", ""),
         ("--vm=-Xms1g -Xmx1g", ""),
         ("--format=%h %l", ""),
@@ -478,3 +477,30 @@ def test_a_parameter_without_effect(tmp_path: Path) -> None:
     ):
         args = [word for param in params for word in ("--param", param)]
         assert "no effect" not in said(tmp_path, "inject", "web.yaml", *args).err
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("traffic.sidecar.istio.io/excludeOutboundPorts", "exclude-outbound-ports"),
+        ("config.linkerd.io/skip-outbound-ports", "exclude-outbound-ports"),
+        ("sidecar.istio.io/proxyCPULimit", "cpu-limit"),
+    ],
+)
+def test_a_parameter_of_another_injector_that_a_template_of_the_pod_has_too(
+    tmp_path: Path, theirs: str, ours: str
+) -> None:
+    manifest = annotated(f'{{{theirs}: "100"}}')
+    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
+    assert f'has no effect here; write envoy.sidecar.injector/{ours}: "100"\n' in done.err
+    assert "no effect" not in said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).err
+
+
+def test_a_yes_by_another_key(tmp_path: Path) -> None:
+    done = said(tmp_path, "inject", "web.yaml", manifest=annotated('{sidecar.injector/enabled: "true"}'))
+    assert "sidecar.injector/enabled does not apply; did you mean sidecar.injector/inject?\n" in done.err
+
+
+def test_fields_are_kubectl_s_to_explain(tmp_path: Path) -> None:
+    done = said(tmp_path, "explain", "deployment.spec.template.spec")
+    assert "for the fields of an object write kubectl explain deployment.spec.template.spec" in done.err

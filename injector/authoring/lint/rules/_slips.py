@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.authoring.lint.subject import Finding, RenderedSource
 from injector.diagnostics import Path
-from injector.names import kind_of
+from injector.names import kind_of, nearest
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
@@ -44,10 +44,11 @@ def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
                 )
             elif not has_key(item, field):
                 missing = [key for key, default in field.key_defaults.items() if default is None]
+                spelled = [key for key in item if isinstance(key, str) and nearest(key, missing, cutoff=0.8)]
                 yield Finding(
                     f"an item of {field.name} has no {' and '.join(missing)}, by which it is merged",
-                    overlay.place((*path, index)),
-                    item_help(item, field),
+                    overlay.place((*path, index, *spelled[:1])),
+                    f"write {missing[0]}, not {spelled[0]}" if spelled and missing else item_help(item, field),
                 )
 
 
