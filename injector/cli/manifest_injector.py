@@ -22,6 +22,7 @@ from injector.diagnostics import Path
 from injector.errors import DENIED_CODE, InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
+from injector.loading.template_folders import gallery_path
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
 from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
@@ -184,11 +185,11 @@ class Injector:
         return line, result
 
     def _place_of(self, obj: Object, pod: Object, result: Injection) -> str:
-        """Where a template says what a pod is refused for; "" where none does."""
+        """Where a template of the user says what a pod is refused for; "" where none does, or one of the gallery."""
         if result.reason is Reason.MALFORMED_POD:
             return ""
         place = self._author_warnings.place_of(result, self._names or (), obj, pod, self._namespaces.of(obj))
-        return "" if place is None else place.whole
+        return "" if place is None or place.origin.startswith(str(gallery_path())) else place.whole
 
     def _at_mistake(self, line: Line, obj: Object, result: Injection) -> Line:
         if is_of_command(result):
