@@ -28,7 +28,7 @@ def _subtracted(name: str, parameters: Set[str]) -> str:
 
 #: A label or annotation by a key that no name can be, as other languages would have it.
 _DOTTED_KEY = re.compile(
-    r"((?:[A-Za-z_]\w*\.)+(?:labels|annotations|matchLabels|nodeSelector))\.([A-Za-z0-9][\w.-]*(?:/[\w.-]*\w)?)(?![\w(])"
+    r"(?<![\w.])((?:[A-Za-z_]\w*\.)+(?:labels|annotations|matchLabels|nodeSelector))\.([A-Za-z0-9][\w.-]*(?:/[\w.-]*\w)?)(?![\w(])"
 )
 
 

@@ -19,9 +19,9 @@ from injector.templates.structure import OPEN
 #: The line of a list's item right before a place.
 _ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
 _HELM = re.compile(r"\{\{")
-#: How comments begin in other languages.
 #: A key whose value follows without a blank.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
+#: How comments begin in other languages.
 _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 #: The same within braces and brackets, as in JSON.
 _IN_BRACKETS = re.compile(r"(?:^|[,{\[])[ \t]*(//|/\*|<!--)", re.MULTILINE)

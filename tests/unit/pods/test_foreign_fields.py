@@ -37,7 +37,7 @@ def place(path: str) -> Any:
         (f"{_CONTAINER}.readinessProbe", "interval", "write periodSeconds"),
         (f"{_CONTAINER}.readinessProbe.httpGet", "url", "write path: / and port: 8080"),
         (f"{_CONTAINER}.securityContext", "user", "write runAsUser"),
-        (f"{_CONTAINER}.securityContext", "fsGroup", "it belongs in the pod's spec.securityContext"),
+        (f"{_CONTAINER}.securityContext", "fsGroup", "it is a field of the whole pod (spec.securityContext)"),
         (f"{_CONTAINER}.resources", "cpu", "write requests: {cpu: ...}"),
         (_CONTAINER, "when", "put {% if params.x %} and {% endif %}"),
         (_CONTAINER, "with_items", "put {% for item in params.list %} and {% endfor %}"),
