@@ -137,7 +137,9 @@ VALIDATION = [
     Case("image-space", BAD, "name an image", sidecar={"image": " a"}),
     Case("pull-policy", BAD, "imagePullPolicy", sidecar={"imagePullPolicy": "always"}),
     Case("message-policy", BAD, "terminationMessagePolicy", sidecar={"terminationMessagePolicy": "x"}),
-    Case("args-number", BAD, "args[1]: it is 8080; it must be a string; put it in quotes", sidecar={"args": ["-p", 8080]}),
+    Case(
+        "args-number", BAD, "args[1]: it is 8080; it must be a string; put it in quotes", sidecar={"args": ["-p", 8080]}
+    ),
     Case("env-number", BAD, "env[PORT].value: it is 8080", sidecar={"env": [{"name": "PORT", "value": 8080}]}),
     Case("env-null", None, sidecar={"env": [{"name": "PORT", "value": None}]}),
     Case("env-name", BAD, '"A=B" is not a name', sidecar={"env": [{"name": "A=B", "value": ""}]}),
