@@ -11,6 +11,8 @@ from injector.templates.other_languages import of_go
 
 #: A hole or a tag on one line: the tag's word and what stands within.
 _WITHIN = re.compile(r"\{\{-?\s*(?P<hole>.*?)\s*-?\}\}|\{%[-+]?\s*(?P<tag>\w+)\s*(?P<inner>.*?)\s*[-+]?%\}")
+#: What is longer is no slip of a person's, and takes too much time to look at.
+_LONGEST = 400
 #: A choice: condition, value, other value.
 _CHOICES = tuple(
     re.compile(pattern)
@@ -50,8 +52,8 @@ _Said = tuple[str, int] | None
 
 def choice(text: str, begin: int, offset: int) -> _Said:
     """What to say about a choice between two values in the hole or tag that begins at an offset, and where; or None."""
-    within = _WITHIN.match(text, begin)
-    inner = (within["hole"] or within["inner"] or "") if within and "\n" not in within[0] else ""
+    within = _within(text, begin)
+    inner = (within["hole"] or within["inner"] or "") if within else ""
     for pattern in _CHOICES:
         if found := pattern.fullmatch(inner):
             condition, value, other = (part.strip() for part in found.groups())
@@ -60,9 +62,15 @@ def choice(text: str, begin: int, offset: int) -> _Said:
     if found := _INSTEAD_OF_NULL.fullmatch(inner):
         left, right = found[1].strip(), found[2].strip()
         return f"for a value in place of a missing one write {{{{ {left} | default({right}) }}}}", offset
-    if triple := _TRIPLE.match(text, text.rfind("{{{", 0, offset)):
+    at = text.rfind("{{{", 0, offset)
+    if at >= 0 and (triple := _TRIPLE.match(text[at : at + _LONGEST])):
         return f"two braces are enough: write {{{{ {triple[1]} }}}}", offset
     return None
+
+
+def _within(text: str, begin: int) -> re.Match[str] | None:
+    """The hole or tag that begins at an offset; None for one that has several lines, or is very long."""
+    return _WITHIN.match(text[begin : begin + _LONGEST].partition("\n")[0])
 
 
 def habit(kind: str, values: Sequence[str], text: str, begin: int, offset: int) -> _Said:
@@ -70,14 +78,14 @@ def habit(kind: str, values: Sequence[str], text: str, begin: int, offset: int) 
 
     `kind` and `values` are the parser's words, see `library_messages`, and `offset` is where it gave up.
     """
-    within = _WITHIN.match(text, begin)
-    if within is None or "\n" in within[0] or within.end() <= offset:
+    within = _within(text, begin)
+    if within is None or begin + within.end() <= offset:
         return None
     wanted, got = (values[0], values[1]) if kind == "wrong-token" else ("", values[0] if values else "")
     if said := _sign(text, offset):
         return said, offset
     tag, inner = within["tag"] or "", within["inner"] or within["hole"] or ""
-    if said := _of_tag(tag, inner, wanted, got, text[begin:]):
+    if said := _of_tag(tag, inner, wanted, got, text[begin : begin + 2 * _LONGEST]):
         return said, offset if tag == "for" else begin
     if "lambda" in inner or "=>" in inner:
         return "a template defines no functions; write a filter, such as map, select or reject, or a {% for %}", offset

@@ -269,8 +269,9 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
         where = f"{template.name}/{file}:{place.line}" if file else template.name
         raise InjectionError(verdict.reason, f"{verdict} ({where})", code=verdict.code) from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
+        spent = job.run.spent
         failed = failure(job.template, job.root, job.variables, error)  # a nearest spelling in it is charged for too
-        charge_later(job.run.spent)
+        charge_later(spent)
         raise failed from None
     finally:
         current.reset(token)

@@ -493,7 +493,10 @@ def test_a_parameter_of_another_injector_that_a_template_of_the_pod_has_too(
     manifest = annotated(f'{{{theirs}: "100"}}')
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
     assert f'has no effect here; write envoy.sidecar.injector/{ours}: "100"\n' in done.err
-    assert "no effect" not in said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).err
+    assert (
+        "no effect"
+        not in said(tmp_path, "inject", "web.yaml", "--templates", "always-pull-images", manifest=manifest).err
+    )
 
 
 def test_a_yes_by_another_key(tmp_path: Path) -> None:
