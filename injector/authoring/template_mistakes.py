@@ -39,7 +39,7 @@ _REFERENCE = re.compile(
     r"(?:\}\}?|\)|%>|\b)"
 )
 #: A whole value that is a hole with a dollar sign in front of it.
-_DOLLAR = re.compile(r"(?:^|[:,\[-])\s*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,\]}])", re.MULTILINE)
+_DOLLAR = re.compile(r"(?:^|[:,\[-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}[\"']?[ \t]*(?:$|[,\]}])", re.MULTILINE)
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 

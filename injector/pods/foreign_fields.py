@@ -127,8 +127,9 @@ def meant_field(name: str, place: Field) -> str:
 
 def renamed_field(value: Mapping[str, object], place: Field, wanted: str) -> str:
     """What to write where a mapping lacks a field and has one that people take for it; "" for nothing."""
+    known = list(place.fields.notations)
     for name in value:
-        if name not in place.fields.notations and _meant(name, list(place.fields.notations), place) == wanted:
+        if isinstance(name, str) and name not in known and _meant(name, known, place) == wanted:
             return f"write {wanted} in place of {name}"
     return ""
 

@@ -192,7 +192,9 @@ def _string_help(value: dict[Any, Any], field: Field) -> str:
 
 
 def _flow(value: object) -> str:
-    """A value within `{...}` of YAML; a text in quotes where it needs them."""
+    """A value within `{...}` of YAML; a text in quotes where it needs them, and "..." for a long one."""
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return "..."
     if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in (*_BOOLEANS, "null", "y", "n"):
         return value
     return json.dumps(value, ensure_ascii=False)

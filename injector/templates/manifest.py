@@ -175,8 +175,8 @@ class Manifest:
         if nested := nested_help(name, declaration):
             self.refuse(("parameters", name), f"parameter {name}: {nested}")
         path = ("parameters", name, "enum")
-        default = declaration.get("default")
-        refused = default is not None and default not in (declaration.get("enum") or ())
+        default, enum = declaration.get("default"), declaration.get("enum")
+        refused = default is not None and isinstance(enum, list) and default not in enum
         if mixed := enum_mistake(declaration, self._written(path), refused=refused):
             words = self._written(("parameters", name, "default"))
             also = f' and default: "{words[0]}"' if words and isinstance(default, bool | float) else ""

@@ -117,8 +117,8 @@ def _at_a_line(text: str, start: int) -> str:
 
 def _last_word(line: str) -> int:
     """Where the last word of a line begins: the key, of which libyaml only names the colon."""
-    found = re.search(r"[^\s,{\[]*\s*\Z", line)
-    return found.start() if found else len(line)
+    word = line.rstrip()
+    return max(map(word.rfind, " \t,{[")) + 1
 
 
 def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, int]:

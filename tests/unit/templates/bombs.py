@@ -49,6 +49,8 @@ BOMBS: dict[str, Files] = {
     "long-number": _overlay("a: {{ " + "9" * 500_000 + " }}\n"),
     "infinite-number": _overlay("a: {{ 1e999 }}\n"),
     "long-name": _overlay("a: {{ " + "a" * 900_000 + " }}\n"),
+    "long-key": _overlay('a: {"' + " " * 900_000 + '": b}\n'),
+    "long-hole": _overlay("a: {{ a" + " " * 900_000 + "b }}\n"),
     # time
     "loops": _overlay("{% for a in range(9999) %}" * 3 + "{% endfor %}" * 3 + "\n"),
     "loops-with-bodies": _overlay(
