@@ -107,6 +107,7 @@ class Programs:
         self._seconds = seconds
         self._known: dict[bytes, ProgramRefusal | None] = {}
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
         self._lock = Lock()
 
     def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
@@ -129,8 +130,9 @@ class Programs:
         return verdicts
 
     def stop(self) -> None:
-        """End every program that runs."""
+        """End every program that runs, and each that a thread starts from now on."""
         with self._lock:
+            self._stopped = True
             for process in self._running:
                 if process.returncode is None:
                     kill_process(process)
@@ -179,6 +181,8 @@ class Programs:
         ) as process:
             with self._lock:
                 self._running.add(process)
+                if self._stopped:
+                    kill_process(process)
             try:
                 return process_output(process, time.monotonic() + self._seconds)
             finally:

@@ -186,6 +186,14 @@ def test_one_that_does_not_end_is_ended_with_all_that_it_started(suite: Callable
     raise AssertionError("what the program started still runs")
 
 
+def test_one_that_a_thread_starts_after_the_stop_is_ended(suite: Callable[..., Suite]) -> None:
+    read = suite(CASE, **manifest('[sh, -c, "exec sleep 100", "{path}"]'))
+    programs = Programs()
+    programs.stop()  # Ctrl-C, between the start of a program and its entry among those that run
+    result = run_case(Harness(read.folder, "logger"), read.cases[0], Ways(programs))
+    assert [p.message for p in result.problems] == ["main.conf: sh is ended by signal 9"]
+
+
 def _alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
