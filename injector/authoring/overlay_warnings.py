@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from injector.authoring.file_syntax import CHECKED, syntax_mistakes
-from injector.authoring.refusal_location import blamed_place, context_and_files, traced_overlay
+from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import template_mistakes
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
-from injector.injection import Injection
-from injector.pods.context import Namespace, Object, Workload
 from injector.pods.fields import POD, fields_of
 from injector.pods.foreign_fields import unknown_field
 from injector.pods.overlay import bare_value
 from injector.pods.shape import unknown_fields
 from injector.pods.value_shapes import misshapen
-from injector.pods.workloads import workload_of_object
-from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import trace
 
@@ -30,69 +26,57 @@ _HEAD = ("metadata", "spec", "apiVersion", "kind", "status")
 class AuthorWarnings:
     """What the authors of templates are told by a command that injects many pods: of each template once."""
 
-    def __init__(self, snapshot: Snapshot, overrides: Mapping[str, Mapping[str, Any]]) -> None:
-        self._snapshot, self._overrides = snapshot, overrides
+    def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def of(
-        self, injection: Injection, names: Iterable[str], obj: Object, pod: Object, namespace: Namespace
-    ) -> tuple[str, ...]:
-        """What is told after the injection of an object's pod, a line each.
-
-        `names` are those of the templates where none was applied.
-        """
-        workload = None if pod is obj else workload_of_object(obj)
-        blamed = self.place_of(injection, names, obj, pod, namespace)  # the refusal tells what is wrong there
+    def of(self, attempt: Attempt, names: Iterable[str]) -> tuple[str, ...]:
+        """What is told after an injection, a line each. `names` are those of the templates where none was applied."""
+        blamed = place_of(attempt, names)  # the refusal tells what is wrong there
         lines: list[str] = []
-        for name in [name for name, _ in injection.templates] or names:
-            template = self._snapshot.catalog.get(name)
-            if template is None or name in self._told:
+        for template in _templates(attempt, names):
+            if template.name in self._told:
                 continue
-            found = overlay_warnings(injection, template, pod, namespace, self._snapshot, self._overrides, workload)
-            if found or injection.applied:
-                self._told.add(name)
+            found = overlay_warnings(attempt, template)
+            if found or attempt.injection.applied:
+                self._told.add(template.name)
                 told = [one.of(template.origin) for one in (*template_mistakes(template), *found)]
                 lines += [one.located for one in told if one.place != blamed]
         return tuple(lines)
 
-    def place_of(
-        self, injection: Injection, names: Iterable[str], obj: Object, pod: Object, namespace: Namespace
-    ) -> Place | None:
-        """Where a template says what an object's pod was refused for; None where none does."""
-        workload = None if pod is obj else workload_of_object(obj)
-        for name in [name for name, _ in injection.templates] or names:
-            template = self._snapshot.catalog.get(name)
-            about = (pod, namespace, self._snapshot, self._overrides, workload)
-            place = None if template is None else blamed_place(injection, template, *about)
-            if template is not None and place is not None:
-                return replace(place, origin=template.origin)
-        return None
+
+def place_of(attempt: Attempt, names: Iterable[str]) -> Place | None:
+    """Where a template says what a pod was refused for; None where none does.
+
+    `names` are those of the templates where none was applied.
+    """
+    for template in _templates(attempt, names):
+        place = attempt.blamed_place(template)
+        if place is not None:
+            return replace(place, origin=template.origin)
+    return None
 
 
-def overlay_warnings(
-    injection: Injection,
-    template: Template,
-    pod: Object,
-    namespace: Namespace,
-    snapshot: Snapshot,
-    overrides: Mapping[str, Mapping[str, Any]],
-    workload: Workload | None,
-) -> tuple[Diagnostic, ...]:
+def _templates(attempt: Attempt, names: Iterable[str]) -> list[Template]:
+    applied = [name for name, _ in attempt.injection.templates]
+    found = (attempt.snapshot.catalog.get(name) for name in applied or names)
+    return [template for template in found if template is not None]
+
+
+def overlay_warnings(attempt: Attempt, template: Template) -> tuple[Diagnostic, ...]:
     """Warnings of the fields in a template's overlay that get nowhere, also where the injection is refused, and of
     config files that no program can read.
     """
-    about = (injection, template, pod, namespace, snapshot, overrides, workload)
-    found = (*_of_fields(*about), *_of_files(*about))
+    found = (*_of_fields(attempt, template), *_of_files(attempt, template))
     return tuple(replace(one, place=replace(one.place, origin=template.origin)) for one in found)
 
 
-def _of_files(injection: Injection, template: Template, *about: Any) -> Iterator[Diagnostic]:
+def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     """The text files that a parser of their syntax does not take."""
     specs = [spec for spec in template.files.values() if spec.syntax in CHECKED]
-    if not specs or not injection.applied:
+    if not specs or not attempt.injection.applied:
         return
     try:
-        context, files = context_and_files(injection, template, *about)
+        context, files = attempt.context_and_files(template)
         for spec in specs:
             text, place_of = files[spec.name], trace(template, context, spec.template).place_of
             for one in syntax_mistakes(text, spec.name, spec.syntax, place_of):
@@ -101,20 +85,13 @@ def _of_files(injection: Injection, template: Template, *about: Any) -> Iterator
         return
 
 
-def _of_fields(
-    injection: Injection,
-    template: Template,
-    pod: Object,
-    namespace: Namespace,
-    snapshot: Snapshot,
-    overrides: Mapping[str, Mapping[str, Any]],
-    workload: Workload | None,
-) -> Iterator[Diagnostic]:
-    known = next((one.overlay for one in injection.applied if one.template.name == template.name), None)
+def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
+    applied = attempt.injection.applied
+    known = next((one.overlay for one in applied if one.template.name == template.name), None)
     if known is not None and not any((*_unknown(known), *misshapen(known), *_at_the_top(known))):
         return
     try:
-        traced = traced_overlay(injection, template, pod, namespace, snapshot, overrides, workload)
+        traced = attempt.traced_overlay(template)
     except InjectionError:
         return
     overlay = bare_value(traced.value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from injector.apply import InjectionContext, containers_of, render_context
+from injector.apply import InjectionContext, Overrides, containers_of, render_context
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Injection
@@ -29,68 +29,56 @@ from injector.templates.variables import Context
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
 
 
-def blamed_place(
-    injection: Injection,
-    template: Template,
-    pod: Object,
-    namespace: Namespace,
-    snapshot: Snapshot,
-    overrides: Mapping[str, Mapping[str, Any]],
-    workload: Workload | None,
-) -> Place | None:
-    """The author's place of what an injection was refused for.
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An injection, whether or not it was refused, and what went into it: enough to render its templates once more."""
 
-    None where the template does not bring it about, or renders nothing for the pod as it was before any other template,
-    and where the failed render has told its place.
-    """
-    if injection.applied or injection.reason not in _REASONS:
-        return None
-    told = injection.failures[0].place
-    if injection.reason is Reason.TEMPLATE_FAILED and told is not None and told.file:
-        return None  # rendered once more, it fails once more: a template bomb takes its whole time again
-    try:
-        traced = traced_overlay(injection, template, pod, namespace, snapshot, overrides, workload)
-    except InjectionError:
-        return None
-    path = path_in(traced.value, injection.failures[0])
-    return traced.place(path) if path else None
+    injection: Injection
+    pod: Object
+    namespace: Namespace
+    snapshot: Snapshot
+    overrides: Overrides
+    workload: Workload | None
 
+    def context_and_files(self, template: Template) -> tuple[Context, dict[str, str]]:
+        """What a template sees of the pod, and the config files that it renders. Raises InjectionError."""
+        pod, names = self.pod, [template.name]
+        task = InjectionContext(
+            self.namespace, self.snapshot, self.injection.decision, names, self.overrides, self.workload
+        )
+        given = task.overrides.get(template.name, {})
+        annotations = task.namespace.annotations
+        of_pod = string_map(pod, "annotations")
+        parameters = resolve(template, of_pod, annotations, task.settings, given, guarded=task.guarded)
+        context = render_context(pod, pod, containers_of(pod), parameters, task)
+        files = render_files(template, context) if template.files else {}
+        if files:
+            made = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
+            context = msgspec.structs.replace(context, configmap=made.name)
+        return context, files
 
-def traced_overlay(
-    injection: Injection,
-    template: Template,
-    pod: Object,
-    namespace: Namespace,
-    snapshot: Snapshot,
-    overrides: Mapping[str, Mapping[str, Any]],
-    workload: Workload | None,
-) -> Trace:
-    """The overlay that a template renders for the pod of an injection, with places. Raises InjectionError."""
-    context, _ = context_and_files(injection, template, pod, namespace, snapshot, overrides, workload)
-    return trace(template, context, OVERLAY)
+    def traced_overlay(self, template: Template) -> Trace:
+        """The overlay that a template renders, with places. Raises InjectionError."""
+        return trace(template, self.context_and_files(template)[0], OVERLAY)
 
+    def blamed_place(self, template: Template) -> Place | None:
+        """The author's place of what the injection was refused for.
 
-def context_and_files(
-    injection: Injection,
-    template: Template,
-    pod: Object,
-    namespace: Namespace,
-    snapshot: Snapshot,
-    overrides: Mapping[str, Mapping[str, Any]],
-    workload: Workload | None,
-) -> tuple[Context, dict[str, str]]:
-    """What a template sees of the pod of an injection, and the config files that it renders. Raises InjectionError."""
-    task = InjectionContext(namespace, snapshot, injection.decision, [template.name], overrides, workload)
-    given = task.overrides.get(template.name, {})
-    annotations = task.namespace.annotations
-    of_pod = string_map(pod, "annotations")
-    parameters = resolve(template, of_pod, annotations, task.settings, given, guarded=task.guarded)
-    context = render_context(pod, pod, containers_of(pod), parameters, task)
-    files = render_files(template, context) if template.files else {}
-    if files:
-        made = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
-        context = msgspec.structs.replace(context, configmap=made.name)
-    return context, files
+        None where the template does not bring it about, or renders nothing for the pod as it was before any other
+        template, and where the failed render has told its place.
+        """
+        injection = self.injection
+        if injection.applied or injection.reason not in _REASONS:
+            return None
+        told = injection.failures[0].place
+        if injection.reason is Reason.TEMPLATE_FAILED and told is not None and told.file:
+            return None  # rendered once more, it fails once more: a template bomb takes its whole time again
+        try:
+            traced = self.traced_overlay(template)
+        except InjectionError:
+            return None
+        path = path_in(traced.value, injection.failures[0])
+        return traced.place(path) if path else None
 
 
 def path_in(overlay: Any, refusal: Diagnostic) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from injector.apply import Overrides
 from injector.authoring.diagnostic_formats import one_line
-from injector.authoring.overlay_warnings import AuthorWarnings
+from injector.authoring.overlay_warnings import AuthorWarnings, place_of
+from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
@@ -68,7 +70,7 @@ class Injector:
         self._sidecars = sidecars
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
-        self._author_warnings = AuthorWarnings(sources.snapshot, sources.overrides)
+        self._author_warnings = AuthorWarnings()
         #: The templates that a pod got, or has from an earlier injection.
         self.used: set[str] = set()
         self.idle = IdleParameters(sources.overrides)
@@ -168,28 +170,23 @@ class Injector:
             self.idle.note(result, lambda overrides: self._inject(obj, pod, overrides))
         done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
         whole = result.reason is not Reason.MALFORMED_POD
+        workload = None if pod is obj else workload_of_object(obj)
+        attempt = Attempt(result, pod, self._namespaces.of(obj), self._sources.snapshot, overrides, workload)
         line = replace(
             line,
             outcome=_outcome(result),
             reason="" if done else str(result.reason),
-            message=": ".join(filter(None, (self._place_of(obj, pod, result), _message(result)))),
+            message=": ".join(filter(None, (_author_place(attempt, names or ()), _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warnings=(
                 *(w.warning_line for w in result.warnings),
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
                 *remarks_on(pod, result, self._sources.settings),
-                *(self._author_warnings.of(result, names or (), obj, pod, self._namespaces.of(obj)) if whole else ()),
+                *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),
         )
         return line, result
-
-    def _place_of(self, obj: Object, pod: Object, result: Injection) -> str:
-        """Where a template of the user says what a pod is refused for; "" where none does, or one of the gallery."""
-        if result.reason is Reason.MALFORMED_POD:
-            return ""
-        place = self._author_warnings.place_of(result, self._names or (), obj, pod, self._namespaces.of(obj))
-        return "" if place is None or place.origin.startswith(str(gallery_path())) else place.whole
 
     def _at_mistake(self, line: Line, obj: Object, result: Injection) -> Line:
         if is_of_command(result):
@@ -274,6 +271,12 @@ def _message(result: Injection) -> str:
         return "has its sidecar already; to inject it anew, add --reinject"
     message = "" if result.reason is Reason.INJECTED else result.sentence
     return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
+
+
+def _author_place(attempt: Attempt, names: Iterable[str]) -> str:
+    """Where a template of the user says what a pod is refused for; "" where none does, or one of the gallery."""
+    place = place_of(attempt, names)
+    return "" if place is None or place.origin.startswith(str(gallery_path())) else place.whole
 
 
 def _outcome(result: Injection) -> OutcomeName:

@@ -13,7 +13,7 @@ from injector.authoring.cases.harness import config_files
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.overlay_warnings import overlay_warnings
-from injector.authoring.refusal_location import blamed_place
+from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import PLAIN_REFERENCE, template_mistakes
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import parameters_of
@@ -123,10 +123,11 @@ def _injected(
         result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
     if result.mistake is not None:
         raise _with_mistakes(result.mistake, template)
-    warnings = overlay_warnings(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
+    attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
+    warnings = overlay_warnings(attempt, template)
     if not result.applied:
         verdict = "skipped" if result.effect is Effect.SKIP else "failed"
-        place = blamed_place(result, template, pod, namespace, sources.snapshot, sources.overrides, workload)
+        place = attempt.blamed_place(template)
         if place is not None:
             where = replace(place, origin=template.origin)
             refusal = Diagnostic(result.reason.label, "error", result.message, place=where)

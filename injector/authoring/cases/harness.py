@@ -12,7 +12,7 @@ from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
-from injector.authoring.refusal_location import blamed_place
+from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
@@ -94,29 +94,16 @@ class Harness:
         given = checked.given
         namespace = given.namespace(case.namespace, checked.named, settings)
         overrides = _with_examples(checked, known, overrides, given.pod, namespace, settings)
-        injection = inject(
-            given.pod,
-            namespace,
-            snapshot,
-            names=None if case.templates == CHOSEN else list(known),
-            overrides=overrides,
-            workload=None if given.pod is given.obj else workload_of_object(given.obj),
-        )
+        workload = None if given.pod is given.obj else workload_of_object(given.obj)
+        names = None if case.templates == CHOSEN else list(known)
+        injection = inject(given.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         return Outcome(
             injection,
             snapshot,
             namespace,
             config_files(injection, settings),
             self._given(given.pod, namespace, settings, overrides),
-            blamed_place(
-                injection,
-                self.template,
-                given.pod,
-                namespace,
-                snapshot,
-                overrides,
-                None if given.pod is given.obj else workload_of_object(given.obj),
-            ),
+            Attempt(injection, given.pod, namespace, snapshot, overrides, workload).blamed_place(self.template),
         )
 
     def _run_at_path(
