@@ -40,7 +40,7 @@ class AuthorWarnings:
             if found or attempt.injection.applied:
                 self._told.add(template.name)
                 told = [one.of(template.origin) for one in (*template_mistakes(template), *found)]
-                lines += [one.located for one in told if one.place != blamed]
+                lines += [one.located for one in beside_refusal(told, blamed)]
         return tuple(lines)
 
 
@@ -60,6 +60,11 @@ def _templates(attempt: Attempt, names: Iterable[str]) -> list[Template]:
     applied = [name for name, _ in attempt.injection.templates]
     found = (attempt.snapshot.catalog.get(name) for name in applied or names)
     return [template for template in found if template is not None]
+
+
+def beside_refusal(warnings: Iterable[Diagnostic], blamed: Place | None) -> list[Diagnostic]:
+    """The warnings that say more than a refusal with this place: a field that is not there may be the cause of it."""
+    return [one for one in warnings if one.place != blamed or one.fields.get("unknown_field")]
 
 
 def overlay_warnings(attempt: Attempt, template: Template) -> tuple[Diagnostic, ...]:
@@ -95,8 +100,11 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     except InjectionError:
         return
     overlay = bare_value(traced.value)
-    found = [(traced.place(path, key=True), words) for path, words in _unknown(overlay)]
-    found += [(traced.place(path), words) for path, words in misshapen(overlay)]
+    for path, words in _unknown(overlay):
+        yield Diagnostic(
+            "schema", "warning", words, place=traced.place(path, key=True), fields={"unknown_field": path[-1]}
+        )
+    found = [(traced.place(path), words) for path, words in misshapen(overlay)]
     for field in _at_the_top(overlay):
         place = traced.place((field,), key=True)
         if (place.file != OVERLAY or _home(field)) and "&" not in place.text:  # others hold anchors

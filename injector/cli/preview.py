@@ -12,7 +12,7 @@ import click
 from injector.authoring.cases.harness import config_files
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.authoring.overlay_warnings import overlay_warnings
+from injector.authoring.overlay_warnings import beside_refusal, overlay_warnings
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import PLAIN_REFERENCE, template_mistakes
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
@@ -131,7 +131,7 @@ def _injected(
         if place is not None:
             where = replace(place, origin=template.origin)
             refusal = Diagnostic(result.reason.label, "error", result.message, place=where)
-            refused = TemplateError.of(name, *(one for one in warnings if one.place != where), refusal)
+            refused = TemplateError.of(name, *beside_refusal(warnings, where), refusal)
             raise _with_mistakes(refused, template)
         raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
     mistakes = (one.of(template.origin) for one in template_mistakes(template))

@@ -15,7 +15,7 @@ from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import kind_of, shown_value
+from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, without_fillings
 from injector.pods.fields import POD, Field
@@ -26,7 +26,7 @@ from injector.pods.patch import same
 from injector.pods.platform_filter import fit
 from injector.pods.request_clamp import keep_requests_below_limits, with_implied_requests
 from injector.pods.sidecars import Placement, place
-from injector.pods.value_shapes import item_help
+from injector.pods.value_shapes import item_fault, item_help
 from injector.reasons import Reason
 
 
@@ -335,9 +335,7 @@ class _Merger:
         step = element_step(item, field)
         if has_key(item, field):
             return step
-        missing = " and ".join(key for key, default in field.key_defaults.items() if default is None)
-        lacks = f"has no {missing}" if type(item) is dict else f"is {kind_of(item)}"
-        message, help_ = f"an item of the overlay {lacks}", item_help(item, field)
+        message, help_ = f"an item of the overlay {item_fault(item, field)}", item_help(item, field)
         fields = {"missing_keys": keys}
         raise InjectionError(Reason.TEMPLATE_FAILED, message, help=help_, path=path_of(here), fields=fields)
 

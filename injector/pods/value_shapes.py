@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.names import WANTED, kind_of, quotes_help
+from injector.names import WANTED, kind_of, nearest, quotes_help
 from injector.pods.fields import POD, Field
-from injector.pods.foreign_fields import meant_field
+from injector.pods.foreign_fields import renamed_field
 from injector.pods.overlay import Overlay, bare_value
 
 #: By type: the field that people mean who write a plain value in place of the mapping.
@@ -91,6 +91,17 @@ def shape_help(value: object, field: Field) -> str:
     return quotes_help(value, (_JSON_TYPES.get(field.kind, field.kind),))
 
 
+def item_fault(item: object, field: Field) -> str:
+    """What is wrong with an item of a list that its merge key does not name: `has no name`, `is a string`."""
+    if not isinstance(item, dict):
+        return f"is {kind_of(item)}"
+    keys = [key for key, default in field.key_defaults.items() if default is None]
+    for key in keys:
+        if not isinstance(item.get(key, ""), str | int) or isinstance(item.get(key), bool):
+            return f"has {kind_of(item[key])} as its {key}"
+    return f"has no {' and '.join(keys)}"
+
+
 def item_help(item: object, field: Field) -> str:
     """What to do about an item of a list that is not a mapping, or lacks its merge key; "" for nothing.
 
@@ -104,9 +115,14 @@ def item_help(item: object, field: Field) -> str:
             return f"`: ` makes a mapping of it; put it in quotes: {json.dumps(text, ensure_ascii=False)}"
         return "`: ` makes a mapping of it; put it in quotes"
     if isinstance(item, dict):
-        for name in item:
-            if isinstance(name, str) and meant_field(name, field.element) in field.keys:
-                return f"write {meant_field(name, field.element)} in place of {name}"
+        for name, value in item.items():
+            if name in field.keys and value is not None:
+                return quotes_help(value, ("string",))
+            if isinstance(name, str) and (near := nearest(name, field.keys, cutoff=0.8)):
+                return f"write {near} in place of {name}"
+        for key, default in field.key_defaults.items():
+            if default is None and (help_ := renamed_field(item, field.element, key)):
+                return help_
         if kind == "EnvVar" and len(item) == 1 and "name" not in item and "value" not in item:
             return f"write {{name: {_flow(next(iter(item)))}, value: ...}}"
         return ""

@@ -44,6 +44,14 @@ _WORDS = {
     "$": "{{ params.x }}",
     **{name: f'{{{{ {name}("...") }}}}' for name in ("deny", "fail", "warn")},
 }
+#: By a function of Istio's templates.
+_ISTIO = {
+    **dict.fromkeys(
+        ("annotation", "isset"), "{{ params.x }}, and declare the parameter in template.yaml: an annotation sets it"
+    ),
+    "valueOrDefault": _WORDS["default"],
+    **dict.fromkeys(("toJSON", "structToJSON", "protoToJSON"), "{{ params.x }}, which keeps its type"),
+}
 #: What begins a tag of Handlebars, with the words behind it.
 _HANDLEBARS = {
     "#if": "{% if ... %}",
@@ -94,7 +102,8 @@ def instead(line: str, word: str = "") -> str | None:
         return _said(_OBJECTS[dotted[1]])
     if (variable := _VARIABLE.search(line)) and not word:
         return _said(f"{{% set {variable[1]} = ... %}}")
-    if word:
+    call = _CALL.search(line)
+    if word and not (call and call[1] == word in _ISTIO):
         known = _OBJECTS | _WORDS
         found = any(hole[1] == word for hole in _HOLE.finditer(line))
         return _said(known[word]) if found and word in known else None
@@ -108,8 +117,9 @@ def instead(line: str, word: str = "") -> str | None:
             return _said((_loop(line) if name == "range" else "") or _WORDS[name])
     if bars := _HANDLEBAR.search(line):
         return f"this looks like Handlebars: here write {_HANDLEBARS[bars[1]]}"
-    if call := _CALL.search(line):
-        return _said(f"{{{{ params.x | {call[1]} }}}}" if call[1] in FILTERS else "{{ params.x }}")
+    if call:
+        filtered = f"{{{{ params.x | {call[1]} }}}}" if call[1] in FILTERS else "{{ params.x }}"
+        return _said(_ISTIO.get(call[1], filtered))
     return _said("{{ params.x }}") if _TAG.search(line) else None
 
 

@@ -21,6 +21,8 @@ _ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
 _HELM = re.compile(r"\{\{")
 #: A key whose value follows without a blank.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
+#: The end of a line on which a text of several lines begins.
+_BLOCK = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
 #: How comments begin in other languages.
 _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 #: The same within braces and brackets, as in JSON.
@@ -58,8 +60,11 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     opening = line_of(start or 0)
     if kind == "no-colon" and start is not None and (said := _at_a_line(text, start)):
         return said, start
+    ended = _text_above(text, start if kind == "no-colon" and start is not None else at, line_of)
     if kind in _AT_THE_START and start is not None:
-        return _AT_THE_START[kind], start
+        return _AT_THE_START[kind] + (ended and f" If it belongs to {ended}"), start
+    if kind == "no-key" and ended:
+        return f"this line is indented less than the text above it; if it belongs to {ended}", at
     if kind == "open-bracket" and (comment := _IN_BRACKETS.search(text, start or 0, at + 2)):
         return f"{comment[1]} begins no comment here; write {{# ... #}}, which is left out", comment.start(1)
     if kind == "open-bracket":
@@ -92,8 +97,8 @@ _AT_THE_START = {
 _WORDS = {
     "tab": TAB,
     "no-document": "this line does not belong to what stands above it; look at its indentation",
-    "second-document": "--- begins a second document, and there can be only one; a ConfigMap's content goes "
-    "below `files:` in template.yaml",
+    "second-document": "--- begins a second document, and there can be only one; move its fields below the one "
+    "`spec:` above, and a ConfigMap's content below `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and there is no such anchor; a text that begins with * needs quotes",
     "no-value": "a value is missing here",
     "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
@@ -113,6 +118,21 @@ def _at_a_line(text: str, start: int) -> str:
         )
     run_together = _RUN_TOGETHER.match(text, start)
     return f"a blank is missing behind the colon of {run_together[1]}:" if run_together else ""
+
+
+def _text_above(text: str, at: int, line_of: LineOf) -> str:
+    """The text of `|` or `>` that ends above a place's line, and the column of its lines; "" where none does."""
+    above = text[: text.rfind("\n", 0, at) + 1].splitlines(keepends=True)
+    indentation, column = at - sum(map(len, above)), 0
+    while above:
+        line = above.pop()
+        found = len(line) - len(line.lstrip(" "))
+        if line.strip() and found <= indentation:
+            if not column or not _BLOCK.search(line):
+                return ""
+            return f"the text of line {line_of(sum(map(len, above)))}, let it begin in column {column}"
+        column = found + 1 if line.strip() else column
+    return ""
 
 
 def _last_word(line: str) -> int:

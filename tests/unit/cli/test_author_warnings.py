@@ -61,3 +61,12 @@ def test_a_namespace_has_the_label_with_its_name(run, overlay):
     assert run("inject", "--templates", "mine", "-n", "shop", "-", stdin=DEPLOYMENT).code == 0
     refused = run("inject", "--templates", "mine", "-n", "cart", "-", stdin=DEPLOYMENT)
     assert (refused.code, "template-not-allowed" in refused.err) == (1, True)
+
+
+def test_a_field_of_another_name_is_told_before_the_refusal_that_it_causes(run, overlay):
+    folder = overlay("    livenessProbe:\n      http: {path: /}\n")
+    result = run("render", str(folder))
+    assert result.code == 1
+    assert result.err.startswith(
+        f"Error: {folder}/overlay.yaml.j2:6:7: error: there is no field http here; write httpGet"
+    )

@@ -379,7 +379,9 @@ def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, place):
     [
         ({"emptyDir": {}}, "has no name"),
         ({"name": ""}, "has no name"),
-        ({"name": ["x"]}, "has no name"),
+        ({"name": ["x"]}, "has a list as its name"),
+        ({"name": True}, "has a boolean as its name; put it in quotes"),
+        ({"nam": "x"}, "has no name; write name in place of nam"),
         ("x", "is a string; begin each item with `- name: `"),
     ],
 )

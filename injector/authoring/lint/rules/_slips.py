@@ -7,11 +7,11 @@ from typing import Any
 
 from injector.authoring.lint.subject import Finding, RenderedSource
 from injector.diagnostics import Path
-from injector.names import kind_of, nearest
+from injector.names import nearest
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import has_key
 from injector.pods.overlay import bare_value, plain
-from injector.pods.value_shapes import item_help, shape_help
+from injector.pods.value_shapes import item_fault, item_help, shape_help
 
 
 def slips(overlay: RenderedSource) -> list[Finding]:
@@ -36,19 +36,13 @@ def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
     for path, field, value in _merged(overlay.value, (), POD):
         items = plain(value) if field.keys else None
         for index, item in enumerate(items if isinstance(items, list) else ()):
-            if not isinstance(item, dict):
+            if not has_key(item, field):
+                keys = item if isinstance(item, dict) else ()
+                near = [key for key in keys if isinstance(key, str) and nearest(key, field.keys, cutoff=0.8)]
                 yield Finding(
-                    f"an item of {field.name} is {kind_of(item)}; it has to be a mapping",
-                    overlay.place((*path, index)),
+                    f"an item of {field.name} {item_fault(item, field)}",
+                    overlay.place((*path, index, *near[:1])),
                     item_help(item, field),
-                )
-            elif not has_key(item, field):
-                missing = [key for key, default in field.key_defaults.items() if default is None]
-                spelled = [key for key in item if isinstance(key, str) and nearest(key, missing, cutoff=0.8)]
-                yield Finding(
-                    f"an item of {field.name} has no {' and '.join(missing)}, by which it is merged",
-                    overlay.place((*path, index, *spelled[:1])),
-                    f"write {missing[0]}, not {spelled[0]}" if spelled and missing else item_help(item, field),
                 )
 
 
