@@ -8,7 +8,8 @@ from typing import Any
 
 from injector.authoring.file_syntax import CHECKED, syntax_mistakes
 from injector.authoring.refusal_location import Attempt
-from injector.authoring.template_mistakes import template_mistakes
+from injector.authoring.template_mistakes import UNLIKELY_VALUE, template_mistakes
+from injector.authoring.unlikely_values import has_unlikely_values, unlikely_values
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
 from injector.pods.fields import POD, fields_of
@@ -93,7 +94,8 @@ def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
 def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = attempt.injection.applied
     known = next((one.overlay for one in applied if one.template.name == template.name), None)
-    if known is not None and not any((*_unknown(known), *misshapen(known), *_at_the_top(known))):
+    suspects = () if known is None else (*_unknown(known), *misshapen(known), *_at_the_top(known))
+    if known is not None and not suspects and not has_unlikely_values(known):
         return
     try:
         traced = attempt.traced_overlay(template)
@@ -112,6 +114,8 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
             found.append((place, f"{words}; {indent_help(field, place.file)}"))
     for place, words in found:
         yield Diagnostic("schema", "warning", words, place=place)
+    for place, words, help_ in dict.fromkeys(unlikely_values(traced)):
+        yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, place=place)
 
 
 def indent_help(field: str, file: str) -> str:

@@ -86,7 +86,8 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
 
     A container may stand in another list there than in the pod. If two containers conflict, one may be the pod's.
     """
-    for path in (refusal.path, refusal.fields.get("other_path", ())):
+    about = [refusal.fields["field"]] if "field" in refusal.fields else []
+    for path in ((*refusal.path, *about), refusal.fields.get("other_path", ())):
         if len(path) < 2:
             continue
         root, field, *rest = path

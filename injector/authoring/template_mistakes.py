@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
 
+from injector.authoring.unlikely_values import commented_values
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED, nearest, shortened
 from injector.templates.dependencies import chain
@@ -19,7 +20,7 @@ from injector.templates.source_map import first_offset, normal, word_at
 from injector.templates.template import Parameter, Template
 
 #: The codes of what is found, each a rule of the linter.
-PARAMETER_TYPE, PLAIN_REFERENCE = "parameter-type", "plain-reference"
+PARAMETER_TYPE, PLAIN_REFERENCE, UNLIKELY_VALUE = "parameter-type", "plain-reference", "unlikely-value"
 _OPERATORS = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
 #: The Python types of constants that may equal a value of a type. 1 and 0 equal true and false.
 _EQUAL: dict[str, tuple[type, ...]] = {
@@ -44,7 +45,7 @@ _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|
 
 
 def template_mistakes(template: Template) -> Iterator[Diagnostic]:
-    """Warnings about uses of parameters that their declarations rule out."""
+    """Warnings about what the text of the files and the declarations show."""
     parameters = {parameter.variable: parameter for parameter in template.parameters.values()}
     for file, source in template.sources.items():
         if not file.endswith(".j2"):
@@ -57,6 +58,8 @@ def template_mistakes(template: Template) -> Iterator[Diagnostic]:
             continue
         found = [*_comparisons(tree, parameters), *_fields(tree, text, parameters)]
         found += _references(environment, file, text, parameters)
+        if is_document(file):
+            found += [(UNLIKELY_VALUE, *one) for one in commented_values(text)]
         for code, offset, message, help_ in found:
             yield Diagnostic(code, "warning", message, help_, place=template.program.place(file, offset))
 

@@ -23,6 +23,8 @@ _HELM = re.compile(r"\{\{")
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: The end of a line on which a text of several lines begins.
 _BLOCK = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
+#: A bracket that a comment hides, as its value begins with #.
+_HIDDEN = re.compile(r"[{,\[][^\n#{}\[\]]*:[ \t]+(#[^\s#][^\n]*[}\]])")
 #: How comments begin in other languages.
 _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 #: The same within braces and brackets, as in JSON.
@@ -60,13 +62,16 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     opening = line_of(start or 0)
     if kind == "no-colon" and start is not None and (said := _at_a_line(text, start)):
         return said, start
-    ended = _text_above(text, start if kind == "no-colon" and start is not None else at, line_of)
     if kind in _AT_THE_START and start is not None:
+        ended = _text_above(text, start, line_of) if kind == "no-colon" else ""
         return _AT_THE_START[kind] + (ended and f" If it belongs to {ended}"), start
-    if kind == "no-key" and ended:
+    if kind == "no-key" and (ended := _text_above(text, at, line_of)):
         return f"this line is indented less than the text above it; if it belongs to {ended}", at
     if kind == "open-bracket" and (comment := _IN_BRACKETS.search(text, start or 0, at + 2)):
         return f"{comment[1]} begins no comment here; write {{# ... #}}, which is left out", comment.start(1)
+    above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
+    if kind in ("open-bracket", "no-value") and (hidden := _HIDDEN.search(text, above, at)):
+        return "# begins a comment, which hides the rest of the line; put the value in quotes", hidden.start(1)
     if kind == "open-bracket":
         if text[at : at + 1] == ":":  # a key began before
             at = text.rfind("\n", 0, at) + 1 + _last_word(text[text.rfind("\n", 0, at) + 1 : at])

@@ -183,6 +183,44 @@ CASES = [
             "/params.level/{{ params.level }}",
         )
     ),
+    *(
+        Case("unlikely-value", text, f"    {text}\n", [5])
+        for text in (
+            "resources: {limits: {memory: 256}}",
+            "resources: {limits: {memory: 512m}}",
+            "resources: {requests: {ephemeral-storage: '100'}}",
+            "resources: {requests: {cpu: 100}}",
+            "command: [sleep 3600]",
+            "command: [sh, -level info]",
+            "args: [--level info]",
+            "workingDir: #a",
+            "workingDir: \u201c/a\u201d",
+        )
+    ),
+    *(
+        Case("unlikely-value", f"right: {text}", f"    {text}\n", [])
+        for text in (
+            "resources: {limits: {memory: 1048576}}",
+            "resources: {limits: {memory: 1Ki}}",
+            "resources: {limits: {memory: 0}}",
+            "resources: {requests: {cpu: 2}}",
+            "resources: {requests: {cpu: 100m}}",
+            "resources: {requests: {example.com/gpu: 100}}",
+            "command: [sh, -c, sleep 3600]",
+            "args: [--level=info, -Da=b -Dc=d, --flag, a b]",
+            "workingDir: # a comment\n      /a",
+            "resources: #limits\n      limits: {cpu: 1}",
+            "resources: #limits\n{% if true %}\n      limits: {cpu: 1}\n{% endif %}",
+            "workingDir: |-\n      a: #b",
+        )
+    ),
+    Case(
+        "unlikely-value",
+        "a value that a parameter gives is told where it stands",
+        "    resources: {limits: {memory: '{{ params.memory }}'}}\n",
+        [5],
+        {"template.yaml": "description: A.\nparameters:\n  memory: {type: string, format: quantity, default: 64m}\n"},
+    ),
     Case(
         "mount-without-volume",
         "the name is a value",

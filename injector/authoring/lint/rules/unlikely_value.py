@@ -1,0 +1,52 @@
+"""Kubernetes takes the value, and its author hardly means it.
+
+The rule finds:
+
+- memory without a unit or in thousandths, such as `memory: 256m`, which is less than one byte;
+- a large number of processor cores, such as `cpu: 100`;
+- several words in one item of a command, such as `command: ["sleep 3600"]`, which names a program `sleep 3600`, and an
+  option with its value in one item, such as `args: ["--level info"]`;
+- a value that is missing because a comment begins there, such as `value: #ff0000`;
+- quotes of word processors, such as `“on”`, which are part of the value.
+
+Why: the API server takes all of these. You notice them only when the pod does not start, or does not do what you want.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: example.com/tool:1.2
+        resources:
+          requests: {cpu: 10m, memory: 64m}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: example.com/tool:1.2
+        resources:
+          requests: {cpu: 10m, memory: 64Mi}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.template_mistakes import UNLIKELY_VALUE, template_mistakes
+from injector.authoring.unlikely_values import unlikely_values
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each value."""
+    for rendering in usual(subject):
+        for place, message, help_ in unlikely_values(rendering.overlay):
+            yield Finding(message, place, help_)
+    for found in template_mistakes(subject.template):
+        if found.code == UNLIKELY_VALUE:
+            yield Finding(found.message, found.place, found.help)

@@ -1,0 +1,120 @@
+"""Values that Kubernetes takes and an author hardly means: 256 bytes of memory, a program called `sleep 3600`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Protocol
+
+from injector.diagnostics import Path, Place
+from injector.pods.fields import POD, Field
+from injector.pods.overlay import bare_value
+from injector.pods.quantity import parse_quantity
+
+#: Bytes below which a number alone was meant to have a unit: no container starts with as little.
+_BYTES = Decimal(1 << 20)
+#: Processor cores from which a number alone was meant to be of thousandths.
+_CORES = 50
+#: A key whose value is missing, as a comment begins there: indentation, key, comment.
+_COMMENTED = re.compile(r"([ -]*)([\w./-]+):[ \t]+(#[^\s!#][^\n]*)")
+#: Lines that are no value of the key above: blank ones, comments, tags.
+_NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
+#: The end of a line on which a text of several lines begins.
+_BLOCK = re.compile(r"[\s-][|>][-+1-9]*\s*(?:#.*)?\Z")
+#: Quotes of word processors around a value.
+_QUOTES = re.compile(r"([\u2018\u201c\u201e])(.*)([\u2019\u201c\u201d])\Z", re.DOTALL)
+#: An option with its value behind a blank.
+_OPTION = re.compile(r"(--?[A-Za-z][\w-]*) ([^\s=-][^\s=]*)\Z")
+#: Characters of a value that is written as it should be.
+_LONGEST = 60
+
+
+class _Rendered(Protocol):
+    """An overlay with the places of its values."""
+
+    @property
+    def value(self) -> Any: ...
+
+    def place(self, path: Path, key: bool = False) -> Place: ...
+
+
+def unlikely_values(overlay: _Rendered) -> Iterator[tuple[Place, str, str]]:
+    """Each value in an overlay that its author hardly means: its place, what it is, and what to write."""
+    for path, message, help_ in _unlikely(overlay.value, POD, ()):
+        yield overlay.place(path), message, help_
+
+
+def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
+    """Each value in the text of a YAML template that is missing because # begins a comment: its offset, and words."""
+    lines = text.splitlines(keepends=True)
+    offset, block = 0, None
+    for number, line in enumerate(lines):
+        indentation = len(line) - len(line.lstrip(" "))
+        if line.strip() and block is not None and indentation <= block:
+            block = None
+        if block is None and (found := _COMMENTED.match(line)):
+            below = next((one for one in lines[number + 1 : number + 50] if not _NO_VALUE.match(one)), "")
+            if not below.startswith((" " * (len(found[1]) + 1), f"{' ' * len(found[1])}- ")):
+                message = f"{found[2]} has no value, as # begins a comment"
+                yield offset + found.start(3), message, f"write {_quoted(found[3].strip())}, in quotes"
+        if block is None and _BLOCK.search(line.rstrip("\n")):
+            block = indentation
+        offset += len(line)
+
+
+def has_unlikely_values(overlay: Any) -> bool:
+    """Whether there is such a value in an overlay without places."""
+    return next(_unlikely(overlay, POD, ()), None) is not None
+
+
+def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Path, message and help of each value."""
+    value = bare_value(value)
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield from _unlikely(held, field.fields[name], (*path, name))
+    elif isinstance(value, list):
+        for index, held in enumerate(value):
+            yield from _unlikely(held, field.element, (*path, index))
+        yield from _words(value, field, path)
+    elif field.holds_quantities:
+        yield from _amount(value, str(path[-1]), path)
+    elif isinstance(value, str) and (quoted := _QUOTES.match(value)):
+        message = f"the quotes {quoted[1]} and {quoted[3]} are part of the value"
+        yield path, message, f"write {_quoted(quoted[2])}"
+
+
+def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """An amount of memory without a unit, or in thousandths; one of processor cores that no node has."""
+    text = str(value)
+    number = text.removesuffix("m")
+    if not number.isdecimal():
+        return
+    amount = parse_quantity(text)
+    if name == "cpu" and text == number and amount >= _CORES:
+        yield path, f"cpu is {text}, and that is {text} cores", f"write {text}m for thousandths of a core"
+    elif name in ("memory", "ephemeral-storage", "sizeLimit") and 0 < amount < _BYTES:
+        yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi"
+
+
+def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Several words in one item of a command."""
+    first = value[0] if value else None
+    if field.name == "command" and isinstance(first, str) and " " in first.strip():
+        message = "the first item of command is the name of a program, and this one holds a blank"
+        yield (*path, 0), message, f"write each word as an item of its own{_listed(first.split())}"
+    for index, item in enumerate(value if field.name in ("command", "args") else ()):
+        if isinstance(item, str) and (option := _OPTION.match(item)):
+            message = f"the program gets {option[1]} and its value as one word"
+            yield (*path, index), message, f"write two items{_listed([option[1], option[2]])}"
+
+
+def _listed(words: list[str]) -> str:
+    text = json.dumps(words, ensure_ascii=False)
+    return f", as in {text}" if len(text) <= _LONGEST else ""
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'
