@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from injector.diagnostics import Path, Place
+from injector.names import nearest, shortened
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import bare_value
 from injector.pods.quantity import parse_quantity
@@ -27,6 +28,21 @@ _BLOCK = re.compile(r"[\s-][|>][-+1-9]*\s*(?:#.*)?\Z")
 _QUOTES = re.compile(r"([\u2018\u201c\u201e])(.*)([\u2019\u201c\u201d])\Z", re.DOTALL)
 #: An option with its value behind a blank.
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*) ([^\s=-][^\s=]*)\Z")
+#: The words that a field takes, by its type and name; some take more, so only what is near to one of them is wrong.
+_CHOICES = {
+    "HostPathVolumeSource.type": "DirectoryOrCreate Directory FileOrCreate File Socket CharDevice BlockDevice",
+    "Toleration.operator": "Exists Equal Lt Gt",
+    "Toleration.effect": "NoSchedule PreferNoSchedule NoExecute",
+    "EmptyDirVolumeSource.medium": "Memory HugePages",
+    "PodSpec.dnsPolicy": "ClusterFirst ClusterFirstWithHostNet Default None",
+    "PodSpec.preemptionPolicy": "Never PreemptLowerPriority",
+    "PodSecurityContext.fsGroupChangePolicy": "Always OnRootMismatch",
+    "TopologySpreadConstraint.whenUnsatisfiable": "DoNotSchedule ScheduleAnyway",
+    "NodeSelectorRequirement.operator": "In NotIn Exists DoesNotExist Gt Lt",
+    "LabelSelectorRequirement.operator": "In NotIn Exists DoesNotExist",
+    "PersistentVolumeClaimSpec.accessModes[]": "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod",
+    "Capabilities.drop[]": "ALL",
+}
 #: Characters of a value that is written as it should be.
 _LONGEST = 60
 
@@ -81,9 +97,19 @@ def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str,
         yield from _words(value, field, path)
     elif field.holds_quantities:
         yield from _amount(value, str(path[-1]), path)
-    elif isinstance(value, str) and (quoted := _QUOTES.match(value)):
-        message = f"the quotes {quoted[1]} and {quoted[3]} are part of the value"
-        yield path, message, f"write {_quoted(quoted[2])}"
+    elif isinstance(value, str):
+        yield from _text(value, field, path)
+
+
+def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Quotes that are part of a value, and another spelling of one of the words that a field takes."""
+    choices = _CHOICES.get(field.address, "").split()
+    if quoted := _QUOTES.match(value):
+        yield path, f"the quotes {quoted[1]} and {quoted[3]} are part of the value", f"write {_quoted(quoted[2])}"
+    elif value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
+        yield path, f"Kubernetes has no {shortened(value)} here", f"write {near}"
+    elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
+        yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"
 
 
 def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]]:

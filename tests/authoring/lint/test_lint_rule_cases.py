@@ -194,6 +194,8 @@ CASES = [
             "command: [sh, -level info]",
             "args: [--level info]",
             "workingDir: #a",
+            "securityContext: {capabilities: {add: [CAP_NET_ADMIN]}}",
+            "securityContext: {capabilities: {drop: [all]}}",
             "workingDir: \u201c/a\u201d",
         )
     ),
@@ -209,9 +211,29 @@ CASES = [
             "command: [sh, -c, sleep 3600]",
             "args: [--level=info, -Da=b -Dc=d, --flag, a b]",
             "workingDir: # a comment\n      /a",
+            "securityContext: {capabilities: {add: [NET_ADMIN], drop: [ALL]}}",
+            "securityContext: {capabilities: {drop: [KILL]}}",
             "resources: #limits\n      limits: {cpu: 1}",
             "resources: #limits\n{% if true %}\n      limits: {cpu: 1}\n{% endif %}",
             "workingDir: |-\n      a: #b",
+        )
+    ),
+    *(
+        Case("unlikely-value", text, f"    tty: true\n  {text}\n", [6])
+        for text in (
+            "volumes: [{name: a, emptyDir: {medium: memory}}]",
+            "volumes: [{name: a, hostPath: {path: /a, type: directory}}]",
+            "tolerations: [{key: a, operator: Exist}]",
+            "tolerations: [{key: a, effect: NoScedule}]",
+            "dnsPolicy: clusterFirst",
+        )
+    ),
+    *(
+        Case("unlikely-value", f"right: {text}", f"    tty: true\n  {text}\n", [])
+        for text in (
+            "volumes: [{name: a, emptyDir: {medium: HugePages-2Mi}}]",
+            "volumes: [{name: a, hostPath: {path: /a, type: ''}}]",
+            "tolerations: [{operator: Exists, effect: NoExecute}]",
         )
     ),
     Case(

@@ -7,9 +7,10 @@ The rule finds:
 - several words in one item of a command, such as `command: ["sleep 3600"]`, which names a program `sleep 3600`, and an
   option with its value in one item, such as `args: ["--level info"]`;
 - a value that is missing because a comment begins there, such as `value: #ff0000`;
-- quotes of word processors, such as `“on”`, which are part of the value.
+- quotes of word processors, such as `“on”`, which are part of the value;
+- a word that Kubernetes spells otherwise, such as `medium: memory` or `add: [CAP_NET_ADMIN]`.
 
-Why: the API server takes all of these. You notice them only when the pod does not start, or does not do what you want.
+Why: the API server takes most of these. You notice them only when the pod does not start, or does not do what you want.
 
 Bad:
     # overlay.yaml.j2
