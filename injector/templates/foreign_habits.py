@@ -75,6 +75,8 @@ OTHER_KEYWORDS = {
     **dict.fromkeys(("regex", "match", "validation"), "write pattern"),
     **dict.fromkeys(("help", "doc", "unit", "comment"), "write it into the description"),
     "sensitive": "write secret",
+    **dict.fromkeys(("schema", "openAPIV3Schema"), "write its keys right beside the description"),
+    **dict.fromkeys(("annotation", "key"), "leave it out: the annotation has the template's and the parameter's name"),
 }
 #: Types as other languages call them, where the spelling does not tell.
 MEANT_TYPES = {
