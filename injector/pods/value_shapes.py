@@ -37,6 +37,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _BOOLEANS = dict.fromkeys(("yes", "on", "true"), "true") | dict.fromkeys(("no", "off", "false"), "false")
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*\Z")
 _PORT = re.compile(r"(?:\d+:)?(\d{1,5})(?:/(tcp|udp|sctp))?\Z", re.IGNORECASE)
+_JSON = re.compile(r"\[.*\]\s*\Z|\{.*\}\s*\Z", re.DOTALL)
 _SIZE = re.compile(r"\d+(?:\.\d+)?[KMGT]i?\Z")
 
 
@@ -75,6 +76,8 @@ def shape_help(value: object, field: Field) -> str:
     """What to do about a value of another type than the field's; "" where that is plain from the type."""
     if not isinstance(value, str | int | float | list | dict) or (isinstance(value, str) and len(value) > _LONGEST):
         return ""
+    if field.kind in ("list", "mapping", "map") and isinstance(value, str) and _JSON.match(value):
+        return "write it without quotes (and in a template without `| tojson`)"
     if field.kind == "list":
         return _list_help(value, field)
     if field.kind in ("mapping", "map"):

@@ -89,6 +89,7 @@ def test_a_field_that_a_place_does_not_have(path: str, name: str, words: str) ->
         ("spec.serviceAccount", {"name": "web"}, "write serviceAccountName: web"),
         ("spec.imagePullSecrets", "regcred", "write `- {name: regcred}`"),
         ("spec.tolerations", {"key": "a"}, "write `- ` in front of it"),
+        (f"{_CONTAINER}.args", '["a", "b"]', "write it without quotes"),
         (f"{_CONTAINER}.workingDir", ["a"], ""),
     ],
 )
