@@ -40,7 +40,7 @@ _REFERENCE = re.compile(
     r"(?:\}\}?|\)|%>|\b)"
 )
 #: A whole value that is a hole with a dollar sign in front of it.
-_DOLLAR = re.compile(r"(?:^|[:,\[-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}[\"']?[ \t]*(?:$|[,\]}])", re.MULTILINE)
+_DOLLAR = re.compile(r"(?:^|[:,\[=-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}[\"']?[ \t]*(?:$|[,\]}])", re.MULTILINE)
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 
@@ -56,7 +56,7 @@ def template_mistakes(template: Template) -> Iterator[Diagnostic]:
             tree = environment.parse(text, file)
         except TemplateSyntaxError:
             continue
-        found = [*_comparisons(tree, parameters), *_fields(tree, text, parameters)]
+        found = [*_comparisons(tree, parameters), *_always(tree, parameters), *_fields(tree, text, parameters)]
         found += _references(environment, file, text, parameters)
         if is_document(file):
             found += [(UNLIKELY_VALUE, *one) for one in commented_values(text)]
@@ -119,6 +119,16 @@ def _comparisons(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iter
                     f"{name} {why} and {never} {shown}",
                     f"write {instead}" if instead else f"compare it with {_wanted(parameter)}",
                 )
+
+
+def _always(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iterator[_Found]:
+    """Tests whether a parameter is defined: it always is."""
+    for node in tree.find_all(nodes.Test):
+        path = chain(node.node) if node.name in ("defined", "undefined") else None
+        if path is not None and len(path) == 2 and path[0] == "params" and path[1] in parameters:
+            name, test = f"params.{path[1]}", "is not none" if node.name == "defined" else "is none"
+            message = f"{name} is always defined; it is none where nobody gives it a value"
+            yield PARAMETER_TYPE, first_offset(node) - 1, message, f"write {name} {test}"
 
 
 def _constants(node: nodes.Node, *, several: bool) -> list[Any]:

@@ -103,6 +103,7 @@ _HOMES = {
     "Container": "a container",
     "SecurityContext": "a container's securityContext",
     "VolumeMount": "an item of a container's volumeMounts",
+    "Probe": "a probe (beside its httpGet, tcpSocket, grpc or exec)",
     "ObjectMeta": "the pod's metadata (beside `spec`)",
 }
 #: Fields that too many types have.

@@ -176,7 +176,7 @@ class Manifest:
             self.refuse(("parameters", name), f"parameter {name}: {nested}")
         path = ("parameters", name, "enum")
         default, enum = declaration.get("default"), declaration.get("enum")
-        refused = default is not None and isinstance(enum, list) and default not in enum
+        refused = default is not None and isinstance(enum, list) and (default not in enum or isinstance(default, bool))
         if mixed := enum_mistake(declaration, self._written(path), refused=refused):
             words = self._written(("parameters", name, "default"))
             also = f' and default: "{words[0]}"' if words and isinstance(default, bool | float) else ""

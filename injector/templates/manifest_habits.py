@@ -14,6 +14,9 @@ from injector.templates.parameter_keywords import found
 _TYPES_OF_LISTS = re.compile(
     r"(?:list|array|set|seq|sequence)\s*[(<\[]\s*(\w+)\s*[)>\]]|\[\](\w+)|(\w+)\[\]", re.IGNORECASE
 )
+_TYPES_OF_MAPS = re.compile(
+    r"(?:map|dict|object|record|hash)\s*[(<\[]\s*(?:string\s*[\]>]|\w+\s*,)?\s*(\w+)\s*[)>\]]?", re.IGNORECASE
+)
 _PLAIN = re.compile(r"[A-Za-z_/][\w./ -]*\Z")
 #: A pattern as JavaScript and Perl have it, and one that can match nothing for it.
 _SLASHES = re.compile(r"/(.+)/([a-z]*)\Z", re.DOTALL)
@@ -59,6 +62,9 @@ def type_help(declaration: Mapping[str, Any]) -> str:
     if isinstance(kind, str) and (inner := _TYPES_OF_LISTS.fullmatch(kind.strip())):
         of = next(name for name in inner.groups() if name).lower()
         return f"write type: array and items: {{type: {'string' if of == 'str' else of}}}"
+    if isinstance(kind, str) and (inner := _TYPES_OF_MAPS.fullmatch(kind.strip())):
+        of = inner[1].lower()
+        return f"write type: object and additionalProperties: {{type: {'string' if of == 'str' else of}}}"
     return ""
 
 

@@ -30,6 +30,8 @@ _ITEMS = {
     },
 }
 _METHODS: dict[type, frozenset[str]] = {dict: DICT_METHODS, list: LIST_METHODS, str: STRING_METHODS}
+#: The objects of a review, which have variables of their own.
+_OBJECTS = {"object": "object", "oldObject": "old_object"}
 _LOOP = ("index", "index0", "first", "last", "length", "previtem", "nextitem")
 
 
@@ -40,6 +42,8 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
     """
     if said := dotted_key(expression, name):
         return said
+    if name in _OBJECTS and isinstance(owner, dict) and "operation" in owner:
+        return f"request has no {name} here; write {_OBJECTS[name]} in place of request.{name}"
     path, base = _path(expression, name)
     if not base:
         return ""

@@ -199,6 +199,11 @@ class Program:
         """What to say before a mistake of YAML there, see `expression_errors.dash_before`."""
         return "" if offset is None else expression_errors.dash_before(self._sources.get(file, ""), offset)
 
+    def joined_lines(self, file: str, offset: int | None) -> tuple[str, tuple[str, int]] | None:
+        """What is wrong, with file and offset, if tags make one line of two there; `expression_errors.joined_lines`."""
+        found = None if offset is None else expression_errors.joined_lines(self._sources.get(file, ""), offset)
+        return None if found is None else (found[0], (file, found[1]))
+
     def expression(self, file: str, offset: int | None) -> str:
         """The text of the expression that begins at an offset of a file."""
         return "" if offset is None else expression_at(self._sources.get(file, ""), offset)

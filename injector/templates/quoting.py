@@ -95,7 +95,9 @@ def check_harmless(value: Any, syntax: str = "") -> str:
             f'a boolean has no fixed spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
         )
     if value is None:
-        raise FaultError("a null in a text; give it a `| default(...)`, or leave the line out with {% if %}")
+        raise FaultError(
+            "a null in a text; give it a `| default(...)`, or leave the line out with {% if x is not none %}"
+        )
     rest = ", or write | quote" if syntax in _LITERALS else ""
     raise FaultError(f"a list or mapping in a text; loop over it with {{% for %}}{rest}")
 

@@ -106,7 +106,14 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
         elif isinstance(error, UndefinedError):
             word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
             expression = program.expression(found[0], found[1])
-            message = _not_yet(expression, word) or _missing(job, expression, error) or message
+            said = (
+                _not_yet(expression, word)
+                or _missing(job, expression, error)
+                or _after_import(job, found[0], expression)
+            )
+            message = said or message
+        elif isinstance(error, FaultError) and (mapped := _MAPPED.search(program.expression(found[0], found[1]))):
+            message = f"{mapped[1]} quotes a whole list; write | {mapped[1]} without map and join, and no [ ] around it"
         elif isinstance(error, TypeError):
             message = _of_version(program.expression(found[0], found[1]), message)
     file, offset = found or (job.root.source, None)
@@ -117,6 +124,8 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
 
 
+#: A quoting filter for each item of a list.
+_MAPPED = re.compile(r"\bmap\(\s*[\"'](\w*quote)[\"']")
 #: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
 _LATER = {
     "name": ("metadata.name", "a pod of a Deployment or the like has no name yet when it is injected"),
@@ -148,6 +157,19 @@ def _missing(job: _Render, expression: str, error: UndefinedError) -> str:
     return missing(expression, error.name, error.owner, job.template)
 
 
+def _after_import(job: _Render, file: str, expression: str) -> str:
+    """What to say about a variable that is set behind the import of the file that reads it; empty for any other."""
+    name = (re.match(r"\s*(\w*)", expression) or [""])[1]
+    text = job.template.sources.get(job.root.source, "")
+    imported = re.search(rf"\{{%-?\s*(?:from|import)\s+[\"']{re.escape(file)}[\"'][^\n]*", text)
+    if not imported or not name or not re.search(rf"\{{%-?\s*set\s+{re.escape(name)}\b", text[imported.end() :]):
+        return ""
+    return (
+        f"{name} has no value here: the macros of a file see what was set before the file is imported; move "
+        f"{{% set {name} = ... %}} above the import, or give it to the macro as an argument"
+    )
+
+
 def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
     """What libyaml means, with the author's file and offset."""
     program = job.template.program
@@ -161,6 +183,8 @@ def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | N
 
     message, offset = explain_yaml(error, tagged.text, line_of)
     at = None if offset is None else tagged.source(offset)
+    if at and (joined := program.joined_lines(*at)):
+        return joined
     return (program.dash_before(*at) if at else "") + message, at
 
 

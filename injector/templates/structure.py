@@ -46,7 +46,8 @@ def scalar_text(value: Any) -> str:
         return repr(value)
     if value is None:
         raise FaultError(
-            "a null stands within a string; give it a `| default(...)`, or leave the line out with {% if %}"
+            "a null stands within a string; give it a `| default(...)`, or leave the line out with "
+            "{% if x is not none %}"
         )
     name = "add `.name` for its name, " if isinstance(value, dict) and "name" in value else ""
     rest = f"{name}write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"

@@ -62,6 +62,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     opening = line_of(start or 0)
     if kind == "no-colon" and start is not None and (said := _at_a_line(text, start)):
         return said, start
+    if kind == "no-colon" and start is not None and (left := _here_document(text, start, line_of)):
+        return left
     if kind in _AT_THE_START and start is not None:
         ended = _text_above(text, start, line_of) if kind == "no-colon" else ""
         return _AT_THE_START[kind] + (ended and f" If it belongs to {ended}"), start
@@ -104,12 +106,28 @@ _WORDS = {
     "no-document": "this line does not belong to what stands above it; look at its indentation",
     "second-document": "--- begins a second document, and there can be only one; move its fields below the one "
     "`spec:` above, and a ConfigMap's content below `files:` in template.yaml",
-    "unknown-alias": "* begins an alias, and there is no such anchor; a text that begins with * needs quotes",
+    "unknown-alias": "* begins an alias, and this file has no such anchor above it; a text that begins with * needs "
+    "quotes, and what several files share is a macro",
     "no-value": "a value is missing here",
     "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
     "unknown-escape": "a backslash in double quotes begins an escape; for a plain backslash use single quotes",
     "no-question": "a ? cannot begin a value; put the text in quotes",
 }
+
+
+def _here_document(text: str, start: int, line_of: LineOf) -> tuple[str, int] | None:
+    """What is wrong, and where, if a line ends a shell's here-document whose lines are indented too little."""
+    word = text[start:].partition("\n")[0].strip()
+    begin = (
+        re.search(rf"^( *).*<<-?\s*[\"']?{re.escape(word)}\b.*\n", text[:start], re.MULTILINE)
+        if word.isalnum()
+        else None
+    )
+    if begin is None:
+        return None
+    less = re.compile(rf"^(?! {{{len(begin[1])}}})(?=.*\S)", re.MULTILINE).search(text, begin.end())
+    message = f"the here-document of line {line_of(begin.start())} leaves the text of YAML; let each of its lines, and "
+    return f"{message}{word}, begin in column {len(begin[1]) + 1}", less.start() if less else start
 
 
 def _at_a_line(text: str, start: int) -> str:

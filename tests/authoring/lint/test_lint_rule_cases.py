@@ -159,6 +159,14 @@ CASES = [
             "  b: {type: string, enum: [on, off, auto], default: auto}\n"
         },
     ),
+    Case(
+        "parameter-type",
+        "tests whether a parameter is defined",
+        "{% if params.level is defined and params.level is not undefined and object.x is defined %}\n"
+        "    tty: true\n{% endif %}\n",
+        [5, 5],
+        _OF_TYPES,
+    ),
     *(
         Case("plain-reference", text, f"    workingDir: {text}\n", [5], _OF_TYPES)
         for text in (
@@ -169,6 +177,7 @@ CASES = [
             "{params.level}",
             "$params.level",
             "${{ params.level }}",
+            '"--level=${{ params.level }}"',
         )
     ),
     *(

@@ -53,6 +53,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f"nothing renders or includes {file}",
                 subject.line_place(file, 1, 1),
                 f"name it under files: in template.yaml ({file.removesuffix('.j2')}: {{}}), or take it out"
-                if subject.template.applies_to.pods_created
-                else "include it, or take it out",  # config files are for sidecars
+                if subject.template.applies_to.pods_created and not file.startswith("_")
+                else "include or import it, or take it out",  # config files are for sidecars
             )
