@@ -19,7 +19,7 @@ _BYTES = Decimal(1 << 20)
 #: Processor cores from which a number alone was meant to be of thousandths.
 _CORES = 50
 #: A key whose value is missing, as a comment begins there: indentation, key, comment.
-_COMMENTED = re.compile(r"([ -]*)([\w./-]+):[ \t]+(#[^\s!#][^\n]*)")
+_COMMENTED = re.compile(r"( *(?:- +)*)([\w./-]+):[ \t]+(#[^\s!#][^\n]*)")
 #: Lines that are no value of the key above: blank ones, comments, tags.
 _NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
 #: The end of a line on which a text of several lines begins.

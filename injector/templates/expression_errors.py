@@ -54,8 +54,7 @@ _DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
 _DASH_LINES = 3
 
 
-#: A loop with an item of a list, all in one line.
-_LOOP_OF_ITEMS = re.compile(r"\{%-?\s*for\b[^\n]*?%\}\s*- [^\n]*\{%-?\s*endfor\b")
+_FOR, _ENDFOR = re.compile(r"\{%-?\s*for\b"), re.compile(r"\{%-?\s*endfor\b")
 #: A tag or a comment that ends a line, and takes its line end with it.
 _TAG_AT_THE_END = re.compile(r"(?:\{%[^\n%]*%\}|\{#[^\n#]*#\})\Z")
 
@@ -79,7 +78,9 @@ def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
     """What is wrong, and where, if tags make one line of two in a YAML text that fails at an offset; None if not."""
     start = text.rfind("\n", 0, offset) + 1
     line = text[start:].partition("\n")[0]
-    if _LOOP_OF_ITEMS.search(line):
+    loop = _FOR.search(line)
+    end = line.find("%}", loop.end()) + 2 if loop else 0
+    if end > 1 and line[end:].lstrip().startswith("- ") and _ENDFOR.search(line, end):
         return (
             "this loop writes all its items into one line; put {% for ... %} and {% endfor %} on lines of their own",
             start + len(line) - len(line.lstrip()),

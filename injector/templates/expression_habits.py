@@ -100,7 +100,7 @@ def _between(kind: str, wanted: str, got: str, text: str, begin: int, offset: in
         return None
     end = wanted.startswith("end of")
     if end and (filter_ := _FILTER.search(text, begin, offset)):
-        given = re.split(r"-?[%}]\}", text[offset:].partition("\n")[0])[0].strip(" :-")
+        given = re.split(r"-?[%}]\}|\|", text[offset:].partition("\n")[0])[0].strip(" :-")
         return f"a filter has its values in brackets: write {filter_[1]}({given[:40]})", offset
     if wanted == "name" and _IS.search(text[begin:offset]):
         return "`is` is for tests such as `is defined`; write == or != to compare", offset

@@ -102,6 +102,9 @@ HABITS = {
     **dict.fromkeys(("trimSuffix", "trimPrefix"), 'write {{ params.x.removesuffix("-") }} or .removeprefix("-")'),
     **dict.fromkeys(("required", "mandatory"), "write `required: true` at the parameter in template.yaml"),
     **dict.fromkeys(("bool", "from_json", "fromJson", "fromYaml", "from_yaml"), "the parameter's `type` does that"),
+    **dict.fromkeys(
+        ("ipaddr", "ipv4", "ipv6", "ipwrap"), "a `format` or `pattern` of the parameter says what it takes"
+    ),
     **dict.fromkeys(("dict2items", "items2dict"), "loop with {% for key, value in params.x.items() %}"),
     **dict.fromkeys(("combine", "merge", "mergeOverwrite"), "write the keys one by one; the pod's own are merged"),
     **dict.fromkeys(
@@ -109,7 +112,10 @@ HABITS = {
         "a template has no regular expressions: | replace takes plain text, and the `pattern` of a parameter in "
         "template.yaml says which values it takes",
     ),
-    **dict.fromkeys(("sha256sum", "hash", "md5"), "leave it out: a new text of a file gives its ConfigMap a new name"),
+    **dict.fromkeys(
+        ("sha256sum", "sha256", "sha1sum", "sha1", "hash", "md5", "md5sum"),
+        "leave it out: a new text of a file gives its ConfigMap a new name",
+    ),
     **dict.fromkeys(("ternary",), "write {{ a if condition else b }}"),
     **dict.fromkeys(("empty", "falsy"), "write {% if not params.x %}"),
     **dict.fromkeys(("truthy", "present"), "write {% if params.x %}"),

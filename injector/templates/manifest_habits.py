@@ -62,7 +62,7 @@ def type_help(declaration: Mapping[str, Any]) -> str:
     if isinstance(kind, str) and (inner := _TYPES_OF_LISTS.fullmatch(kind.strip())):
         of = next(name for name in inner.groups() if name).lower()
         return f"write type: array and items: {{type: {'string' if of == 'str' else of}}}"
-    if isinstance(kind, str) and (inner := _TYPES_OF_MAPS.fullmatch(kind.strip())):
+    if isinstance(kind, str) and len(kind) < 60 and (inner := _TYPES_OF_MAPS.fullmatch(kind.strip())):
         of = inner[1].lower()
         return f"write type: object and additionalProperties: {{type: {'string' if of == 'str' else of}}}"
     return ""

@@ -24,7 +24,7 @@ _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: The end of a line on which a text of several lines begins.
 _BLOCK = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
 #: A bracket that a comment hides, as its value begins with #.
-_HIDDEN = re.compile(r"[{,\[][^\n#{}\[\]]*:[ \t]+(#[^\s#][^\n]*[}\]])")
+_HIDDEN = re.compile(r"[{,\[][^\n#{}\[\]]{0,200}:[ \t]+(#[^\s#][^\n]*[}\]])")
 #: How comments begin in other languages.
 _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 #: The same within braces and brackets, as in JSON.
@@ -119,7 +119,7 @@ def _here_document(text: str, start: int, line_of: LineOf) -> tuple[str, int] | 
     """What is wrong, and where, if a line ends a shell's here-document whose lines are indented too little."""
     word = text[start:].partition("\n")[0].strip()
     begin = (
-        re.search(rf"^( *).*<<-?\s*[\"']?{re.escape(word)}\b.*\n", text[:start], re.MULTILINE)
+        re.search(rf"^( *)(?! ).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:start], re.MULTILINE)
         if word.isalnum()
         else None
     )

@@ -36,6 +36,7 @@ def place(path: str) -> Any:
         (f"{_CONTAINER}.ports.0", "port", "write containerPort"),
         (f"{_CONTAINER}.readinessProbe", "interval", "write periodSeconds"),
         (f"{_CONTAINER}.readinessProbe.httpGet", "url", "write path: / and port: 8080"),
+        (f"{_CONTAINER}.readinessProbe.httpGet", "periodSeconds", "it belongs in a probe (beside its httpGet"),
         (f"{_CONTAINER}.securityContext", "user", "write runAsUser"),
         (f"{_CONTAINER}.securityContext", "fsGroup", "it is a field of the whole pod (spec.securityContext)"),
         (f"{_CONTAINER}.resources", "cpu", "write requests: {cpu: ...}"),
