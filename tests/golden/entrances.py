@@ -131,17 +131,20 @@ class Webhook:
             cache=AnswerCache(settings.server.cache_bytes, metrics),
         )
 
-        async def start() -> int:
+        async def start() -> tuple[Server, int]:
             context, _ = make_context(*make_certificate(folder))
             sockets = bind_sockets(0, HOST)
             server = Server({"/mutate": Route("POST", mutate)}, limits_of(settings.server), metrics, logger)
             server.start(sockets, context)
-            return int(sockets[0].getsockname()[1])
+            return server, int(sockets[0].getsockname()[1])
 
-        self._client = Client(loop.run(start()))
+        self._loop = loop
+        self._server, port = loop.run(start())
+        self._client = Client(port)
 
     def close(self) -> None:
         self._client.close()
+        self._loop.run(self._server.stop(grace=0))
 
     def use(self, case: Case) -> Snapshot:
         """Answer as in this case from now on; its snapshot."""

@@ -77,17 +77,20 @@ class PathWebhook:
         mutate = route("mutate", MutateEvaluator(inject, logger), cache)
         routes = {path: route(path, PolicyEvaluator(path, at, logger)) for path, at in self.settings.paths.items()}
 
-        async def start() -> int:
+        async def start() -> tuple[Server, int]:
             context, _ = make_context(*make_certificate(folder))
             sockets = bind_sockets(0, HOST)
             server = Server({"/mutate": mutate, **routes}, limits_of(Settings().server), metrics, logger)
             server.start(sockets, context)
-            return int(sockets[0].getsockname()[1])
+            return server, int(sockets[0].getsockname()[1])
 
-        self._client = Client(loop.run(start()))
+        self._loop = loop
+        self._server, port = loop.run(start())
+        self._client = Client(port)
 
     def close(self) -> None:
         self._client.close()
+        self._loop.run(self._server.stop(grace=0))
 
     async def first_build(self) -> None:
         """It is there."""
