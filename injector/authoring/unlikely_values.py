@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from injector.diagnostics import Path, Place
 from injector.names import nearest, shortened
 from injector.pods.fields import POD, Field
+from injector.pods.keyed_pointers import element_step, has_key
 from injector.pods.overlay import bare_value
 from injector.pods.quantity import parse_quantity
 
@@ -94,6 +95,7 @@ def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str,
     elif isinstance(value, list):
         for index, held in enumerate(value):
             yield from _unlikely(held, field.element, (*path, index))
+        yield from _twice(value, field, path)
         yield from _words(value, field, path)
     elif field.holds_quantities:
         yield from _amount(value, str(path[-1]), path)
@@ -123,6 +125,17 @@ def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]
         yield path, f"cpu is {text}, and that is {text} cores", f"write {text}m for thousandths of a core"
     elif name in ("memory", "ephemeral-storage", "sizeLimit") and 0 < amount < _BYTES:
         yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi"
+
+
+def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Items of a list that have the same key, and are one item when they are merged."""
+    steps: set[str] = set()
+    for index, item in enumerate(value if field.keys else ()):
+        if has_key(item, field):
+            step = element_step(item, field)
+            if step in steps:
+                yield (*path, index), f"two items of {field.name} are called {shortened(step)}", "leave one of them out"
+            steps.add(step)
 
 
 def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:

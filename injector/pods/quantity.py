@@ -51,9 +51,11 @@ def near_quantities(text: str) -> Iterator[str]:
     yield re.sub(r"\s*(?:v?cpus?|cores?|bytes?|b)\Z", "", text, flags=re.IGNORECASE)
 
 
-def quantity_help(value: object) -> str:
-    """What to write for a value that is no quantity; "" for nothing."""
+def quantity_help(value: object, resource: str = "") -> str:
+    """What to write for a value of a resource that is no quantity; "" for nothing."""
     text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+    if resource == "cpu" and (thousandths := re.match(r"(\d{1,9})\s?m\w*\Z", text, re.IGNORECASE)):
+        return f"write {thousandths[1]}m"
     near = next((one for one in near_quantities(text) if _FORM.match(one)), "")
     return f"write {near}" if near else ""
 

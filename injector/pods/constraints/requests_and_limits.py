@@ -48,7 +48,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
             try:
                 quantity = parse_quantity(value)
             except ValueError as error:
-                yield invalid(here, str(error), quantity_help(value), value=value)
+                yield invalid(here, str(error), quantity_help(value, name), value=value)
                 continue
             if quantity < 0:
                 yield wrong_value(here, value, "it cannot be negative")
