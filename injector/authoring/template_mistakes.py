@@ -17,7 +17,7 @@ from injector.templates.manifest import manifest_place
 from injector.templates.missing_values import of_parameter
 from injector.templates.program import is_document
 from injector.templates.source_map import first_offset, normal, word_at
-from injector.templates.template import Parameter, Template
+from injector.templates.template import OPERATIONS, Parameter, Template
 
 #: The codes of what is found, each a rule of the linter.
 PARAMETER_TYPE, PLAIN_REFERENCE, UNLIKELY_VALUE = "parameter-type", "plain-reference", "unlikely-value"
@@ -105,6 +105,8 @@ def _comparisons(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iter
         sides = [(node.expr, operand)] if operator in ("in", "notin") else [(node.expr, operand), (operand, node.expr)]
         for asked, other in sides if len(node.ops) == 1 and operator in _OPERATORS else ():
             path, constants = chain(asked), _constants(other, several=operator in ("in", "notin"))
+            if path is not None and constants and (said := _of_request(path, constants)):
+                yield PARAMETER_TYPE, first_offset(node) - 1, *said
             if path is None or len(path) != 2 or path[0] != "params" or path[1] not in parameters or not constants:
                 continue
             parameter = parameters[path[1]]
@@ -119,6 +121,22 @@ def _comparisons(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iter
                     f"{name} {why} and {never} {shown}",
                     f"write {instead}" if instead else f"compare it with {_wanted(parameter)}",
                 )
+
+
+def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] | None:
+    """What is wrong, and what to write, where an operation or a user is compared with what it never is."""
+    texts = [one for one in constants if isinstance(one, str)]
+    if path in (("operation",), ("request", "operation")):
+        wrong = next((one for one in texts if one not in OPERATIONS), None)
+        if wrong is not None:
+            near = nearest(wrong, OPERATIONS) or OPERATIONS[0]
+            return f"an operation is never {shortened(wrong)}", f'write "{near}"'
+    if texts and path in (("user",), ("request", "userInfo")):
+        return (
+            f"{'.'.join(path)} is a mapping, and never equals {shortened(texts[0])}",
+            f"write {'.'.join(path)}.username",
+        )
+    return None
 
 
 def _always(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iterator[_Found]:

@@ -61,7 +61,8 @@ OTHER_KEYS = {
     **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
     "required": "write `required: true` at each parameter that is required",
     **dict.fromkeys(
-        ("appliesTo", "resources", "target"), "write `for: {resources: [services]}` for other objects than pods"
+        ("appliesTo", "resources", "target", "match", "matchConstraints", "rules"),
+        "write `for: {resources: [services]}` for other objects than pods",
     ),
     **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it is of Helm's Chart.yaml"),
     "name": "leave it out; a template has the name of its folder",

@@ -283,7 +283,11 @@ class Manifest:
                 if not pattern.fullmatch(word):
                     words = f"for.{key}: {shortened(word)} is not valid; write it like {example}"
                     group, slash, version = word.rpartition("/")
-                    if key == "apiVersions" and slash:
+                    meant = next((one for one in (word.lower(), word.upper()) if pattern.fullmatch(one)), "")
+                    if meant:
+                        meant += "s" if key == "resources" and not meant.endswith("s") else ""
+                        words = f"for.{key}: write {meant}, not {word}"
+                    elif key in ("apiGroups", "apiVersions") and slash:
                         words = f"for.{key}: write apiGroups: [{group}] and apiVersions: [{version}] for {word}"
                     self.refuse(("for", key, number), words)
         return AppliesTo(found["apiGroups"], found["apiVersions"], found["resources"], found["operations"])

@@ -30,8 +30,12 @@ _ITEMS = {
     },
 }
 _METHODS: dict[type, frozenset[str]] = {dict: DICT_METHODS, list: LIST_METHODS, str: STRING_METHODS}
+#: Where a workload has the spec of its pod, by resource.
+_PODS_OF = dict.fromkeys(("deployments", "statefulsets", "daemonsets", "replicasets", "jobs"), "spec.template.spec") | {
+    "cronjobs": "spec.jobTemplate.spec.template.spec"
+}
 #: The objects of a review, which have variables of their own.
-_OBJECTS = {"object": "object", "oldObject": "old_object"}
+_OBJECTS = ("object", "oldObject")
 _LOOP = ("index", "index0", "first", "last", "length", "previtem", "nextitem")
 
 
@@ -43,7 +47,7 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
     if said := dotted_key(expression, name):
         return said
     if name in _OBJECTS and isinstance(owner, dict) and "operation" in owner:
-        return f"request has no {name} here; write {_OBJECTS[name]} in place of request.{name}"
+        return f"request has no {name} here; write {name} in place of request.{name}"
     path, base = _path(expression, name)
     if not base:
         return ""
@@ -73,6 +77,9 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return _in_pod(base, name)
     if base in _ITEMS and not name.isdecimal():
         return _ITEMS[base]
+    workloads = [one for one in template.applies_to.resources if one in _PODS_OF]
+    if base == "object.spec" and workloads and name in fields_of("PodSpec"):
+        return f"{workloads[0]} have no {base}.{name}; write object.{_PODS_OF[workloads[0]]}.{name}"
     if not isinstance(owner, dict | list):
         return f"{base} is {kind_of(owner)}, and has nothing named {name}; write {{{{ {base} }}}}"
     if isinstance(owner, list) and not name.lstrip("-").isdecimal():

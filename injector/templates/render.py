@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -179,6 +180,10 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     return _rendered(job.template, structure, run.values, tuple(run.warnings)), 4 * run.size
 
 
+#: A function of templates as plain text.
+_CALL = re.compile(r"(deny|fail|warn)\(")
+
+
 def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
     value = structure.fill(values)
     paths: tuple[Path, ...] = ()
@@ -189,7 +194,9 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
         value = {}
     if not isinstance(value, dict):
         what = "a partial pod" if only_pods else "a partial object"
-        raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`", ())
+        words = f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`"
+        called = _CALL.match(value) if isinstance(value, str) else None
+        raise OverlayError(f"{words}; to call {called[1]} write {{{{ {called[1]}(...) }}}}" if called else words, ())
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:

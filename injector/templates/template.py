@@ -13,7 +13,7 @@ from injector.pods.context import Object, Request
 if TYPE_CHECKING:
     from injector.templates.program import Program
 
-_OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
 
 class RuleKey(NamedTuple):
@@ -33,7 +33,7 @@ FOR: Final = {
         re.compile(r"[a-z]([-a-z0-9.]{0,251}[a-z0-9])?(/[a-z]([-a-z0-9]{0,61}[a-z0-9])?)?"),
         "services or pods/ephemeralcontainers",
     ),
-    "operations": RuleKey(("CREATE",), re.compile("|".join(_OPERATIONS)), " or ".join(_OPERATIONS)),
+    "operations": RuleKey(("CREATE",), re.compile("|".join(OPERATIONS)), " or ".join(OPERATIONS)),
 }
 
 

@@ -167,6 +167,14 @@ CASES = [
         [5, 5],
         _OF_TYPES,
     ),
+    Case(
+        "parameter-type",
+        "an operation in small letters, and a user",
+        'metadata: {}\n{% if request.operation == "create" or operation in ["UPDATE", "patch"] %}{{ deny("a") }}{% endif %}\n'
+        '{% if user == "a" or user.username == "a" or operation == "CREATE" %}{{ deny("b") }}{% endif %}\n',
+        [2, 2, 3],
+        {"template.yaml": "description: A.\nfor: {resources: [services]}\n"},
+    ),
     *(
         Case("plain-reference", text, f"    workingDir: {text}\n", [5], _OF_TYPES)
         for text in (

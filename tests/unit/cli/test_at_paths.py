@@ -407,3 +407,29 @@ def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path
     assert usage.code == 2 and "--file is for templates that are injected; claim is for a path" in usage.err
     both = program("render", templates_dir / "claim", claims, "--pod", claims)
     assert both.code == 2 and "Either FILE or --pod FILE" in both.err
+
+
+@pytest.mark.parametrize(
+    ("manifest", "overlay", "words"),
+    [
+        (
+            "for: {apiGroups: [apps], resources: [deployments]}",
+            "{% for c in object.spec.containers %}{{ warn(c.name) }}{% endfor %}",
+            "1:25: error: deployments have no object.spec.containers; write object.spec.template.spec.containers",
+        ),
+        (
+            "for: {resources: [services]}",
+            '{% set service = request.object %}{% if service.spec.type == "NodePort" %}{{ deny("no") }}{% endif %}',
+            "1:41: error: request has no object here; write object in place of request.object",
+        ),
+        ("for: {resources: [services]}", 'deny("no")', "; to call deny write {{ deny(...) }}"),
+    ],
+)
+def test_habits_of_policies_of_other_tools(run, tmp_path, manifest, overlay, words):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "template.yaml").write_text(f"description: Mine.\n{manifest}\n")
+    (folder / "overlay.yaml.j2").write_text(overlay)
+    result = run("lint", str(folder))
+    assert result.code == 1
+    assert words in result.out

@@ -120,7 +120,7 @@ MANIFESTS = [
     ("for: {resources: pods}\n", 1, 7, "list of strings"),
     ("for: {resources: ['*']}\n", 1, 19, "the API server would ask about everything"),
     ("for: {resources: []}\n", 1, 7, "it has to name at least one, such as services"),
-    ("for: {resources: [Services]}\n", 1, 19, "is not valid; write it like services"),
+    ("for: {resources: [Services]}\n", 1, 19, "write services, not Services"),
     ("for: {apiVersions: [v1, '2']}\n", 1, 25, "is not valid; write it like v1 or v1beta1"),
     ("for: {operations: [PATCH]}\n", 1, 20, "is not valid; write it like CREATE or UPDATE or DELETE or CONNECT"),
 ]
