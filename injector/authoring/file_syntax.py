@@ -14,7 +14,19 @@ from injector.diagnostics import Place
 from injector.library_messages import toml_mistake
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl")
+#: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
+_TOKENS = {
+    "nginx": re.compile(r"[{}\"']|\$\{|(?<!\S)#"),
+    "hcl": re.compile(r"[{}\"#]|//|/\*|<<[-~]?(\w+)\n"),
+}
+#: The end of what begins with a token.
+_ENDS = {
+    '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL),
+    **dict.fromkeys(("#", "//"), re.compile(r"[^\n]*")),
+    "/*": re.compile(r".*?\*/", re.DOTALL),
+}
 #: How many values without quotes are told of in one file.
 _MOST = 20
 #: A hole that is a whole value: behind an equals sign, a colon, a comma or a bracket, and in front of the end of it.
@@ -48,7 +60,7 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
             return
         if hole is None:
             if not count:  # behind another mistake it may be no more than what that leads to
-                yield SyntaxMistake(place, f"this is not the {syntax.upper()} of a whole file: {words}")
+                yield SyntaxMistake(place, f"this is not the {_called(syntax)} of a whole file: {words}")
             return
         message = f"a text stands here without quotes, which {syntax.upper()} does not take"
         value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
@@ -81,6 +93,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             json.loads(text)
         except json.JSONDecodeError as error:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
+    elif syntax in _TOKENS:
+        return _unbalanced(text, _TOKENS[syntax])
     elif syntax == "xml":
         parser = expat.ParserCreate()
         try:
@@ -88,6 +102,30 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
         except expat.ExpatError as error:
             return _offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
     return None
+
+
+def _called(syntax: str) -> str:
+    return syntax if syntax == "nginx" else syntax.upper()
+
+
+def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
+    """The offset of a brace that has no other, and what is wrong with it; None too where a string has no end."""
+    opened: list[int] = []
+    at = 0
+    while found := tokens.search(text, at):
+        piece, at = found[0], found.end()
+        if piece in ("{", "${"):
+            opened.append(found.start())
+        elif piece == "}" and not opened:
+            return found.start(), "this } closes nothing"
+        elif piece == "}":
+            opened.pop()
+        else:
+            end = _ENDS.get(piece) or re.compile(rf"(?:.*\n)*?[ \t]*{found[1]}[ \t]*$", re.MULTILINE)
+            if (rest := end.match(text, at)) is None:
+                return None
+            at = rest.end()
+    return (opened[-1], "the { of this line is not closed with }") if opened else None
 
 
 def _offset(text: str, line: int, column: int) -> int:

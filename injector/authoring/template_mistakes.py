@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
 
-from injector.authoring.unlikely_values import commented_values
+from injector.authoring.unlikely_values import commented_values, texts_for_lists
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED, nearest, shortened
 from injector.templates.dependencies import chain
@@ -17,7 +17,7 @@ from injector.templates.manifest import manifest_place
 from injector.templates.missing_values import of_parameter
 from injector.templates.program import is_document
 from injector.templates.source_map import first_offset, normal, word_at
-from injector.templates.template import OPERATIONS, Parameter, Template
+from injector.templates.template import OPERATIONS, OVERLAY, Parameter, Template
 
 #: The codes of what is found, each a rule of the linter.
 PARAMETER_TYPE, PLAIN_REFERENCE, UNLIKELY_VALUE = "parameter-type", "plain-reference", "unlikely-value"
@@ -60,6 +60,9 @@ def template_mistakes(template: Template) -> Iterator[Diagnostic]:
         found += _references(environment, file, text, parameters)
         if is_document(file):
             found += [(UNLIKELY_VALUE, *one) for one in commented_values(text)]
+            texts = [f"params.{name}" for name, one in parameters.items() if one.type != "string"]
+            overlay = file == OVERLAY
+            found += [(UNLIKELY_VALUE, *one) for one in texts_for_lists(text, texts, overlay=overlay)]
         for code, offset, message, help_ in found:
             yield Diagnostic(code, "warning", message, help_, place=template.program.place(file, offset))
 

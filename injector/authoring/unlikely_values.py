@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -21,6 +21,13 @@ _BYTES = Decimal(1 << 20)
 _CORES = 50
 #: A key whose value is missing, as a comment begins there: indentation, key, comment.
 _COMMENTED = re.compile(r"( *(?:- +)*)([\w./-]+):[ \t]+(#[^\s!#][^\n]*)")
+#: A list of a hole alone that joins, behind what a value stands behind.
+_JOINED = re.compile(r"(?:[:,\[]|^[ \t]*-)[ \t]*\[[ \t]*(\{\{([^{}|]*)\|[ \t]*join\b[^{}|]*\}\})[ \t]*\]", re.MULTILINE)
+#: A parameter as JSON, as a whole value.
+_AS_JSON = re.compile(
+    r"(?:[:,\[]|^[ \t]*-)[ \t]*(\{\{-?[ \t]*(params\.\w+)[ \t]*\|[ \t]*tojson[ \t]*-?\}\})[ \t]*(?=$|[,\]}])",
+    re.MULTILINE,
+)
 #: Lines that are no value of the key above: blank ones, comments, tags.
 _NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
 #: The end of a line on which a text of several lines begins.
@@ -79,6 +86,25 @@ def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
         if block is None and _BLOCK.search(line.rstrip("\n")):
             block = indentation
         offset += len(line)
+
+
+def texts_for_lists(text: str, parameters: Collection[str], *, overlay: bool) -> Iterator[tuple[int, str, str]]:
+    """Each hole in the text of a YAML or JSON template that writes a text where its author wants a list or a value: its
+    offset, and words. `parameters` are those that are no strings, by their names in templates.
+
+    In an overlay many a value has to be a text, such as that of a variable.
+    """
+    for found in _JOINED.finditer(text):
+        words = "this list has one item: join makes one text of all"
+        yield found.start(1), words, f"write {{{{ {found[2].strip()} }}}} without join and [ ]"
+    for found in _AS_JSON.finditer(text):
+        if not (overlay and found[2] in parameters):
+            words = f"tojson makes a text of {found[2]}"
+            yield (
+                found.start(1),
+                words,
+                f"write {{{{ {found[2]} }}}}, which keeps its type; for a text put it in quotes",
+            )
 
 
 def has_unlikely_values(overlay: Any) -> bool:

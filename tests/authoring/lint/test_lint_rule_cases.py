@@ -256,6 +256,45 @@ CASES = [
             "tolerations: [{operator: Exists, effect: NoExecute}]",
         )
     ),
+    *(
+        Case("renders", f"braces of {name}: {text}", "", lines, _files(name, text))
+        for name, text, lines in (
+            ("a.hcl", "x = 1\na {\n  b = 1\n", [2]),
+            ("a.hcl", "a {\n  b = 1\n}\n}\n", [4]),
+            ("a.hcl", 'a {\n  b = "{"  # {\n  // {\n  /* { */\n  c = <<EOF\n{\nEOF\n}\n', []),
+            ("nginx.conf", "events {}\nhttp {\n", [2]),
+            ("nginx.conf", "http {\n  set $a '{';  # {\n  set $b ${a};\n}\n", []),
+        )
+    ),
+    Case(
+        "unlikely-value",
+        "texts where lists are meant",
+        "",
+        [1, 2, 3],
+        _files(
+            "a.yaml",
+            """\
+            a: [{{ params.hosts | join(", ") }}]
+            b: {{ params.hosts | tojson }}
+            c: {d: [1, {{ params.hosts | tojson }}]}
+            e: "{{ params.hosts | tojson }}"
+            f: {{ params.hosts | join(", ") }}
+            g: [a, {{ params.hosts | join(", ") }}]
+            h: "[{{ params.hosts | join(", ") }}]"
+            """,
+            "description: A.\nparameters:\n  hosts: {type: array, items: {type: string, maxLength: 9}, default: [a]}\n",
+        ),
+    ),
+    Case(
+        "unlikely-value",
+        "JSON in an overlay",
+        "    env:\n    - name: A\n      value: {{ params.level | tojson }}\n    - name: B\n      value: {{ params.hosts | tojson }}\n",
+        [7],
+        {
+            "template.yaml": "description: A.\nparameters:\n  level: {type: string, default: a, maxLength: 9}\n"
+            "  hosts: {type: array, items: {type: string, maxLength: 9}, default: [a]}\n"
+        },
+    ),
     Case(
         "unlikely-value",
         "a value that a parameter gives is told where it stands",

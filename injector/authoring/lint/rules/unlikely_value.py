@@ -8,6 +8,7 @@ The rule finds:
   option with its value in one item, such as `args: ["--level info"]`;
 - a value that is missing because a comment begins there, such as `value: #ff0000`;
 - quotes of word processors, such as `“on”`, which are part of the value;
+- a list that holds one text, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson` makes a text of;
 - two items of a list with the same key, such as two variables of one name;
 - a word that Kubernetes spells otherwise, such as `medium: memory` or `add: [CAP_NET_ADMIN]`.
 
