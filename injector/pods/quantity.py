@@ -42,8 +42,10 @@ def parse_quantity(value: object) -> Decimal:
     raise ValueError(f"{shown_value(value)} is not a quantity, such as 250m, 2 or 128Mi")
 
 
-def near_quantities(text: str) -> Iterator[str]:
+def near_quantities(text: str, resource: str = "") -> Iterator[str]:
     """What may be meant by a text that is no quantity, such as `512Mi` by `512MB`; some of it may be none either."""
+    if resource == "cpu" and (thousandths := re.match(r"(\d{1,9})\s?m\w*\Z", text, re.IGNORECASE)):
+        yield f"{thousandths[1]}m"
     size = SIZE.match(text)
     yield f"{size[1]}{size[2].upper()}i" if size else ""
     yield text.replace(" ", "")
@@ -54,9 +56,7 @@ def near_quantities(text: str) -> Iterator[str]:
 def quantity_help(value: object, resource: str = "") -> str:
     """What to write for a value of a resource that is no quantity; "" for nothing."""
     text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
-    if resource == "cpu" and (thousandths := re.match(r"(\d{1,9})\s?m\w*\Z", text, re.IGNORECASE)):
-        return f"write {thousandths[1]}m"
-    near = next((one for one in near_quantities(text) if _FORM.match(one)), "")
+    near = next((one for one in near_quantities(text, resource) if _FORM.match(one)), "")
     return f"write {near}" if near else ""
 
 

@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from injector.names import legal_name, nearest, quotes_help
-from injector.pods.quantity import SIZE
+from injector.pods.quantity import SIZE, near_quantities
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.near_formats import AMOUNT, SCHEME, near_value, seconds_of, spelled_number
 from injector.templates.parameter_keywords import FORMATS
@@ -116,6 +116,8 @@ def _single(raw: str, schema: Mapping[str, Any], name: str = "") -> Iterator[str
     text = raw.strip().strip("\"'").strip()
     kind, form = schema.get("type", "string"), schema.get("format")
     yield text
+    if form == "quantity" and "cpu" in name:
+        yield from near_quantities(text, "cpu")
     if form in FORMATS and (near := near_value(str(form), text)):
         yield near
     if kind == "boolean":
