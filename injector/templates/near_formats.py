@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from injector.names import legal_name
 from injector.pods.quantity import near_quantities
@@ -59,9 +60,15 @@ def _images(text: str) -> Iterator[str]:
 
 
 def _ranges(text: str) -> Iterator[str]:
+    first, dash, last = text.partition("-")
     try:
+        if dash:
+            ends = ipaddress.ip_address(first.strip()), ipaddress.ip_address(last.strip())
+            networks = list(islice(ipaddress.summarize_address_range(*ends), 2))
+            yield str(networks[0]) if len(networks) == 1 else ""
+            return
         yield str(ipaddress.ip_network(text, strict=False))
-    except ValueError:
+    except (ValueError, TypeError):  # of two families
         return
 
 

@@ -170,7 +170,8 @@ CASES = [
     Case(
         "parameter-type",
         "an operation in small letters, and a user",
-        'metadata: {}\n{% if request.operation == "create" or operation in ["UPDATE", "patch"] %}{{ deny("a") }}{% endif %}\n'
+        "metadata: {}\n"
+        '{% if request.operation == "create" or operation in ["UPDATE", "patch"] %}{{ deny("a") }}{% endif %}\n'
         '{% if user == "a" or user.username == "a" or operation == "CREATE" %}{{ deny("b") }}{% endif %}\n',
         [2, 2, 3],
         {"template.yaml": "description: A.\nfor: {resources: [services]}\n"},
@@ -288,7 +289,8 @@ CASES = [
     Case(
         "unlikely-value",
         "JSON in an overlay",
-        "    env:\n    - name: A\n      value: {{ params.level | tojson }}\n    - name: B\n      value: {{ params.hosts | tojson }}\n",
+        "    env:\n    - name: A\n      value: {{ params.level | tojson }}\n"
+        "    - name: B\n      value: {{ params.hosts | tojson }}\n",
         [7],
         {
             "template.yaml": "description: A.\nparameters:\n  level: {type: string, default: a, maxLength: 9}\n"

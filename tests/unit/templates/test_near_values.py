@@ -33,6 +33,7 @@ URL = {"type": "string", "pattern": "^https?://[a-z.]+$"}
         (RANGES, "- 10.0.0.0/8\n- 10.1.0.0/16\n", "separate items with commas: write 10.0.0.0/8,10.1.0.0/16"),
         (RANGES, "['10.0.0.0/8']", "write 10.0.0.0/8"),
         (RANGES, "10.0.0.1", "write 10.0.0.1/32"),
+        (RANGES, "10.0.0.0-10.0.0.255", "write 10.0.0.0/24"),
         (RANGES, "10.0.0.0/255.0.0.0,fd00::1", "write 10.0.0.0/8,fd00::1/128"),
         (PATHS, "^/healthz$", "write /healthz"),
         (PATHS, "^/static/.*$", "write /static/*"),
@@ -96,3 +97,11 @@ def test_nothing_is_guessed(schema: dict[str, Any], raw: str) -> None:
 
 def test_a_secret_is_not_repeated() -> None:
     assert value_help(make_parameter("v", {**LEVEL, "secret": True}), "WARNING") == ""
+
+
+def test_an_amount_of_a_processor_is_in_thousandths() -> None:
+    cpu = make_parameter("cpu-limit", {"type": "string", "format": "quantity"})
+    memory = make_parameter("memory-limit", {"type": "string", "format": "quantity"})
+    assert value_help(cpu, "100 m") == "write 100m"
+    assert value_help(cpu, "100mi") == "write 100m"
+    assert value_help(memory, "100 m") == "write 100Mi"
