@@ -1,12 +1,14 @@
 """The value that may be meant by a value that a parameter does not allow: each is tried before it is named.
 
 People bring how other programs write values: `{a,b}` and `a=1,b=2` of `--set`, YAML in an annotation, `30s` for a
-number of seconds, a list with a line for each item.
+number of seconds, a list with a line for each item. What is named is spelled as it is typed where it is set: as YAML in
+an annotation or the settings, or for a shell.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,8 +23,9 @@ from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameter_values import value_of
 from injector.templates.template import Parameter
 from injector.templates.value_check import ValueCheck
-from injector.templates.value_spelling import spelled
 
+#: Types whose values the settings have without quotes.
+_BARE = ("integer", "number", "boolean")
 #: Characters of a value that is looked at, and of one that is named.
 _LONGEST = 1000
 _SHOWN = 160
@@ -225,3 +228,30 @@ def _json(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
         return ""
+
+
+def spelled(text: str, origin: str, parameter: Parameter) -> str:
+    """A value as it may be pasted in the place that `origin` names: with quotes where YAML or a shell needs them."""
+    if origin.startswith("--param "):
+        return shlex.quote(text)
+    if origin.startswith("setting "):
+        return text if parameter.type in _BARE or text[:1] in ("[", "{") else _string(text)
+    return _string(text) if " annotation " in origin else text
+
+
+def spelled_list(items: list[str]) -> str:
+    """A list of strings in one text: with commas, or as JSON where an item would not survive that."""
+    apart = any("," in item or item != item.strip() or not item or item[:1] == "[" for item in items)
+    return msgspec.json.encode(items).decode() if apart else ",".join(items)
+
+
+def _string(text: str) -> str:
+    """A text that YAML reads as this string."""
+    try:
+        if load_manifest(text) == text:
+            return text
+    except (yaml.YAMLError, ValueError, RecursionError):
+        pass
+    if '"' in text or "\\" in text:
+        return "'{}'".format(text.replace("'", "''"))
+    return f'"{text}"'

@@ -23,10 +23,9 @@ from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, member_name, members_of, shown_name, similar_names
-from injector.templates.near_values import value_help
+from injector.templates.near_values import spelled, spelled_list, value_help
 from injector.templates.parameter_values import allowed, names_example, value_of
 from injector.templates.template import UNSET, Parameter, Template
-from injector.templates.value_spelling import spelled, spelled_list
 
 #: Words of an item that are looked at, and what an option looks like.
 _WORDS = 100

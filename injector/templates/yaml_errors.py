@@ -107,7 +107,7 @@ _WORDS = {
     "second-document": "--- begins a second document, and there can be only one; move its fields below the one "
     "`spec:` above, and a ConfigMap's content below `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and this file has no such anchor above it; a text that begins with * needs "
-    "quotes, and what several files share is a macro",
+    "quotes",
     "no-value": "a value is missing here",
     "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
     "unknown-escape": "a backslash in double quotes begins an escape; for a plain backslash use single quotes",

@@ -75,7 +75,7 @@ def test_a_file_that_nothing_includes_is_no_config_file(tmp_path: Path) -> None:
     (folder / "left.j2").write_text("a\n")
     [problem] = found(folder)
     assert (problem.code, problem.place.file) == ("unused-source", "left.j2")
-    assert problem.help == "include it, or take it out"
+    assert problem.help == "include or import it, or take it out"
 
 
 def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
