@@ -14,6 +14,7 @@ from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.foreign_files import foreign_object
 from injector.cli.foreign_injectors import remarks_on
+from injector.cli.idle_annotations import idle_annotations
 from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
@@ -183,6 +184,7 @@ class Injector:
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
                 *remarks_on(pod, result, self._sources.settings),
+                *idle_annotations(pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
                 *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),
         )

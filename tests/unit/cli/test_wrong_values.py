@@ -507,3 +507,61 @@ def test_a_yes_by_another_key(tmp_path: Path) -> None:
 def test_fields_are_kubectl_s_to_explain(tmp_path: Path) -> None:
     done = said(tmp_path, "explain", "deployment.spec.template.spec")
     assert "for the fields of an object write kubectl explain deployment.spec.template.spec" in done.err
+
+
+_NGINX = 'nginx.sidecar.injector/rate-limit: "50"'
+_NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, as the pod gets only envoy; to get nginx"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("annotations", "args", "words"),
+    [
+        (_NGINX, (), f"{_NO_EFFECT} write sidecar.injector/templates: nginx, or envoy,nginx for both"),
+        (f"{_NGINX}, sidecar.injector/templates: envoy", (), "as well write sidecar.injector/templates: envoy,nginx"),
+        (_NGINX, ("--templates", "envoy"), f"{_NO_EFFECT} as well write --templates envoy,nginx"),
+        (_NGINX, ("--namespace-label", "injection=required"), "as well write sidecar.injector/templates: envoy,nginx"),
+        (
+            f'{_NGINX}, nginx.sidecar.injector/gzip: "no", nginx.sidecar.injector/rate-burst: "1"',
+            (),
+            "nginx.sidecar.injector/rate-limit, nginx.sidecar.injector/gzip and 1 more have no effect",
+        ),
+        (
+            f"{_NGINX}, fluentd.sidecar.injector/image: a",
+            (),
+            "to get fluentd as well write sidecar.injector/templates: envoy,nginx,fluentd",
+        ),
+    ],
+)
+def test_parameters_of_a_template_that_the_pod_does_not_get(
+    tmp_path: Path, name: str, annotations: str, args: tuple[str, ...], words: str
+) -> None:
+    done = said(tmp_path, name, "web.yaml", *args, manifest=annotated(f"{{{annotations}}}"))
+    assert words in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("annotations", "args", "settings"),
+    [
+        (f"{_NGINX}, sidecar.injector/templates: nginx", (), ""),
+        (f'{_NGINX}, sidecar.injector/inject: "false"', (), ""),
+        (f"{_NGINX}, sidecar.injector/templates: ngnix", (), ""),
+        (_NGINX, ("--templates", "nginx"), ""),
+        (_NGINX, ("--namespace-annotation", "sidecar.injector/templates=envoy,nginx"), ""),
+        ('ngnix.sidecar.injector/rate-limit: "50"', (), ""),
+        (_NGINX, (), "paths: {/policies/more: {templates: [nginx]}}"),
+        (_NGINX, (), "prefix: other.example"),
+    ],
+)
+def test_parameters_that_have_their_effect_or_none_for_another_reason(
+    tmp_path: Path, annotations: str, args: tuple[str, ...], settings: str
+) -> None:
+    given = ("--settings", "settings.yaml", *args)
+    done = said(tmp_path, "inject", "web.yaml", *given, manifest=annotated(f"{{{annotations}}}"), settings=settings)
+    assert "no effect, as the pod gets" not in done.err
+
+
+def test_an_injected_pod_keeps_templates_of_the_command_line(tmp_path: Path) -> None:
+    manifest = annotated(f"{{{_NGINX}}}")
+    injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).out
+    assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=injected).err
