@@ -11,8 +11,9 @@ from injector.diagnostics import spoken_path
 from injector.injection import Injection
 from injector.names import cut, legal_name
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.shape import spec_of, string_map
+from injector.pods.fields import CONTAINER_LISTS, POD
+from injector.pods.foreign_fields import clear_help
+from injector.pods.shape import spec_of, string_map, unknown_fields
 from injector.pods.value_shapes import misshapen
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -78,17 +79,30 @@ _NO = ("false", "no", "n", "off", "0", "disabled", "disable")
 _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
 #: Values of a wrong type that are told of one pod.
 _MOST = 5
+#: Fields that are not there, of which `misplaced_keys` tells.
+_TOLD_APART = (("spec", "annotations"), ("spec", "labels"))
 #: Characters of a value that are repeated.
 _SHOWN = 60
 
 
 def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
-    """Warnings for whoever writes a manifest: choices that are for another injector, and values of wrong types."""
+    """Warnings for whoever writes a manifest: choices for another injector, values of wrong types, unknown fields."""
     yield from _foreign_choices(pod, result, settings)
     yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
         for path, words in islice(misshapen(pod), _MOST):
             yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
+        yield from islice(_unknown_fields(pod), _MOST)
+
+
+def _unknown_fields(pod: Object) -> Iterator[str]:
+    """A sentence for each field that Kubernetes does not have, where it is plain what belongs there."""
+    for path, _, _ in unknown_fields(pod):
+        name, place = str(path[-1]), POD.at(path[:-1])
+        if path in _TOLD_APART:
+            continue
+        if help_ := clear_help(name, place):
+            yield f"{spoken_path(path)}: there is no field {cut(name, _SHOWN)} here; {help_}"
 
 
 def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:

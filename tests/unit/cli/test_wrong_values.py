@@ -565,3 +565,30 @@ def test_an_injected_pod_keeps_templates_of_the_command_line(tmp_path: Path) -> 
     manifest = annotated(f"{{{_NGINX}}}")
     injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).out
     assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=injected).err
+
+
+_PORTS = "ports: [{containerPort: 8080}]}"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (
+            "}\n      ports: [{containerPort: 80}]",
+            "spec.ports: there is no field ports here; it belongs in a container",
+        ),
+        ("}\n      replicas: 2", "here; it belongs in the spec of the workload (beside `template`)"),
+        ("}\n      nodeselector: {a: b}", "there is no field nodeselector here; did you mean nodeSelector?"),
+        (", environment: {A: b}}", "there is no field environment here; write env, with an item"),
+        (", hostNetwork: true}", "here; it belongs in the pod's spec (beside `containers`)"),
+    ],
+)
+def test_a_field_that_kubernetes_has_elsewhere(tmp_path: Path, name: str, after: str, words: str) -> None:
+    done = said(tmp_path, name, "web.yaml", manifest=WEB.replace(_PORTS, f"{_PORTS[:-1]}{after}"))
+    assert words in done.out + done.err
+
+
+def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path) -> None:
+    manifest = WEB.replace(_PORTS, f"{_PORTS}\n      frobnication: {{a: b}}\n      x-mine: 1")
+    assert "there is no field" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
