@@ -58,8 +58,13 @@ class _Rendered(Protocol):
 
 def unlikely_values(overlay: _Rendered) -> Iterator[tuple[Place, str, str]]:
     """Each value in an overlay that its author hardly means: its place, what it is, and what to write."""
-    for path, message, help_ in _unlikely(overlay.value, POD, ()):
+    for path, message, help_ in unlikely_paths(overlay.value):
         yield overlay.place(path), message, help_
+
+
+def unlikely_paths(overlay: Any) -> Iterator[tuple[Path, str, str]]:
+    """The same of an overlay without places, by path."""
+    return _unlikely(overlay, POD, ())
 
 
 def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
@@ -78,11 +83,6 @@ def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
         if block is None and _BLOCK.search(line.rstrip("\n")):
             block = indentation
         offset += len(line)
-
-
-def has_unlikely_values(overlay: Any) -> bool:
-    """Whether there is such a value in an overlay without places."""
-    return next(_unlikely(overlay, POD, ()), None) is not None
 
 
 def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
