@@ -87,14 +87,23 @@ def check(subject: Subject) -> Iterator[Finding]:
                 volume = _volume_of(container, program, volumes)
                 if volume is None or _is_executable(volume, program):
                     continue
-                reader = _interpreter(rendering, program)
-                is_item = "command" in where and where[-1] == 0
-                read = f"{reader}, {program} as two items of {where[-2]}" if is_item else f"{reader} {program}"
+                read = [_interpreter(rendering, program), program]
+                alone = "command" in where and where[-1] == 0
+                more = ", ..." if alone and _follows(container, where) else ""
+                write = f"{where[-2]}: [{', '.join(read)}{more}]" if alone else " ".join(read)
                 yield Finding(
                     f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
                     rendering.overlay.place((*path, *where)),
-                    f"write {read}, or give the volume defaultMode: 0555",
+                    f"write {write}, or give the volume defaultMode: 0555",
                 )
+
+
+def _follows(container: Object, where: Path) -> bool:
+    """Whether a word stands behind the one at this path."""
+    value: Any = container
+    for step in where[:-1]:
+        value = value[step]
+    return len(value) > 1
 
 
 def _programs(container: Object) -> Iterator[tuple[Path, str]]:
