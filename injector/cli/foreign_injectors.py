@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
-from injector.diagnostics import spoken_path
+from injector.cli.pod_mistakes import mistakes_in
 from injector.injection import Injection
 from injector.names import cut, legal_name
 from injector.pods.context import Object
-from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.foreign_fields import clear_help
-from injector.pods.shape import spec_of, string_map, unknown_fields
-from injector.pods.value_shapes import misshapen
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.shape import spec_of, string_map
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -77,10 +74,6 @@ _YES = ("true", "yes", "y", "on", "1", "enabled", "enable", "ingress")
 _NO = ("false", "no", "n", "off", "0", "disabled", "disable")
 #: Results of pods that nobody asked about in the words of this injector.
 _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
-#: Values of a wrong type that are told of one pod.
-_MOST = 5
-#: Fields that are not there, of which `misplaced_keys` tells.
-_TOLD_APART = (("spec", "annotations"), ("spec", "labels"))
 #: Characters of a value that are repeated.
 _SHOWN = 60
 
@@ -90,19 +83,7 @@ def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[s
     yield from _foreign_choices(pod, result, settings)
     yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
-        for path, words in islice(misshapen(pod), _MOST):
-            yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
-        yield from islice(_unknown_fields(pod), _MOST)
-
-
-def _unknown_fields(pod: Object) -> Iterator[str]:
-    """A sentence for each field that Kubernetes does not have, where it is plain what belongs there."""
-    for path, _, _ in unknown_fields(pod):
-        name, place = str(path[-1]), POD.at(path[:-1])
-        if path in _TOLD_APART:
-            continue
-        if help_ := clear_help(name, place):
-            yield f"{spoken_path(path)}: there is no field {cut(name, _SHOWN)} here; {help_}"
+        yield from mistakes_in(pod)
 
 
 def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
