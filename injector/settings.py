@@ -247,7 +247,7 @@ def _foreign(document: object) -> Diagnostic | None:
             path, help_ = ("data", str(key)), f"give the text below {key} as a file of its own"
         return Diagnostic("unknown-key", "error", message, help_, path, fields={"value": kind})
     if isinstance(inner, dict):
-        message = "the settings file has no such key, other than the values of the chart"
+        message = "it is a key of the chart's values, and a settings file has none of that name"
         help_ = "write the keys below it at the top of the file, without `settings:`"
         return Diagnostic("unknown-key", "error", message, help_, ("settings",), fields={"value": "settings"})
     return None

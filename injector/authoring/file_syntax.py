@@ -35,6 +35,12 @@ _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\
 _FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
 
 
+#: The end of a line of nginx's after which another directive may begin, and a line that begins one or ends a block.
+_ENDED = re.compile(r".*[;{}]\s*\Z")
+_NEXT = re.compile(r"\s*(?:\}|[a-z][a-z0-9_]*\s+\S)")
+_COMMENT = re.compile(r"(?:\A|\s)#.*")
+
+
 class SyntaxMistake(NamedTuple):
     """What a parser does not take of a rendered text: where in the template, what is wrong, and what to do or ""."""
 
@@ -134,3 +140,12 @@ def _offset(text: str, line: int, column: int) -> int:
     if not 0 < line <= len(lines):
         return max(len(text) - 1, 0)
     return sum(len(one) + 1 for one in lines[: line - 1]) + min(column, len(lines[line - 1]))
+
+
+def unended_line(text: str, named: int) -> int:
+    """The line of an nginx file that lacks its `;`, where nginx names the one below; 0 if that is not the cause."""
+    lines = [_COMMENT.sub("", line).rstrip() for line in text.split("\n")[:named]]
+    if len(lines) < named or not _NEXT.match(lines[-1]):
+        return 0
+    above = max((number for number, line in enumerate(lines[:-1], 1) if line), default=0)
+    return above if above and not _ENDED.match(lines[above - 1]) else 0

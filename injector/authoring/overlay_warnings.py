@@ -9,7 +9,7 @@ from typing import Any
 from injector.authoring.file_syntax import CHECKED, syntax_mistakes
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import UNLIKELY_VALUE, template_mistakes
-from injector.authoring.unlikely_values import has_unlikely_values, unlikely_values
+from injector.authoring.unlikely_values import unlikely_paths
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
 from injector.pods.fields import POD, fields_of
@@ -17,15 +17,19 @@ from injector.pods.foreign_fields import unknown_field
 from injector.pods.overlay import bare_value
 from injector.pods.shape import unknown_fields
 from injector.pods.value_shapes import misshapen
+from injector.templates.parameters import Resolved
 from injector.templates.template import OVERLAY, Template
-from injector.templates.trace import trace
+from injector.templates.trace import Trace, trace
 
 #: What stands beside `spec` in an overlay and does no harm.
 _HEAD = ("metadata", "spec", "apiVersion", "kind", "status")
 
 
 class AuthorWarnings:
-    """What the authors of templates are told by a command that injects many pods: of each template once."""
+    """What the authors of templates are told by a command that injects many pods: of each template once.
+
+    What is wrong with a value that a pod gives is told of each pod.
+    """
 
     def __init__(self) -> None:
         self._told: set[str] = set()
@@ -35,13 +39,12 @@ class AuthorWarnings:
         blamed = place_of(attempt, names)  # the refusal tells what is wrong there
         lines: list[str] = []
         for template in _templates(attempt, names):
-            if template.name in self._told:
-                continue
-            found = overlay_warnings(attempt, template)
+            known = template.name in self._told
+            found = [one for one in overlay_warnings(attempt, template) if not known or "origin" in one.fields]
             if found or attempt.injection.applied:
+                mistakes = [] if known else [one.of(template.origin) for one in template_mistakes(template)]
                 self._told.add(template.name)
-                told = [one.of(template.origin) for one in (*template_mistakes(template), *found)]
-                lines += [one.located for one in beside_refusal(told, blamed)]
+                lines += [one.located for one in beside_refusal((*mistakes, *found), blamed)]
         return tuple(lines)
 
 
@@ -65,7 +68,7 @@ def _templates(attempt: Attempt, names: Iterable[str]) -> list[Template]:
 
 def beside_refusal(warnings: Iterable[Diagnostic], blamed: Place | None) -> list[Diagnostic]:
     """The warnings that say more than a refusal with this place: a field that is not there may be the cause of it."""
-    return [one for one in warnings if one.place != blamed or one.fields.get("unknown_field")]
+    return [one for one in warnings if one.place != blamed or {"unknown_field", "origin"} & one.fields.keys()]
 
 
 def overlay_warnings(attempt: Attempt, template: Template) -> tuple[Diagnostic, ...]:
@@ -73,7 +76,7 @@ def overlay_warnings(attempt: Attempt, template: Template) -> tuple[Diagnostic, 
     config files that no program can read.
     """
     found = (*_of_fields(attempt, template), *_of_files(attempt, template))
-    return tuple(replace(one, place=replace(one.place, origin=template.origin)) for one in found)
+    return tuple(one if "origin" in one.fields else one.of(template.origin) for one in found)
 
 
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
@@ -95,7 +98,7 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = attempt.injection.applied
     known = next((one.overlay for one in applied if one.template.name == template.name), None)
     suspects = () if known is None else (*_unknown(known), *misshapen(known), *_at_the_top(known))
-    if known is not None and not suspects and not has_unlikely_values(known):
+    if known is not None and not suspects and next(unlikely_paths(known), None) is None:
         return
     try:
         traced = attempt.traced_overlay(template)
@@ -114,8 +117,32 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
             found.append((place, f"{words}; {indent_help(field, place.file)}"))
     for place, words in found:
         yield Diagnostic("schema", "warning", words, place=place)
-    for place, words, help_ in dict.fromkeys(unlikely_values(traced)):
-        yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, place=place)
+    yield from dict.fromkeys(_unlikely(traced, attempt.parameters(template), template))
+
+
+def _unlikely(traced: Trace, given: Resolved, template: Template) -> Iterator[Diagnostic]:
+    """Values that nobody means: at the template's line, or where a parameter gives one, with what set the parameter."""
+    for path, words, help_ in unlikely_paths(traced.value):
+        place, value = traced.place(path), bare_value(traced.value)
+        for step in path:
+            value = bare_value(value[step])
+        origins = _origins(value, given, template) if "{{" in place.text else {}
+        named = [origin for variable, origin in origins.items() if variable in place.text] or list(origins.values())
+        if named:
+            words = f"{' and '.join(named)}: {words}"
+            yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, fields={"origin": named[0]})
+        else:
+            yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, place=place)
+
+
+def _origins(value: object, given: Resolved, template: Template) -> dict[str, str]:
+    """What set each of the parameters that have a value, or an item, which is not their default; by variable."""
+    found: dict[str, str] = {}
+    for name, parameter in template.parameters.items():
+        held, origin = given.values[parameter.variable], given.origins[name]
+        if origin not in ("", "default") and value in (held if isinstance(held, list) else [held]):
+            found[parameter.variable] = origin
+    return found
 
 
 def indent_help(field: str, file: str) -> str:

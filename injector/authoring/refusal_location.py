@@ -18,7 +18,7 @@ from injector.pods.keyed_pointers import has_key, step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, plain
 from injector.pods.shape import string_map
 from injector.reasons import Reason
-from injector.templates.parameters import resolve
+from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import render_files
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
@@ -42,20 +42,23 @@ class Attempt:
 
     def context_and_files(self, template: Template) -> tuple[Context, dict[str, str]]:
         """What a template sees of the pod, and the config files that it renders. Raises InjectionError."""
-        pod, names = self.pod, [template.name]
-        task = InjectionContext(
-            self.namespace, self.snapshot, self.injection.decision, names, self.overrides, self.workload
-        )
-        given = task.overrides.get(template.name, {})
-        annotations = task.namespace.annotations
-        of_pod = string_map(pod, "annotations")
-        parameters = resolve(template, of_pod, annotations, task.settings, given, guarded=task.guarded)
-        context = render_context(pod, pod, containers_of(pod), parameters, task)
+        pod, task = self.pod, self._task(template)
+        context = render_context(pod, pod, containers_of(pod), self.parameters(template), task)
         files = render_files(template, context) if template.files else {}
         if files:
             made = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
             context = msgspec.structs.replace(context, configmap=made.name)
         return context, files
+
+    def parameters(self, template: Template) -> Resolved:
+        """The values of a template's parameters, with where each came from. Raises InjectionError."""
+        task, of_pod = self._task(template), string_map(self.pod, "annotations")
+        given, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
+        return resolve(template, of_pod, of_namespace, task.settings, given, guarded=task.guarded)
+
+    def _task(self, template: Template) -> InjectionContext:
+        decision, names = self.injection.decision, [template.name]
+        return InjectionContext(self.namespace, self.snapshot, decision, names, self.overrides, self.workload)
 
     def traced_overlay(self, template: Template) -> Trace:
         """The overlay that a template renders, with places. Raises InjectionError."""

@@ -33,7 +33,7 @@ _NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
 #: The end of a line on which a text of several lines begins.
 _BLOCK = re.compile(r"[\s-][|>][-+1-9]*\s*(?:#.*)?\Z")
 #: Quotes of word processors around a value.
-_QUOTES = re.compile(r"([\u2018\u201c\u201e])(.*)([\u2019\u201c\u201d])\Z", re.DOTALL)
+_QUOTES = re.compile(r"([\u2018\u201c\u201e]).*([\u2019\u201c\u201d])\Z", re.DOTALL)
 #: An option with its value behind a blank.
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*) ([^\s=-][^\s=]*)\Z")
 #: The words that a field takes, by its type and name; some take more, so only what is near to one of them is wrong.
@@ -66,8 +66,13 @@ class _Rendered(Protocol):
 
 def unlikely_values(overlay: _Rendered) -> Iterator[tuple[Place, str, str]]:
     """Each value in an overlay that its author hardly means: its place, what it is, and what to write."""
-    for path, message, help_ in _unlikely(overlay.value, POD, ()):
+    for path, message, help_ in unlikely_paths(overlay.value):
         yield overlay.place(path), message, help_
+
+
+def unlikely_paths(overlay: Any) -> Iterator[tuple[Path, str, str]]:
+    """The same of an overlay without places, by path."""
+    return _unlikely(overlay, POD, ())
 
 
 def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
@@ -107,11 +112,6 @@ def texts_for_lists(text: str, parameters: Collection[str], *, overlay: bool) ->
             )
 
 
-def has_unlikely_values(overlay: Any) -> bool:
-    """Whether there is such a value in an overlay without places."""
-    return next(_unlikely(overlay, POD, ()), None) is not None
-
-
 def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
     """Path, message and help of each value."""
     value = bare_value(value)
@@ -133,7 +133,7 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
     """Quotes that are part of a value, and another spelling of one of the words that a field takes."""
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
-        yield path, f"the quotes {quoted[1]} and {quoted[3]} are part of the value", f"write {_quoted(quoted[2])}"
+        yield path, f"the quotes {quoted[1]} and {quoted[2]} are part of the value", "write \" or ' in their place"
     elif value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
         yield path, f"Kubernetes has no {shortened(value)} here", f"write {near}"
     elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
@@ -169,16 +169,11 @@ def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
     first = value[0] if value else None
     if field.name == "command" and isinstance(first, str) and " " in first.strip():
         message = "the first item of command is the name of a program, and this one holds a blank"
-        yield (*path, 0), message, f"write each word as an item of its own{_listed(first.split())}"
+        yield (*path, 0), message, "write each word as an item of its own"
     for index, item in enumerate(value if field.name in ("command", "args") else ()):
         if isinstance(item, str) and (option := _OPTION.match(item)):
             message = f"the program gets {option[1]} and its value as one word"
-            yield (*path, index), message, f"write two items{_listed([option[1], option[2]])}"
-
-
-def _listed(words: list[str]) -> str:
-    text = json.dumps(words, ensure_ascii=False)
-    return f", as in {text}" if len(text) <= _LONGEST else ""
+            yield (*path, index), message, "write two items: the option, and its value"
 
 
 def _quoted(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from injector.cli.numbers import WholeNumber
 from injector.cli.options import Signing, with_signer
 from injector.errors import DocumentError, SettingsError
 
@@ -38,7 +39,7 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
     help="A DNS name or IP address in place of the Service's own. The first is the common name. Repeatable.",
 )
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
-@click.option("--days", type=click.IntRange(1, 36500), default=365, show_default=True, help="How long it is valid.")
+@click.option("--days", type=WholeNumber(1, 36500), default=365, show_default=True, help="How long it is valid.")
 @click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.option(

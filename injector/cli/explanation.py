@@ -13,6 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
 from injector.cli.foreign_injectors import remarks_on
+from injector.cli.idle_annotations import idle_annotations
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
@@ -302,7 +303,8 @@ def explanation_of(
         return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
 
     result = injected(pod)
-    notes = [*remarks_on(pod, result, settings), *notes]
+    idle = idle_annotations(pod, result, namespace, sources.snapshot, templates)
+    notes = [*remarks_on(pod, result, settings), *idle, *notes]
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         asked = asked_about_pod(obj, result.object, namespace.name, user)

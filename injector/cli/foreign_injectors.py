@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
-from injector.diagnostics import spoken_path
+from injector.cli.pod_mistakes import mistakes_in
 from injector.injection import Injection
 from injector.names import cut, legal_name
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.shape import spec_of, string_map
-from injector.pods.value_shapes import misshapen
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -76,19 +74,16 @@ _YES = ("true", "yes", "y", "on", "1", "enabled", "enable", "ingress")
 _NO = ("false", "no", "n", "off", "0", "disabled", "disable")
 #: Results of pods that nobody asked about in the words of this injector.
 _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
-#: Values of a wrong type that are told of one pod.
-_MOST = 5
 #: Characters of a value that are repeated.
 _SHOWN = 60
 
 
 def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
-    """Warnings for whoever writes a manifest: choices that are for another injector, and values of wrong types."""
+    """Warnings for whoever writes a manifest: choices for another injector, values of wrong types, unknown fields."""
     yield from _foreign_choices(pod, result, settings)
     yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
-        for path, words in islice(misshapen(pod), _MOST):
-            yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
+        yield from mistakes_in(pod)
 
 
 def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:

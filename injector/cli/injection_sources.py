@@ -34,6 +34,9 @@ from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_
 from injector.templates.source_map import normal
 from injector.templates.template import Template
 
+#: Templates that are named one by one.
+_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Sources:
@@ -74,8 +77,20 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     for name in only or ():
         if snapshot.catalog.get(name) is None and has_manifest(Path(name)):
             raise click.UsageError(f"{name} is a folder; write --templates-dir {name} --templates {name}.")
-    warnings = [f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong]
-    return Sources(snapshot, read_parameters(options.params, snapshot), tuple(warnings))
+    return Sources(snapshot, read_parameters(options.params, snapshot), _left_out(wrong, options))
+
+
+def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
+    """A warning of the templates that do not load: what is wrong with one, or where to read it of several."""
+    if len(wrong) < 2:
+        return tuple(f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong)
+    names = sorted({error.template for error in wrong})
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    folders = " ".join(map(str, options.templates_dirs))
+    return (
+        f"{len(names)} templates are left out, as they do not load and are not among --templates: "
+        f"{', '.join(names[:_NAMED])}{more}; to see what is wrong write injector lint {folders}",
+    )
 
 
 def warn_of(sources: Sources, more: Iterable[str] = ()) -> None:

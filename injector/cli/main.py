@@ -119,7 +119,7 @@ def main(args: list[str] | None = None) -> int:
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
-        _with_help(error).show()
+        _with_help(error, args).show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
@@ -144,15 +144,28 @@ def main(args: list[str] | None = None) -> int:
         sys.exit(1)
 
 
-def _with_help(error: click.ClickException) -> click.ClickException:
-    """The error of an option that there is not, or of its value, with what to type."""
+def _with_help(error: click.ClickException, args: list[str]) -> click.ClickException:
+    """The error of an option that there is not, of its value, or of a value that it does not take: what to type."""
     from injector.cli.foreign_habits import choice_words, option_words
 
     if isinstance(error, click.NoSuchOption) and (words := option_words(error)):
         return click.NoSuchOption(error.option_name, words, ctx=error.ctx)
     if isinstance(error, click.BadParameter) and (words := choice_words(error)):
         return click.UsageError(f"{error.format_message()} {words}", ctx=error.ctx)
+    if isinstance(error, click.UsageError) and (words := _stray_value(error, args)):
+        return click.UsageError(words, ctx=error.ctx)
     return error
+
+
+def _stray_value(error: click.UsageError, args: list[str]) -> str:
+    """What to say where an argument, or an option's value, is one too many; "" for other errors."""
+    from injector.cli.missing_inputs import flags_of, stray_value
+
+    of_option = isinstance(error, click.BadParameter) and not isinstance(error.param, click.Argument)
+    if of_option or isinstance(error, click.NoSuchOption):
+        return ""
+    flags = {error.option_name} if isinstance(error, click.BadOptionUsage) else flags_of(error.ctx) if error.ctx else ()
+    return stray_value(next(iter(args), ""), flags, args)
 
 
 def _show_error(error: InjectorError) -> None:

@@ -14,13 +14,15 @@ from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.foreign_files import foreign_object
 from injector.cli.foreign_injectors import remarks_on
+from injector.cli.idle_annotations import idle_annotations
 from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
+from injector.cli.pod_mistakes import cause_of
 from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
-from injector.diagnostics import Path
+from injector.diagnostics import Path, spoken_path
 from injector.errors import DENIED_CODE, InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
@@ -131,7 +133,7 @@ class Injector:
         if self._sidecars:
             line, result = self._injected(obj, pod, document)
             if result is not None and (line.bad or result.reason is Reason.MALFORMED_POD):
-                line = self._at_mistake(line, obj, result)
+                line = self._at_mistake(line, obj, pod, result)
             self.report.lines.append(line)
             if line.bad or (result is not None and result.reason is Reason.MALFORMED_POD):
                 return pod, []
@@ -183,14 +185,18 @@ class Injector:
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
                 *remarks_on(pod, result, self._sources.settings),
+                *idle_annotations(pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
                 *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),
         )
         return line, result
 
-    def _at_mistake(self, line: Line, obj: Object, result: Injection) -> Line:
+    def _at_mistake(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
         if is_of_command(result):
             return line
+        if cause := cause_of(result, pod):
+            message = f"{spoken_path(cause[0])}: {cause[1]}; so the template says: {line.message}"
+            return self._at(replace(line, message=message), obj, path_in_object(obj, cause[0]))
         path, in_namespace = place_in_pod(result, self._sources.settings)
         if in_namespace:
             return self._at(line, self._namespaces.found.get(self._namespaces.name_for(obj), obj), path)

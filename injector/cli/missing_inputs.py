@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
+
+import click
 
 from injector.names import nearest
 
@@ -17,6 +21,11 @@ KINDS = frozenset(
 )  # fmt: skip
 _LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
+#: What people write behind an option that is there or not: yes, no, or how much.
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)%?")
+#: By command and option: what takes the number that people write behind that option.
+_LIMITS = {("test", "--coverage"): "for a limit write --fail-under"}
 #: Names in a folder that a missing one is compared with.
 _COMPARED = 1000
 
@@ -42,6 +51,27 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
             return f"for a template write --templates {name}; for its parameters injector docs {name}"
     near = nearest(Path(name).name, _beside(Path(name)), cutoff=0.75)
     return f"did you mean {Path(name).with_name(near)}?" if near else ""
+
+
+def flags_of(context: click.Context) -> set[str]:
+    """The options of a command that take no value."""
+    return {name for one in context.command.params if getattr(one, "is_flag", False) for name in one.opts}
+
+
+def stray_value(command: str, flags: Collection[str], typed: Sequence[str], given: str = "") -> str:
+    """What to say of a value behind an option that takes none, as in `--coverage 80`; "" where there is none.
+
+    `typed` are all arguments, `given` is the value that a command met, "" for any that is no file.
+    """
+    for flag, value in (*pairwise(typed), *(text.split("=", 1) for text in typed if "=" in text)):
+        number, word = _NUMBER.fullmatch(value), value.lower()
+        known = number or word in (*_YES, *_NO)
+        if flag not in flags or not known or (given and value != given) or Path(value).exists():
+            continue
+        if number and (limit := _LIMITS.get((command, flag))):
+            return f"{flag} takes no value; {limit} {number[1]}"
+        return f"{flag} takes no value; leave {f'{flag} {value}' if word in _NO else value} out"
+    return ""
 
 
 def _beside(file: Path) -> list[str]:

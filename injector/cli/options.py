@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from injector.cli.numbers import Amount
+
 if TYPE_CHECKING:
     from injector.pods.context import Object
 
@@ -273,7 +275,7 @@ _OPTIONS = (
     click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
     click.option(
         "--wait",
-        type=click.FloatRange(0, 86400),
+        type=Amount(0, 86400),
         metavar="SECONDS",
         help="With --signer: how long to wait until it is approved and signed. Default: 300.",
     ),

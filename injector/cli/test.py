@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.cli.numbers import Amount
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--coverage", is_flag=True, help="List the parameters and branches that no case has reached.")
 @click.option(
     "--fail-under",
-    type=click.FloatRange(0, 100),
+    type=Amount(0, 100),
     metavar="N",
     help="Fail when the cases of a template reach less than N percent of its parameters and branches.",
 )

@@ -120,6 +120,23 @@ def unknown_field(name: str, known: Iterable[str], place: Field = ANY, value: ob
     return f"there is no field {name} here; {field_help(name, list(known), place)}"
 
 
+def clear_help(name: str, place: Field) -> str:
+    """What to do about a field of an app's own pod that a place does not have; "" unless that is beyond doubt.
+
+    The field may be of a Kubernetes that is newer than those known here, so only what people write elsewhere, another
+    spelling or another place counts.
+    """
+    known, meant = list(place.fields.notations), _MEANT.get(place.type, {}).get(name, "")
+    if meant == _OF_WORKLOAD:
+        return "it belongs in the spec of the workload (beside `template`)"
+    if meant and not meant.startswith(("leave ", "it is ")):
+        return f"write {meant}"
+    if near := nearest(name, known, cutoff=0.86):
+        return f"did you mean {near}?"
+    homes = [] if meant else list(_homes(name, known, place))
+    return f"it belongs in {' or in '.join(homes)}" if homes else ""
+
+
 def meant_field(name: str, place: Field) -> str:
     """The field of a place that people mean by a name that it does not have; "" where no other tool has such a name."""
     meant = _MEANT.get(place.type, {}).get(name, "")
@@ -168,7 +185,8 @@ def _homes(name: str, known: list[str], place: Field) -> Iterator[str]:
         above = [_HOMES[kind] for kind in kinds if kind != place.type and name in fields_of(kind)]
         yield from above
         if not below and not above:
-            below = [f"an item of {one}" for one in known if name in place.fields[one].element.fields.notations]
+            lists = [one for one in known if name in place.fields[one].element.fields.notations]
+            below = [f"an item of {one}" for one in (["containers"] if "containers" in lists else lists)]
     if below:
         yield " or ".join(filter(None, (", ".join(below[:-1]), below[-1])))
 

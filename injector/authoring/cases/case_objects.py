@@ -14,6 +14,8 @@ from injector.authoring.cases.case import Case, GivenNamespace
 from injector.authoring.cases.document import read_within
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object, Request
+from injector.pods.fields import POD
+from injector.pods.misplaced_keys import missing_template
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
@@ -22,6 +24,8 @@ from injector.templates.kubernetes_yaml import YAMLError, load_manifest
 from injector.templates.source_map import place_at
 from injector.templates.template import Template
 from injector.templates.yaml_errors import yaml_mistake
+
+_POD_SPEC = POD.fields["spec"].fields.notations
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,31 @@ def namespace_among(objects: Iterable[Object], name: str) -> Object:
 def given(objects: list[Object]) -> Given:
     """The one object with a pod among some. Raises ValueError where there is none, or more."""
     found = [o for o in objects if pod_template(o) is not None]
-    if len(found) == 1:
+    if len(found) == 1 and not (found[0].get("spec") is None and _lacking(found[0])):
         return Given(found[0], tuple(o for o in objects if o is not found[0]))
     if len(found) > 1:
         raise ValueError(f"{len(found)} objects with a pod; a case takes only one")
+    if lacking := next(filter(None, map(_lacking, found or objects)), ""):
+        raise ValueError(f"no pod in it: {lacking}")
     raise ValueError(
         "no pod in it; write a Pod, or an object with a pod template such as a Deployment. For an object at a path "
         "write `object`, or `file` together with `operation` or `path`"
     )
+
+
+def _lacking(obj: Object) -> str:
+    """What an object lacks that is meant for a pod or a workload; "" for other objects."""
+    if (wrong := missing_template(obj)) is not None:
+        return wrong.sentence
+    stray = [field for field in obj if field in _POD_SPEC and field not in POD.fields.notations]
+    spec = mapping(obj.get("spec"))
+    if not ({"containers", "template"} & spec.keys() or "containers" in stray):
+        return ""
+    own = {"apiVersion": "apps/v1", "kind": "Deployment"} if "template" in spec else {"apiVersion": "v1", "kind": "Pod"}
+    missing = [f"{field}: {value}" for field, value in own.items() if not obj.get(field)]
+    said = [f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"] if missing else []
+    said += [f"{' and '.join(stray)} {'belong' if len(stray) > 1 else 'belongs'} below `spec:`"] if stray else []
+    return ", and ".join(said)
 
 
 def read_objects(folder: Path, name: str) -> list[Object]:

@@ -14,6 +14,7 @@ from injector.authoring.cases.programs import ProgramRefusal, Programs
 from injector.authoring.cases.subset import mismatches_of
 from injector.authoring.cases.suite import Checked
 from injector.authoring.diagnostic_formats import quoted_lines
+from injector.authoring.file_syntax import unended_line
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.loading.limits import limited
@@ -113,15 +114,14 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
             result.problems.append(checked.problem("validate", message, "name", help=refusal_text(refusal, texts)))
-            place = author_place(checked, outcome, applied, refusal)
+            above = unended_line(texts.get(refusal.named, ""), refusal.line) if refusal.program.endswith("nginx") else 0
+            place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
             if place is not None:
                 template = applied.template
                 where = f"{refusal.program} does not take what this renders"
-                result.problems.append(
-                    Diagnostic(
-                        "validate", "error", where, place=replace(place, origin=template.origin or template.name)
-                    )
-                )
+                help_ = f"a ; is missing at the end of this line, so {refusal.program} names a later one"
+                place = replace(place, origin=template.origin or template.name)
+                result.problems.append(Diagnostic("validate", "error", where, help_ if above else "", place=place))
         if ways.require_programs:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"

@@ -206,6 +206,29 @@ MISTAKES = [
         "tests/cases.yaml:3:14",
         "!absent cannot be here; that is for `expect.pod`, `expect.object` and `expect.files`",
     ),
+    *(
+        (f"cases:\n- name: a\n  pod: {pod}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: no pod in it: {lacks}")
+        for pod, lacks in (
+            (
+                "{metadata: {name: a}, containers: [{name: a}]}",
+                "apiVersion: v1 and kind: Pod are missing, and containers belongs below `spec:`",
+            ),
+            ("{apiVersion: v1, kind: Pod, containers: []}", "containers belongs below `spec:`"),
+            (
+                "{kind: Pod, containers: [], volumes: []}",
+                "apiVersion: v1 is missing, and containers and volumes belong below `spec:`",
+            ),
+            (
+                "{spec: {template: {}}}",
+                "apiVersion: apps/v1 and kind: Deployment are missing",
+            ),
+            (
+                "{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{name: a}]}}",
+                "spec.template: it is missing, and a Deployment has its pod template there; put containers into "
+                "spec.template.spec",
+            ),
+        )
+    ),
     (f"cases:\n- name: a\n  pod: {{kind: Service}}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: {NO_POD}"),
     (
         f"cases:\n- name: a\n  file: gone.yaml\n  {EXPECT}\n",

@@ -111,6 +111,26 @@ def test_what_a_program_refuses_is_told_with_the_authors_line(
     assert origin.excerpt == "    3 |   {{ params.word }} on;\n      |   ^"
 
 
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        ("server {\n  location / {\n    return 200 ok\n  }\n}\n", 3),
+        ('server {\n  location / {\n    return 200 "ok" # fine\n\n    # here\n  }\n}\n', 3),
+        ("server {\n  listen 127.0.0.1:8080\n  client_max_body_size 8m;\n}\n", 2),
+        ("server {\n  server_name a\n    b;\n  lissten 1;\n}\n", 0),
+        ("server {\n  listen 127.0.0.1:8080;\n  }\n}\n", 0),
+        ("server {\n  lissten 1;\n}\n", 0),
+    ],
+)
+def test_a_line_of_nginx_without_its_end(
+    results: Callable[..., list[CaseResult]], nginx: dict[str, str], part: str, line: int
+) -> None:
+    (result,) = results(CASE, **{**nginx, "part.conf.j2": part})
+    _refusal, origin = result.problems
+    said = "a ; is missing at the end of this line, so nginx names a later one"
+    assert (origin.help, origin.place.line == line) == ((said, True) if line else ("", False))
+
+
 def test_a_case_may_leave_it_out(results: Callable[..., list[CaseResult]], nginx: dict[str, str]) -> None:
     text = CASE.replace("  expect", "  params: {word: lissten}\n  validate: false\n  expect")
     (result,) = results(text, **nginx)

@@ -55,6 +55,7 @@ def _string(name: str, more: str) -> str:
     return f"description: A tool.\nparameters:\n  {name}: {{type: string, {more}, description: Text.}}\n"
 
 
+_TLS = "{name: a, secret: {secretName: a, items: [{key: c, path: tls.crt}, {key: k, path: tls.key}]}}"
 _FILTER = "type.googleapis.com/envoy.extensions.filters"
 _ROUTER = f'{{name: r, typed_config: {{"@type": {_FILTER}.http.router.v3.Router}}}}'
 _ENVOY = """\
@@ -333,6 +334,51 @@ CASES = [
         " mode: 256}]}}]}}\n"
         "  - {name: d, secret: {secretName: d, defaultMode: 0440}}\n",
         [6, 7],
+    ),
+    Case(
+        "file-as-folder",
+        "by subPath, the folder, and a folder that is meant",
+        "    args: [--key=/b/tls.key/tls.key]\n"
+        "    volumeMounts:\n"
+        "    - {name: a, mountPath: /etc/a/tls.crt, subPath: tls.crt}\n"
+        "    - {name: a, mountPath: /etc/b}\n"
+        "    - {name: a, mountPath: /b/tls.key}\n"
+        "    - {name: c, mountPath: /etc/tls.crt}\n"
+        f"  volumes:\n  - {_TLS}\n  - {{name: c, configMap: {{name: c}}}}\n",
+        [],
+    ),
+    Case(
+        "file-as-folder",
+        "files of a Secret, and the only file under another name",
+        "    volumeMounts:\n"
+        "    - {name: a, mountPath: /etc/a/tls.crt}\n"
+        "    - {name: b, mountPath: /etc/b/tool.conf}\n"
+        f"  volumes:\n  - {_TLS}\n  - {{name: b, configMap: {{name: b, items: [{{key: k, path: own.conf}}]}}}}\n",
+        [6, 7],
+    ),
+    *(
+        Case(
+            "not-executable",
+            f"{what}",
+            f"    {text}\n    volumeMounts: [{{name: a, mountPath: /a}}, {{name: b, mountPath: /a/b}}]\n"
+            f"  volumes:\n  - {{name: a, configMap: {{name: a{mode}}}}}\n  - {{name: b, emptyDir: {{}}}}\n",
+            lines,
+        )
+        for what, text, mode, lines in (
+            ("a command", "command: [/a/run]", "", [5]),
+            ("behind tini", "command: [tini, -g, --, /a/run]", "", [5]),
+            ("in a shell", "command: [sh, -ec, exec /a/run --all]", "", [5]),
+            ("a probe", "livenessProbe: {exec: {command: [/a/run]}}", "", [5]),
+            ("a mode of no use", "command: [/a/run]", ", defaultMode: 0444", [5]),
+            ("a mode", "command: [/a/run]", ", defaultMode: 0555", []),
+            ("an item's mode", "command: [/a/run]", ", items: [{key: k, path: run, mode: 0500}]", []),
+            ("another item's mode", "command: [/a/b.sh]", ", items: [{key: k, path: run, mode: 0500}]", []),
+            ("read by a shell", "command: [sh, /a/run]", "", []),
+            ("read by a shell in a shell", 'command: [sh, -c, "sh /a/run; . /a/run"]', "", []),
+            ("an argument", "args: [/a/run.conf]", "", []),
+            ("of the image", "command: [/usr/bin/run, /a/run.conf]", "", []),
+            ("of another volume below", "command: [/a/b/run]", "", []),
+        )
     ),
     Case("port-conflict", "below 1024", "    ports: [{name: tool-a, containerPort: 514}]\n", [5]),
     Case(

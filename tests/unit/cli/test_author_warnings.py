@@ -70,3 +70,27 @@ def test_a_field_of_another_name_is_told_before_the_refusal_that_it_causes(run, 
     assert result.err.startswith(
         f"Error: {folder}/overlay.yaml.j2:6:7: error: there is no field http here; write httpGet"
     )
+
+
+MEMORY = "memory is 512m, and that is 0.512 bytes; write 512Mi"
+LIMIT = "    resources: {limits: {memory: {{ params.memory_limit }}}}\n"
+QUANTITY = "parameters:\n  memory-limit: {type: string, format: quantity, default: 64Mi}\n"
+
+
+def test_a_value_that_a_pod_gives_is_told_of_each_pod_by_its_annotation(run, overlay):
+    overlay(LIMIT, QUANTITY)
+    pod = POD.replace("metadata:", "metadata:\n  annotations: {mine.sidecar.injector/memory-limit: 512m}", 1)
+    result = run("inject", "--templates", "mine", "-", stdin=f"{pod}---\n{pod}---\n{DEPLOYMENT}")
+    assert warnings(result) == [f"pod annotation mine.sidecar.injector/memory-limit: {MEMORY}"] * 2
+
+
+def test_a_value_of_an_option_is_told_by_the_option(run, overlay):
+    folder = overlay(LIMIT, QUANTITY)
+    result = run("render", str(folder), "--param", "mine.memory-limit=512m")
+    assert f"warning: --param mine.memory-limit: {MEMORY}" in result.err
+
+
+def test_a_value_that_the_template_writes_is_told_at_its_line(run, overlay):
+    folder = overlay(LIMIT.replace("{{ params.memory_limit }}", "512m"), QUANTITY)
+    result = run("inject", "--templates", "mine", "--param", "mine.memory-limit=512m", "-", stdin=DEPLOYMENT)
+    assert f"{folder}/overlay.yaml.j2:5:34: {MEMORY}" in warnings(result)

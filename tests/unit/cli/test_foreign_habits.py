@@ -189,3 +189,40 @@ def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path) ->
 def test_an_input_that_is_not_there(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
     done = said(tmp_path, *args)
     assert (done.code, words in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("test", "--coverage", "80"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
+        (("test", "--coverage=80%"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
+        (("inject", "--check", "yes", "web.yaml"), "; --check takes no value; leave yes out\n"),
+        (("list", "--failed", "false"), "Error: --failed takes no value; leave --failed false out\n"),
+        (("lint", "--strict=true"), "Error: --strict takes no value; leave true out\n"),
+        (("test", "--fail-under", "80%"), "'80%': it must be a number from 0 to 100; write 80\n"),
+        (("check", "--wait=5m"), "'5m': it must be a number from 0 to 86400; write 300\n"),
+        (("certs", "--days", "forever"), "'forever': it must be a whole number from 1 to 36500\n"),
+        (("serve", "--port", "8443/tcp"), "'8443/tcp': it must be a port from 1 to 65535; write 8443\n"),
+        (("serve", "--port", "84430"), "'84430': it must be a port from 1 to 65535\n"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = said(tmp_path, *args)
+    assert done.err.endswith(words)
+
+
+def test_a_file_behind_an_option_without_a_value_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "1").write_text(WEB)
+    assert said(tmp_path, "inject", "--check", "1").err.endswith("1 would change: run injector inject --in-place\n")
+
+
+@pytest.mark.parametrize("name", ["PORT", "METRICS_PORT"])
+def test_a_variable_that_kubernetes_sets_for_a_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(f"INJECTOR_{name}", "tcp://10.96.14.2:443")
+    service, option = f"injector-{name}"[:-5].lower().replace("_", "-"), f"--{name}".lower().replace("_", "-")
+    assert said(tmp_path, "serve", "--standalone").err.endswith(
+        f"it must be a port from 1 to 65535; Kubernetes sets INJECTOR_{name} for a Service called {service}: write "
+        f"enableServiceLinks: false into the pod's spec, or give {option}\n"
+    )

@@ -93,8 +93,8 @@ def test_the_annotation_of_another_injector_is_left_alone(tmp_path: Path, key: s
         ),
         (
             "image: a\nsettings:\n  podDefault: skip\n",
-            "Error: settings.yaml:2:1: settings: the settings file has no such key, other than the values of the "
-            "chart; write the keys below it at the top of the file, without `settings:`",
+            "Error: settings.yaml:2:1: settings: it is a key of the chart's values, and a settings file has none of "
+            "that name; write the keys below it at the top of the file, without `settings:`",
         ),
         (
             "paths:\n- path: /mutate/claims\n  templates: [default-storage-class]\n",

@@ -54,9 +54,15 @@ def is_harmful(script: Script, offset: int) -> bool:
 
 def scripts(container: Object) -> Iterator[Script]:
     """The scripts of a container: of its command with its arguments, its probes and its lifecycle hooks."""
-    yield from _script([*_words(container, ("command",)), *_words(container, ("args",))])
+    for words in commands(container):
+        yield from _script(words)
+
+
+def commands(container: Object) -> Iterator[list[tuple[Path, Any]]]:
+    """The words of each command of a container with their paths: with its arguments, of its probes and its hooks."""
+    yield [*_words(container, ("command",)), *_words(container, ("args",))]
     for path in (*((name,) for name in PROBES), *(("lifecycle", name) for name in HOOKS)):
-        yield from _script(_words(container, (*path, "exec", "command")))
+        yield _words(container, (*path, "exec", "command"))
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,156 @@
+"""A container runs a file of a ConfigMap or a Secret, and the file is not executable.
+
+Kubernetes writes the files of these volumes with the mode 0644, if `defaultMode` or an item's `mode` does not say
+otherwise. The rule looks at the command of a container, of its probes and of its lifecycle hooks, and at the first
+command of a script behind `sh -c`.
+
+Why: the container does not start (`permission denied`), or the probe never succeeds. Let a shell read the script, or
+make the files executable.
+
+Source: Kubernetes API reference, "ConfigMapVolumeSource": `defaultMode` defaults to 0644.
+
+Bad:
+    # template.yaml
+    description: A tool.
+    files:
+      start.sh: {}
+    # start.sh.j2
+    #!/bin/sh
+    exec tool --level info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        command: [/etc/tool/start.sh]
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Good:
+    # template.yaml
+    description: A tool.
+    files:
+      start.sh: {}
+    # start.sh.j2
+    #!/bin/sh
+    exec tool --level info
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: tool:1
+        command: [sh, /etc/tool/start.sh]
+        volumeMounts:
+        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
+      volumes:
+      - name: tool-config
+        configMap: {name: "{{ files.configmap }}"}
+
+Proof: only a kubelet writes the files of a volume, and the API server does not look at their modes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from injector.authoring.lint.rules._scripts import commands, scripts
+from injector.authoring.lint.rules._values import numbered, usual
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path
+from injector.pods.constraints.pod_view import mapping, mappings
+from injector.pods.context import Object
+
+SEVERITY = "warning"
+
+#: Volumes whose files have the mode of `defaultMode`.
+_KINDS = ("configMap", "secret", "downwardAPI", "projected")
+_DEFAULT_MODE = 0o644
+_EXECUTABLE = 0o111
+#: Programs that run the path behind their options.
+_STARTERS = ("tini", "dumb-init", "catatonit", "env")
+_FIRST_COMMAND = re.compile(r"\s*(?:exec\s+)?(/[\w./+-]+)(?=\s|;|\Z)")
+_SHEBANG = re.compile(r"#!\s*(?:/usr/bin/env\s+)?\S*?([\w.+-]+)\s*(?:\n|\Z)")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each command."""
+    for rendering in usual(subject):
+        volumes = {str(volume.get("name")): volume for _, volume in rendering.volumes()}
+        for path, container in rendering.containers():
+            for where, program in _programs(container):
+                volume = _volume_of(container, program, volumes)
+                if volume is None or _is_executable(volume, program):
+                    continue
+                read = [_interpreter(rendering, program), program]
+                alone = "command" in where and where[-1] == 0
+                more = ", ..." if alone and _follows(container, where) else ""
+                write = f"{where[-2]}: [{', '.join(read)}{more}]" if alone else " ".join(read)
+                yield Finding(
+                    f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
+                    rendering.overlay.place((*path, *where)),
+                    f"write {write}, or give the volume defaultMode: 0555",
+                )
+
+
+def _follows(container: Object, where: Path) -> bool:
+    """Whether a word stands behind the one at this path."""
+    value: Any = container
+    for step in where[:-1]:
+        value = value[step]
+    return len(value) > 1
+
+
+def _programs(container: Object) -> Iterator[tuple[Path, str]]:
+    """Where a container names a program by an absolute path, and the path."""
+    for words in commands(container):
+        named = [(path, word) for path, word in words if isinstance(word, str)]
+        if not named or "command" not in named[0][0]:  # arguments of the image's own program
+            continue
+        if PurePosixPath(named[0][1]).name in _STARTERS:
+            named = [one for one in named[1:] if not one[1].startswith("-") and "=" not in one[1]]
+        if named and named[0][1].startswith("/"):
+            yield named[0]
+    for script in scripts(container):
+        if script.language == "sh" and (first_command := _FIRST_COMMAND.match(script.text)):
+            yield script.path, first_command[1]
+
+
+def _volume_of(container: Object, program: str, volumes: dict[str, Object]) -> Object | None:
+    """The volume that the innermost mount over a path shows, if it is of files with a mode; else None."""
+    mounts = [str(mount.get("mountPath")) for _, mount in numbered(container.get("volumeMounts"))]
+    over = max((one for one in mounts if PurePosixPath(program).is_relative_to(one)), key=len, default=None)
+    names = [str(one.get("name")) for one in mappings(container.get("volumeMounts")) if one.get("mountPath") == over]
+    volume = volumes.get(names[0]) if names else None
+    return volume if volume is not None and any(mapping(volume.get(kind)) for kind in _KINDS) else None
+
+
+def _is_executable(volume: Object, program: str) -> bool:
+    """Whether somebody may run a volume's file; also where an item of another name has such a mode, as by `subPath`."""
+    for kind in _KINDS:
+        source = mapping(volume.get(kind))
+        default = source.get("defaultMode")
+        items = [item for held in (source, *_sources(source)) for item in mappings(held.get("items"))]
+        own = [item for item in items if PurePosixPath(str(item.get("path"))).name == PurePosixPath(program).name]
+        modes = [item.get("mode", default) for item in own or items] or [default]
+        if source and any(not isinstance(mode, int | None) or (mode or _DEFAULT_MODE) & _EXECUTABLE for mode in modes):
+            return True
+    return False
+
+
+def _sources(projected: Object) -> Iterator[Any]:
+    """The sources within a projected volume."""
+    for source in mappings(projected.get("sources")):
+        yield from (mapping(source.get(kind)) for kind in _KINDS)
+
+
+def _interpreter(rendering: Rendering, program: str) -> str:
+    """What the first line of the template's file of that name says that reads it; else `sh`."""
+    file = rendering.files.get(PurePosixPath(program).name)
+    found = _SHEBANG.match(file.text) if file is not None else None
+    return found[1] if found else "sh"

@@ -1,0 +1,56 @@
+"""Annotations of a pod that set parameters of templates which it does not get, and so change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from injector.injection import Injection
+from injector.names import cut
+from injector.pods.context import Namespace, Object
+from injector.pods.shape import string_map
+from injector.reasons import Effect, Reason
+from injector.templates.choice import origins_of
+from injector.templates.snapshot import Snapshot
+
+#: Annotations of one template that are named.
+_SHOWN = 2
+
+
+def idle_annotations(
+    pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot, names: Sequence[str] | None
+) -> Iterator[str]:
+    """A sentence for each template that annotations set parameters of, where the pod gets others.
+
+    `names` are the templates of the command line. Those at paths are left alone: a pod's annotations set their
+    parameters too.
+    """
+    settings, catalog = snapshot.settings, snapshot.catalog
+    annotations, ending = string_map(pod, "annotations"), settings.parameter_suffix("")
+    found: dict[str, list[str]] = {}
+    for key in annotations:
+        if (at := key.find(ending)) > 0:
+            found.setdefault(key[:at], []).append(key)
+    done = (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
+    undecided = result.effect is Effect.SKIP and result.reason not in done
+    if not found or undecided or result.reason is Reason.MALFORMED_POD:
+        return
+    required, at_paths = result.decision.required, {name for one in settings.paths.values() for name in one.templates}
+    chosen = origins_of(pod, namespace, settings, catalog, required=required)
+    wanted = chosen if names is None else dict.fromkeys(names)
+    gets = [name for name, _ in result.templates] or list(wanted)
+    others = {*chosen, *wanted, *gets, *at_paths}
+    idle = [name for name in found if name in catalog.injected_names and name not in others]
+    if not gets or not all(name in catalog.injected_names for name in gets):
+        return
+    option = f"{settings.templates_key}: " if names is None else "--templates "
+    both = ",".join((*gets, *idle))
+    free = names is None and not required and settings.templates_key not in annotations
+    for name in idle:
+        keys, more = [cut(key, 120) for key in found[name][:_SHOWN]], len(found[name]) - _SHOWN
+        which = f"{', '.join(keys)} and {more} more" if more > 0 else " and ".join(keys)
+        several, have = ("s", "have") if len(keys) > 1 else ("", "has")
+        if free and len(gets) == len(idle) == 1:
+            write = f"to get {name} write {option}{name}, or {both} for both"
+        else:
+            write = f"to get {name} as well write {option}{both}"
+        yield f"pod annotation{several} {which} {have} no effect, as the pod gets only {', '.join(gets)}; {write}"

@@ -1,0 +1,124 @@
+"""What a pod's author is told of a manifest: annotations without effect, fields that belong elsewhere, and causes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.test_wrong_values import WEB, annotated, said
+
+_NGINX = 'nginx.sidecar.injector/rate-limit: "50"'
+_NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, as the pod gets only envoy; to get nginx"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("annotations", "args", "words"),
+    [
+        (_NGINX, (), f"{_NO_EFFECT} write sidecar.injector/templates: nginx, or envoy,nginx for both"),
+        (f"{_NGINX}, sidecar.injector/templates: envoy", (), "as well write sidecar.injector/templates: envoy,nginx"),
+        (_NGINX, ("--templates", "envoy"), f"{_NO_EFFECT} as well write --templates envoy,nginx"),
+        (_NGINX, ("--namespace-label", "injection=required"), "as well write sidecar.injector/templates: envoy,nginx"),
+        (
+            f'{_NGINX}, nginx.sidecar.injector/gzip: "no", nginx.sidecar.injector/rate-burst: "1"',
+            (),
+            "nginx.sidecar.injector/rate-limit, nginx.sidecar.injector/gzip and 1 more have no effect",
+        ),
+        (
+            f"{_NGINX}, fluentd.sidecar.injector/image: a",
+            (),
+            "to get fluentd as well write sidecar.injector/templates: envoy,nginx,fluentd",
+        ),
+    ],
+)
+def test_parameters_of_a_template_that_the_pod_does_not_get(
+    tmp_path: Path, name: str, annotations: str, args: tuple[str, ...], words: str
+) -> None:
+    done = said(tmp_path, name, "web.yaml", *args, manifest=annotated(f"{{{annotations}}}"))
+    assert words in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("annotations", "args", "settings"),
+    [
+        (f"{_NGINX}, sidecar.injector/templates: nginx", (), ""),
+        (f'{_NGINX}, sidecar.injector/inject: "false"', (), ""),
+        (f"{_NGINX}, sidecar.injector/templates: ngnix", (), ""),
+        (_NGINX, ("--templates", "nginx"), ""),
+        (_NGINX, ("--namespace-annotation", "sidecar.injector/templates=envoy,nginx"), ""),
+        ('ngnix.sidecar.injector/rate-limit: "50"', (), ""),
+        (_NGINX, (), "paths: {/policies/more: {templates: [nginx]}}"),
+        (_NGINX, (), "prefix: other.example"),
+    ],
+)
+def test_parameters_that_have_their_effect_or_none_for_another_reason(
+    tmp_path: Path, annotations: str, args: tuple[str, ...], settings: str
+) -> None:
+    given = ("--settings", "settings.yaml", *args)
+    done = said(tmp_path, "inject", "web.yaml", *given, manifest=annotated(f"{{{annotations}}}"), settings=settings)
+    assert "no effect, as the pod gets" not in done.err
+
+
+def test_an_injected_pod_keeps_templates_of_the_command_line(tmp_path: Path) -> None:
+    manifest = annotated(f"{{{_NGINX}}}")
+    injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).out
+    assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=injected).err
+
+
+_PORTS = "ports: [{containerPort: 8080}]}"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (
+            "}\n      ports: [{containerPort: 80}]",
+            "spec.ports: there is no field ports here; it belongs in a container",
+        ),
+        ("}\n      replicas: 2", "here; it belongs in the spec of the workload (beside `template`)"),
+        ("}\n      nodeselector: {a: b}", "there is no field nodeselector here; did you mean nodeSelector?"),
+        (", environment: {A: b}}", "there is no field environment here; write env, with an item"),
+        (", hostNetwork: true}", "here; it belongs in the pod's spec (beside `containers`)"),
+    ],
+)
+def test_a_field_that_kubernetes_has_elsewhere(tmp_path: Path, name: str, after: str, words: str) -> None:
+    done = said(tmp_path, name, "web.yaml", manifest=WEB.replace(_PORTS, f"{_PORTS[:-1]}{after}"))
+    assert words in done.out + done.err
+
+
+def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path) -> None:
+    manifest = WEB.replace(_PORTS, f"{_PORTS}\n      frobnication: {{a: b}}\n      x-mine: 1")
+    assert "there is no field" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
+
+
+@pytest.mark.parametrize(
+    ("ports", "cause"),
+    [
+        (
+            'ports: [{containerPort: "8080"}]}',
+            "spec.containers[0].ports[0].containerPort: containerPort is a string; it has to be an integer; write it "
+            "without quotes",
+        ),
+        (
+            "}\n      ports: [{containerPort: 8080}]",
+            "spec.ports: there is no field ports here; it belongs in a container",
+        ),
+    ],
+)
+def test_the_cause_stands_before_what_the_template_says(tmp_path: Path, ports: str, cause: str) -> None:
+    done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=WEB.replace(_PORTS, ports))
+    assert f"failed: not-served: {cause}; so the template says: nginx must know the app's port" in done.err
+    assert f"line {10 if 'spec.containers' in cause else 11}, namespace" in done.err
+
+
+def test_templates_that_do_not_load_and_nobody_asks_for_are_told_in_one_line(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d", "e"):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        (tmp_path / "own" / name / "template.yaml").write_text("description: [\n")
+    done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--templates-dir", "own")
+    assert done.err.startswith(
+        "warning: 5 templates are left out, as they do not load and are not among --templates: a, b, c and 2 more; to "
+        "see what is wrong write injector lint own\n"
+    )
