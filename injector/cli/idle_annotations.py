@@ -1,17 +1,21 @@
-"""Annotations of a pod that set parameters of templates which it does not get, and so change nothing."""
+"""Annotations of a pod that change nothing: of templates which it does not get, and of a name that is nearly ours."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from injector.injection import Injection
-from injector.names import cut
+from injector.names import cut, nearest
 from injector.pods.context import Namespace, Object
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.templates.choice import origins_of
+from injector.templates.families import declared_parameter
 from injector.templates.snapshot import Snapshot
 
+#: A domain of a sidecar injector's.
+_INJECTS = re.compile(r"inject", re.IGNORECASE)
 #: Annotations of one template that are named.
 _SHOWN = 2
 
@@ -24,6 +28,7 @@ def idle_annotations(
     `names` are the templates of the command line. Those at paths are left alone: a pod's annotations set their
     parameters too.
     """
+    yield from _foreign_names(pod, result, snapshot)
     settings, catalog = snapshot.settings, snapshot.catalog
     annotations, ending = string_map(pod, "annotations"), settings.parameter_suffix("")
     found: dict[str, list[str]] = {}
@@ -54,3 +59,29 @@ def idle_annotations(
         else:
             write = f"to get {name} as well write {option}{both}"
         yield f"pod annotation{several} {which} {have} no effect, as the pod gets only {', '.join(gets)}; {write}"
+
+
+def _foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
+    """A sentence for each annotation whose name is nearly one of ours, and for those of our prefix that are none."""
+    settings, catalog = snapshot.settings, snapshot.catalog
+    ours = (settings.inject_key, settings.templates_key)
+    known = (*ours, settings.status_key, settings.reason_key, settings.receipt_key)
+    told = {warning.fields.get("key") for warning in result.warnings}
+    annotations = string_map(pod, "annotations")
+    for key in annotations:
+        domain, _, name = key.rpartition("/")
+        template = catalog.get(domain)
+        if key in told or key in known:
+            continue
+        if template is not None and declared_parameter(template.parameters, name):
+            yield f"pod annotation {key} has no effect; write {settings.parameter_suffix(domain)}{name}"
+        elif domain == settings.prefix and settings.status_key not in annotations:
+            yield (
+                f"pod annotation {cut(key, 120)} has no effect; write {' or '.join(ours)}, or for a parameter "
+                f"{settings.parameter_suffix('<template>')}<name>"
+            )
+        elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
+            near = nearest(name, [one.rpartition("/")[2] for one in ours], cutoff=0.75)
+            meant = next((one for one in ours if near and one.endswith(f"/{near}")), None)
+            if meant:
+                yield f"pod annotation {cut(key, 120)} has no effect; for this injector write {meant}"

@@ -60,6 +60,37 @@ def test_parameters_that_have_their_effect_or_none_for_another_reason(
     assert "no effect, as the pod gets" not in done.err
 
 
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        ("envoy/log-level: debug", "write envoy.sidecar.injector/log-level"),
+        ("sidecar.injector/params: a", "or for a parameter <template>.sidecar.injector/<name>"),
+        ('sidecar-injector.io/inject: "false"', "for this injector write sidecar.injector/inject"),
+        ("Injector/templates: nginx", "for this injector write sidecar.injector/templates"),
+        ('inject: "false"', "for this injector write sidecar.injector/inject"),
+    ],
+)
+def test_names_that_are_nearly_ours(tmp_path: Path, name: str, annotation: str, words: str) -> None:
+    done = said(tmp_path, name, "web.yaml", manifest=annotated(f"{{{annotation}}}"))
+    assert f"pod annotation {annotation.partition(':')[0]} has no effect; " in done.out + done.err
+    assert words in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        'vault.hashicorp.com/agent-inject: "true"',
+        "envoy/other: a",
+        "example.com/inject: a",
+        'sidecar.injector/inject: "true"',
+        "x.injector.io/other: a",
+    ],
+)
+def test_names_of_others(tmp_path: Path, annotation: str) -> None:
+    assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=annotated(f"{{{annotation}}}")).err
+
+
 def test_an_injected_pod_keeps_templates_of_the_command_line(tmp_path: Path) -> None:
     manifest = annotated(f"{{{_NGINX}}}")
     injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).out
