@@ -14,7 +14,9 @@ from injector.diagnostics import Place
 from injector.library_messages import toml_mistake
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env")
+#: What a syntax is called, where not by its name in capital letters.
+_NAMES = {"nginx": "nginx configuration", "env": "content of an env file"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
 _TOKENS = {
     "nginx": re.compile(r"[{}\"']|\$\{|(?<!\S)#"),
@@ -66,7 +68,7 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
             return
         if hole is None:
             if not count:  # behind another mistake it may be no more than what that leads to
-                yield SyntaxMistake(place, f"this is not the {_called(syntax)} of a whole file: {words}")
+                yield SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {words}")
             return
         message = f"a text stands here without quotes, which {syntax.upper()} does not take"
         value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
@@ -99,6 +101,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             json.loads(text)
         except json.JSONDecodeError as error:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
+    elif syntax == "env":
+        return _no_assignment(text)
     elif syntax in _TOKENS:
         return _unbalanced(text, _TOKENS[syntax])
     elif syntax == "xml":
@@ -110,8 +114,20 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
     return None
 
 
-def _called(syntax: str) -> str:
-    return syntax if syntax == "nginx" else syntax.upper()
+def _no_assignment(text: str) -> tuple[int, str] | None:
+    """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
+    offset, quote = 0, ""
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if not quote and bare and not bare.startswith("#") and "=" not in bare:
+            name = re.match(r"[A-Za-z_]\w*(?=\s*:)", bare)
+            words = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
+            return offset + len(line) - len(line.lstrip()), words
+        for character in bare if quote or not bare.startswith("#") else "":
+            if character in ("'", '"') and (not quote or quote == character):
+                quote = "" if quote else character
+        offset += len(line)
+    return None
 
 
 def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
 
+from injector.authoring.lost_line_ends import lost_line_ends
 from injector.authoring.unlikely_values import commented_values, texts_for_lists
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED, nearest, shortened
@@ -21,6 +22,7 @@ from injector.templates.template import OPERATIONS, OVERLAY, Parameter, Template
 
 #: The codes of what is found, each a rule of the linter.
 PARAMETER_TYPE, PLAIN_REFERENCE, UNLIKELY_VALUE = "parameter-type", "plain-reference", "unlikely-value"
+JOINED_LINES = "joined-lines"
 _OPERATORS = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
 #: The Python types of constants that may equal a value of a type. 1 and 0 equal true and false.
 _EQUAL: dict[str, tuple[type, ...]] = {
@@ -56,8 +58,14 @@ def template_mistakes(template: Template) -> Iterator[Diagnostic]:
             tree = environment.parse(text, file)
         except TemplateSyntaxError:
             continue
-        found = [*_comparisons(tree, parameters), *_always(tree, parameters), *_fields(tree, text, parameters)]
+        found = [
+            *_comparisons(tree, parameters),
+            *_always(tree, parameters),
+            *_words_in_conditions(tree),
+            *_fields(tree, text, parameters),
+        ]
         found += _references(environment, file, text, parameters)
+        found += [(JOINED_LINES, *one) for one in lost_line_ends(text, document=is_document(file))]
         if is_document(file):
             found += [(UNLIKELY_VALUE, *one) for one in commented_values(text)]
             texts = [f"params.{name}" for name, one in parameters.items() if one.type != "string"]
@@ -140,6 +148,25 @@ def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] 
             f"write {'.'.join(path)}.username",
         )
     return None
+
+
+def _words_in_conditions(tree: nodes.Template) -> Iterator[_Found]:
+    """Texts beside `or` and `and` that are meant to be compared, as in `x == "a" or "b"`."""
+    for node in tree.find_all((nodes.Or, nodes.And)):
+        word, compared = node.right, node.left
+        while isinstance(compared, nodes.Or | nodes.And):
+            compared = compared.left
+        if (
+            not isinstance(word, nodes.Const)
+            or not isinstance(word.value, str)
+            or not isinstance(compared, nodes.Compare)
+        ):
+            continue
+        path, first = chain(compared.expr), _constants(compared.ops[0].expr, several=False)
+        name = ".".join(path) if path else "x"
+        message = f"{shortened(word.value)} is not compared here, and a text alone counts as true"
+        values = f"[{', '.join(shortened(one) for one in (*first, word.value))}]"
+        yield PARAMETER_TYPE, first_offset(node) - 1, message, f"write {name} in {values}"
 
 
 def _always(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iterator[_Found]:

@@ -14,7 +14,7 @@ from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.overlay_warnings import beside_refusal, overlay_warnings
 from injector.authoring.refusal_location import Attempt
-from injector.authoring.template_mistakes import PLAIN_REFERENCE, template_mistakes
+from injector.authoring.template_mistakes import JOINED_LINES, PLAIN_REFERENCE, template_mistakes
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import parameters_of
 from injector.cli.injection_sources import Sources
@@ -139,11 +139,21 @@ def _injected(
 
 
 def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
-    """An error, after the warnings about texts on its lines that should be holes."""
-    lines = {(one.place.file, one.place.line) for one in error.diagnostics}
+    """An error, after the warnings about texts on its lines that should be holes, and lines that became one there."""
+    places = {_position(one) for one in error.diagnostics}
+    lines = {(file, line + next_) for file, line, _ in places for next_ in (0, 1)}
     found = [one.of(template.origin) for one in template_mistakes(template)]
-    causes = [one for one in found if one.code == PLAIN_REFERENCE and (one.place.file, one.place.line) in lines]
+    causes = [
+        one
+        for one in found
+        if (one.code == PLAIN_REFERENCE and _position(one)[:2] in {place[:2] for place in places})
+        or (one.code == JOINED_LINES and _position(one)[:2] in lines and _position(one) not in places)
+    ]
     return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
+
+
+def _position(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    return diagnostic.place.file, diagnostic.place.line, diagnostic.place.column
 
 
 def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources) -> tuple[Sources, tuple[str, ...]]:

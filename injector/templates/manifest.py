@@ -14,13 +14,12 @@ from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
-from injector.templates.file_syntaxes import syntax_of
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
 from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
 from injector.templates.manifest_habits import enum_mistake, flow, list_help, nested_help, words_of_command
 from injector.templates.parameter_schema import TYPES, make_parameter
 from injector.templates.program import is_document
-from injector.templates.quoting import SYNTAXES
+from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at
 from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml

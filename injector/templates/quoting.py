@@ -25,14 +25,13 @@ Consul (version 1) does not know `$${`, so `{` is written by its number, which b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from injector.errors import FaultError
 from injector.names import shortened
-from injector.templates.file_syntaxes import UnknownSyntaxError
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
 #: Control characters of ASCII and Latin-1, and Unicode's line and paragraph separators.
@@ -99,7 +98,8 @@ def check_harmless(value: Any, syntax: str = "") -> str:
             "a null in a text; give it a `| default(...)`, or leave the line out with {% if x is not none %}"
         )
     rest = ", or write | quote" if syntax in _LITERALS else ""
-    raise FaultError(f"a list or mapping in a text; loop over it with {{% for %}}{rest}")
+    joined = 'write | join(",") for one line, or ' if kind is list or kind is tuple else ""
+    raise FaultError(f"a list or mapping in a text; {joined}loop over it with {{% for %}} on lines of its own{rest}")
 
 
 def check_quoted(quoted: Quoted, syntax: str) -> str:
@@ -278,3 +278,61 @@ def _utf16(character: str) -> str:
 
 def _numbered(character: str) -> str:
     return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
+
+
+# ------------------------------------------------------------------------- the syntax of a file, by its name
+
+_BY_NAME = tuple(
+    (re.compile(pattern), syntax)
+    for pattern, syntax in (
+        (r"\.(?:hcl|nomad|tf|tfvars)\Z", "hcl"),
+        (r"\.(?:js|json[5c]?)\Z", "json"),
+        (r"\.toml\Z", "toml"),
+        (r"\.lua\Z", "lua"),
+        (r"nginx.*\.conf\Z|\.nginx\Z", "nginx"),
+        (r"\.(?:bash|sh)\Z", "sh"),
+        (r"\.(?:iptables|rules)\Z", "iptables"),
+        (r"(?:\A|\.)env\Z", "env"),
+        (r"\.properties\Z", "properties"),
+        (r"\.xml\Z", "xml"),
+        (r"\.ini\Z", "ini"),
+        (r"\.(?:md|txt)\Z", "plain"),
+    )
+)
+#: Files of well-known programs whose names tell no syntax to the injector: the one that suits them best.
+_OF_PROGRAMS = tuple(
+    (re.compile(pattern), syntax)
+    for pattern, syntax in (
+        (r"(?:fluent-?bit|parsers|supervisord?|stunnel|my|php-fpm|odbc|pgbouncer)\.(?:conf|cnf|cfg)\Z", "ini"),
+        (r"(?:setup|tox|ansible|logging|uwsgi)\.cfg\Z|\.(?:service|timer|socket|desktop|cnf)\Z", "ini"),
+        (r"(?:telegraf|influxdb|containerd|traefik)\.(?:conf|cfg)\Z", "toml"),
+        (r"(?:kafka|zoo(?:keeper)?|log4j2?)\.(?:conf|cfg)\Z", "properties"),
+        (r"(?:default|site|proxy|upstream|server)\.conf\Z", "nginx"),
+        (r"(?:haproxy|fluentd?|td-agent|redis|valkey|httpd|apache2?|squid|rsyslog|syslog-ng|unbound|dnsmasq|postgresql|"
+         r"pg_hba|mosquitto|nats|chrony|ntp|varnish|keepalived|collectd)\.(?:conf|cfg|vcl)\Z", "plain"),
+        (r"(?:Caddyfile|Corefile)\Z", "plain"),
+    )
+)  # fmt: skip
+
+
+class UnknownSyntaxError(FaultError):
+    """A value that only a file of a known syntax can hold: what is wrong, and what to do once the syntax is named."""
+
+    def __init__(self, words: str, known: Iterable[str], then: str = "") -> None:
+        self._words, self._known, self._then = words, sorted(known), then
+        super().__init__(self.of(""))
+
+    def of(self, source: str) -> str:
+        """What is wrong with the source of a file, and what to do."""
+        file = source.removesuffix(".j2")
+        meant = next((syntax for pattern, syntax in _OF_PROGRAMS if pattern.search(file)), "")
+        if meant:
+            return f"{self._words}; write `{file}: {{syntax: {meant}}}` below `files:` in template.yaml{self._then}"
+        name_it = "name it in template.yaml, as `syntax:` of the file"
+        rest = "" if self._then else f": one of {', '.join(self._known)} (ini and plain write the value without quotes)"
+        return f"{self._words}; {name_it}{self._then}{rest}"
+
+
+def syntax_of(file: str) -> str:
+    """The syntax that the name of a file tells, "" where it tells none."""
+    return next((syntax for pattern, syntax in _BY_NAME if pattern.search(file)), "")

@@ -17,11 +17,11 @@ from injector.library_messages import undefined_message
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
-from injector.templates.file_syntaxes import UnknownSyntaxError
 from injector.templates.kubernetes_yaml import TooMuchError
 from injector.templates.missing_values import missing
 from injector.templates.program import Root, in_comment
 from injector.templates.python_errors import explain_python
+from injector.templates.quoting import UnknownSyntaxError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_errors import explain_yaml

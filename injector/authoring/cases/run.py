@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ from injector.templates.template import request_words
 
 #: Seconds of processor time that a case may take, programs apart.
 SECONDS = 5.0
+#: What only a regular expression has.
+_PATTERN = re.compile(r"\[[^\]\s]+\][+*]|\.[*+]|\\[dwsb.]|\(\?:|\A\^|\$\Z")
 #: Bytes, more than there are: programs that start meanwhile would have the limit too.
 _NO_LIMIT = 1 << 46
 
@@ -162,6 +165,8 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
         yield checked.problem("reason", message, "expect", "reason")
     if expect.message is not None and expect.message not in injection.message:
         message = f"message: expected {shortened(expect.message, 160)} in it, found {shortened(injection.message, 300)}"
+        if _PATTERN.search(expect.message):
+            message += "; `message` is a part of the text, and no regular expression"
         yield checked.problem("message", message, "expect", "message")
     if expect.code is not None and expect.code != injection.code:
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")

@@ -259,6 +259,75 @@ CASES = [
         )
     ),
     *(
+        Case("joined-lines", repr(text), f"    args:\n    - a\n{text}", lines)
+        for text, lines in (
+            ("    {%- if native %}\n    - b\n    {%- endif %}\n", [7, 9]),
+            ("    {% if native -%}\n    - b\n    {% endif %}\n", [7]),
+            ("    - b {# c #}\n    - d\n", [7]),
+            ("    - b{% if native %}c{% endif %}\n    - d\n", [7]),
+            ("    {% if native %}\n    - b\n    {% endif %}\n    - c\n", []),
+            ("    {% if native %}\n    {%- set x = 1 %}\n    - b\n    {% endif %}\n", []),
+            ('    {% if native %}{{ warn("a") }}{% endif %}\n    - b\n', []),
+            ("    - b{% if native %}c{% endif %}d\n    - e\n", []),
+            ("    {% macro m() %}e{% endmacro %}\n    - {{ m() }}\n", []),
+            ("    # {{ native }}\n    - b{% if native %}c{% endif %}\n", []),
+        )
+    ),
+    *(
+        Case("renders", f"lines of an env file: {text!r}", "", lines, _files("a.env", text))
+        for text, lines in (
+            ("A=1\nB: 2\n", [2]),
+            ("A\n", [1]),
+            ("# a\n\nexport A=1\nB='c\nd'\n", []),
+        )
+    ),
+    *(
+        Case("variable-reference", text, f"    {text}\n    env: [{{name: PORT, value: '1'}}]\n", lines)
+        for text, lines in (
+            ('args: ["--a=${PORT}"]', [5]),
+            ('args: [a, "$PORT"]', [5]),
+            ('args: ["--a=${OTHER}", "$$PORT", "$(PORT)"]', []),
+            ('command: [sh, -c, "exec a $PORT"]', []),
+        )
+    ),
+    *(
+        Case(
+            "file-path",
+            f"within the folder: {path}",
+            f"    args: [--config={path}]\n    volumeMounts:\n    - {{name: c, mountPath: /etc/tool}}\n"
+            "    - {name: d, mountPath: /etc/tool/d}\n"
+            '  volumes:\n  - {name: c, configMap: {name: "{{ files.configmap }}"}}\n  - {name: d, emptyDir: {}}\n',
+            lines,
+            _files("tool.yaml", "a: 1\n"),
+        )
+        for path, lines in (
+            ("/etc/tool/config.yaml", [5]),
+            ("/etc/tool/tool.yaml", []),
+            ("/etc/tool", []),
+            ("/etc/tool/d/x.yaml", []),
+            ("/etc/other/config.yaml", []),
+        )
+    ),
+    Case(
+        "schema",
+        "a duration by parameter",
+        "    startupProbe: {periodSeconds: {{ params.period }}, exec: {command: [a]}}\n",
+        [5],
+        {
+            "template.yaml": "description: A.\nparameters:\n"
+            "  period: {type: string, format: duration, default: 2s, description: A.}\n"
+        },
+    ),
+    Case("image-name", "two tags", '  - {name: b, image: "a/b:1:1"}\n', [5]),
+    Case(
+        "parameter-type",
+        "texts beside or",
+        '{% if workload.kind == "Job" or "CronJob" or workload.name == "a" or "b" %}\n    tty: true\n{% endif %}\n'
+        '{% if workload.name == "a" or workload.name == "b" %}\n    stdin: {{ workload.name == "a" and native }}\n'
+        '{% endif %}\n    workingDir: {{ workload.name or "a" }}\n',
+        [5],
+    ),
+    *(
         Case("renders", f"braces of {name}: {text}", "", lines, _files(name, text))
         for name, text, lines in (
             ("a.hcl", "x = 1\na {\n  b = 1\n", [2]),

@@ -19,9 +19,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from injector.errors import FaultError, InjectionError, TemplateError
-from injector.templates.file_syntaxes import syntax_of
 from injector.templates.load import load_template
-from injector.templates.quoting import SYNTAXES, quote
+from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
 from tests import parts
 from tests.unit.templates.build import context

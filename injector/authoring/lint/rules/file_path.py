@@ -2,7 +2,8 @@
 
 The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path that
 ends in the file's name, if no mount of the container puts the file at this path. If the command also names the right
-path, the rule reports nothing, because the command may copy the file.
+path, the rule reports nothing, because the command may copy the file. It also reports a path within a folder that holds
+only files of the template, if none of them has this name.
 
 Why: the program does not find the file and ends, or it silently uses the file of its image.
 
@@ -53,10 +54,11 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from injector.authoring.lint.rules._configmap import seen
+from injector.authoring.lint.rules._configmap import holdings, seen
 from injector.authoring.lint.rules._values import numbered, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
+from injector.names import nearest
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object
 
@@ -72,6 +74,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.containers():
             places = seen(rendering, container, subject.template.files)
             for where, named in _paths(container) if places else ():
+                if near := _missing(rendering, container, named, places):
+                    yield Finding(
+                        f"there is no {named}: the folder has only files of the template",
+                        rendering.overlay.place((*path, *where)),
+                        f"the file is at {near}" if len(places) == 1 else f"did you mean {near}?",
+                    )
                 right = places.get(PurePosixPath(named).name)
                 if right and not _is_mounted(container, named) and not _names(container, right):
                     yield Finding(
@@ -79,6 +87,23 @@ def check(subject: Subject) -> Iterator[Finding]:
                         rendering.overlay.place((*path, *where)),
                         f"the file is at {right[0]}",
                     )
+
+
+def _missing(rendering: Rendering, container: Object, named: str, places: dict[str, list[str]]) -> str:
+    """A path that may be meant, if a path lies in a folder of the template's files and none of them is there."""
+    held = holdings(rendering, places)
+    volumes = {str(volume.get("name")): path for path, volume in rendering.volumes()}
+    mounts = [mount for _, mount in numbered(container.get("volumeMounts"))]
+    around = [mount for mount in mounts if PurePosixPath(named).is_relative_to(str(mount.get("mountPath")))]
+    if not around:
+        return ""
+    mount = max(around, key=lambda one: len(str(one.get("mountPath"))))
+    if volumes.get(str(mount.get("name"))) not in held or mount.get("subPath") or mount.get("subPathExpr"):
+        return ""
+    there = [path for paths in places.values() for path in paths]
+    if named in {str(folder) for path in there for folder in (PurePosixPath(path), *PurePosixPath(path).parents)}:
+        return ""
+    return nearest(named, there) or there[0]
 
 
 def _paths(container: Object) -> Iterator[tuple[Path, str]]:

@@ -27,6 +27,7 @@ Proof: the kubelet reads the name, and a control plane without nodes has no kube
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import usual
@@ -35,6 +36,9 @@ from injector.names import shortened
 from injector.templates.parameter_keywords import FORMATS
 
 SEVERITY = "error"
+
+#: A tag behind a tag; a port is followed by a slash.
+_TWO_TAGS = re.compile(r":[\w.-]+:[\w.-]+\Z")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -47,5 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"image {shortened(image, 80)} is not an image reference",
                     rendering.overlay.place((*path, "image")),
-                    f"write {form.words}; for a parameter, `format: image` asks for one",
+                    "it has two tags; write one"
+                    if _TWO_TAGS.search(image)
+                    else f"write {form.words}; for a parameter, `format: image` asks for one",
                 )

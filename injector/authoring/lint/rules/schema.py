@@ -35,6 +35,7 @@ Good:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from injector.authoring.lint.overlay_origin import overlay_path
@@ -44,6 +45,9 @@ from injector.diagnostics import Diagnostic, Place
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
+
+#: A parameter that is a whole value.
+_HOLE = re.compile(r":\s*[\"']?\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,}\]])")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -57,12 +61,18 @@ def check(subject: Subject) -> Iterator[Finding]:
             if (error.path, about) not in told:  # finding the author's place takes a render of its own
                 told.add((error.path, about))
                 seen = f"seen for {rendering.title}{_newer(error, rendering)}"
-                to_do = _to_do(error, rendering)
+                to_do = _to_do(error, rendering, subject)
                 to_do = f"{to_do} ({seen})" if to_do else seen
                 yield Finding(error.message, _place(rendering, error), to_do, about=about)
 
 
-def _to_do(error: Diagnostic, rendering: Rendering) -> str:
+def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
+    wanted = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
+    hole = _HOLE.search(_place(rendering, error).text) if wanted and "string" not in error.fields["types"] else None
+    for parameter in subject.template.parameters.values() if hole else ():
+        if hole and parameter.variable == hole[1] and parameter.type == "string":
+            form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
+            return f"declare the parameter {parameter.name} with type: {wanted}{form}"
     texts = [name for name, value in rendering.given.items() if isinstance(value, str)]
     if not error.help and texts and "string" not in error.fields["types"] and "integer" in error.fields["types"]:
         return f"give the parameter {texts[0]} `type: integer`"

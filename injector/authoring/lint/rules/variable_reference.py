@@ -2,7 +2,8 @@
 
 Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments and in the values of later
 variables. If it does not know the name, it changes nothing, and the program gets the text `$(NAME)`. Kubernetes expands
-variables in the order of the list, so define a variable before another one refers to it.
+variables in the order of the list, so define a variable before another one refers to it. `$NAME` and `${NAME}` are for
+a shell; Kubernetes does not replace them.
 
 Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 
@@ -43,6 +44,8 @@ SEVERITY = "error"
 
 #: `$$` is a dollar sign.
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+#: The same as a shell has it.
+_OF_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
 
@@ -54,6 +57,12 @@ def check(subject: Subject) -> Iterator[Finding]:
             if container.get("envFrom"):
                 continue  # whose names nobody knows here
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
+            for where, name, written in _of_shells(container, names):
+                yield Finding(
+                    f"{written} stays as it is: Kubernetes replaces $({name}), and {written} is for a shell",
+                    rendering.overlay.place((*path, *where)),
+                    f"write $({name})",
+                )
             for where, name, known in _references(container, names):
                 later = name in names
                 yield Finding(
@@ -64,20 +73,31 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
+    for field, index, word in _words(container):
+        for found in _OF_SHELL.finditer(word):
+            if (name := found[1] or found[2]) in names:
+                yield (field, index), name, found[0]
+
+
+def _words(container: Object) -> list[tuple[str, int, str]]:
+    """Field, index and text of each word of a command that no shell reads."""
+    words = [
+        (field, i, string_field(w))
+        for field in ("command", "args")
+        for i, w in enumerate(sequence(container.get(field)))
+    ]
+    return [] if any(interpreter(word) for _, _, word in words) else words
+
+
 def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, list[str]]]:
     """Path, name, and the names known there, of every reference that nothing answers."""
     for index, variable in numbered(container.get("env")):
         for name in _REFERENCE.findall(string_field(variable.get("value"))):
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
-    words = [
-        (field, i, string_field(w))
-        for field in ("command", "args")
-        for i, w in enumerate(sequence(container.get(field)))
-    ]
-    if any(interpreter(word) == "sh" for _, _, word in words):
-        return  # there it runs a command
-    for field, index, word in words:
+    for field, index, word in _words(container):
         for name in _REFERENCE.findall(word):
             if name not in names and not _OF_SERVICES.match(name):
                 yield (field, index), name, names

@@ -1,0 +1,49 @@
+"""A tag takes the end of a line away, so two lines of the template are one line of the file.
+
+In a template, a tag or a comment at the end of a line takes the line end with it. A dash within a tag, as in `{%-`,
+takes away all blanks and line ends on its side. Helm's templates need the dash, and here it joins lines.
+
+Why: the line is often still valid, and means something else: `- a` and `- b` in one line are one item.
+
+Bad:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: example.com/tool:1.2
+        args:
+        - --quiet
+        {%- if native %}
+        - --native
+        {%- endif %}
+
+Good:
+    # overlay.yaml.j2
+    spec:
+      containers:
+      - name: tool
+        image: example.com/tool:1.2
+        args:
+        - --quiet
+        {% if native %}
+        - --native
+        {% endif %}
+
+Proof: an API server sees only what a template renders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.template_mistakes import JOINED_LINES, template_mistakes
+
+SEVERITY = "warning"
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """One finding for each tag."""
+    for found in template_mistakes(subject.template):
+        if found.code == JOINED_LINES:
+            yield Finding(found.message, found.place, found.help)
