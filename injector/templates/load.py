@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from injector.errors import TemplateError
-from injector.names import hint, is_dns_label
+from injector.names import is_dns_label
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
@@ -75,4 +75,6 @@ def _digest(sources: Mapping[str, str]) -> str:
 
 
 def _near(file: str, sources: Mapping[str, str]) -> str:
-    return hint(file, [f for f in sources if f.endswith((".yaml", ".j2"))], "the files are")
+    """What to do about a file that is not there: rename the one that it is, or else what files there are."""
+    meant = [one for one in sources if one.partition(".")[0].lower() == file.partition(".")[0]]
+    return f"; rename {meant[0]} to {file}" if meant else f"; the files are: {', '.join(sources)}" if sources else ""

@@ -199,7 +199,7 @@ def test_names(name: str) -> None:
 def test_missing_files_and_size() -> None:
     with pytest.raises(TemplateError, match=r"there is no template\.yaml"):
         load_template("sample", {"overlay.yaml.j2": "{}"})
-    with pytest.raises(TemplateError, match=r"there is no overlay\.yaml\.j2; did you mean overlay\.yml\.j2\?"):
+    with pytest.raises(TemplateError, match=r"there is no overlay\.yaml\.j2; rename overlay\.yml\.j2 to overlay\.yaml\.j2"):
         load_template("sample", {"template.yaml": "", "overlay.yml.j2": "{}"})
     with pytest.raises(TemplateError, match="at most 1048576 fit into a ConfigMap"):
         load_template("sample", {**GOOD, "x": "y" * 1024 * 1024})
@@ -264,3 +264,18 @@ def test_one_mistake_has_no_others() -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("mine", {"template.yaml": "deliver: x", "overlay.yaml.j2": "a: 1"})
     assert caught.value.all == (caught.value,)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (("template.yaml", "overlay.yaml"), "there is no overlay.yaml.j2; rename overlay.yaml to overlay.yaml.j2"),
+        (("template.yml", "overlay.yaml.j2"), "there is no template.yaml; rename template.yml to template.yaml"),
+        (("template.yaml", "pod.yaml.j2"), "there is no overlay.yaml.j2; the files are: pod.yaml.j2, template.yaml"),
+        ((), "there is no template.yaml"),
+    ],
+)
+def test_a_file_of_another_name_is_to_be_renamed(files: tuple[str, ...], said: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        load_template("mine", dict.fromkeys(files, ""))
+    assert caught.value.message == said
