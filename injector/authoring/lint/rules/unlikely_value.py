@@ -31,6 +31,8 @@ Good:
         image: example.com/tool:1.2
         resources:
           requests: {cpu: 10m, memory: 64Mi}
+
+Proof: the API server takes the value, and only the program or the kubelet finds out what it means.
 """
 
 from __future__ import annotations
