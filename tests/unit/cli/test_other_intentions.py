@@ -1,0 +1,90 @@
+"""Words and files at the place of others: each message names what to write there, and what is written there works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import command
+from tests.unit.cli.test_wrong_values import said
+
+
+def test_uninject_of_one_template(tmp_path: Path) -> None:
+    done = said(tmp_path, "uninject", "--templates", "nginx", "web.yaml")
+    assert (
+        "uninject takes out everything; to keep one of several templates write injector inject --reinject" in done.err
+    )
+    injected = said(tmp_path, "inject", "--templates", "nginx,fluent-bit", "web.yaml").out
+    kept = said(tmp_path, "inject", "--reinject", "--templates", "fluent-bit", "web.yaml", manifest=injected)
+    assert "fluent-bit-sidecar" in kept.out
+    assert "nginx-sidecar" not in kept.out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("web.yaml",), "web.yaml: this is a manifest; name the template first: injector render TEMPLATE web.yaml"),
+        (("./web.yaml",), "name the template first: injector render TEMPLATE ./web.yaml"),
+        (("web.yaml", "nginx"), "name the template first: injector render nginx web.yaml"),
+        (("mine/template.yaml",), "mine/template.yaml: name the template's folder: injector render mine"),
+    ],
+)
+def test_render_of_a_manifest(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = said(tmp_path, "render", *args)
+    assert words in done.err
+    assert done.code == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("image-latest", "did you mean image-tag or image-name? injector lint --rules says"),
+        ("latest-tag", "did you mean image-tag"),
+        ("non-root", "did you mean read-only-root or run-as-root?"),
+        ("memory-limits", "did you mean request-above-limit or resources?"),
+        ("no-privileged", "did you mean privilege-escalation"),
+        ("imagetag", "did you mean image-tag?\n"),
+        ("hadolint", "there is no rule hadolint; injector lint --rules says what each rule finds"),
+    ],
+)
+def test_a_rule_of_another_linter(rule: str, words: str) -> None:
+    assert words in command.run("lint", "--disable", rule).err
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("rate && limit", "write `and` for &&: -k 'rate and limit'"),
+        ("rate||limit", "write `or` for ||: -k 'rate or limit'"),
+        ("!rate", "write `not` for !: -k 'not rate'"),
+        ("a && !(b || c)", "write `and` for && and `or` for || and `not` for !: -k 'a and not (b or c)'"),
+        ("a AND b", "write `and` for AND: -k 'a and b'"),
+        ("a | b", "write `or` for |: -k 'a or b'"),
+        ("a && b)", "write `and` for &&\n"),
+    ],
+)
+def test_signs_for_words(expression: str, words: str) -> None:
+    done = command.run("test", "templates/nginx", "-k", expression)
+    assert words in done.err
+    assert done.code == 2
+
+
+@pytest.mark.parametrize("expression", ["'a && b'", "a|b", "wow!", "ANDROID", "R&D"])
+def test_signs_within_names(expression: str) -> None:
+    assert "write `" not in command.run("test", "templates/nginx", "-k", expression).err
+
+
+@pytest.mark.parametrize("folders", ["sidecars,team", "sidecars;team", "sidecars, team"])
+def test_folders_in_one_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: str) -> None:
+    for name in ("sidecars", "team"):
+        (tmp_path / name).mkdir()
+    done = said(tmp_path, "inject", "--templates-dir", folders, "web.yaml")
+    assert "Write --templates-dir sidecars --templates-dir team." in done.err
+    monkeypatch.setenv("INJECTOR_TEMPLATES_DIR", folders)
+    done = said(tmp_path, "serve", "--standalone")
+    assert "Separate folders by `:`; write INJECTOR_TEMPLATES_DIR=sidecars:team." in done.err
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert "Write --" not in said(tmp_path, "inject", "--templates-dir", "a,b", "web.yaml").err
