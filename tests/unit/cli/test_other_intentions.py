@@ -88,3 +88,42 @@ def test_folders_in_one_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, f
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert "Write --" not in said(tmp_path, "inject", "--templates-dir", "a,b", "web.yaml").err
+
+
+@pytest.mark.parametrize("name", ["inject", "explain", "uninject", "check-manifests"])
+def test_a_variable_of_serve_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("INJECTOR_SETTINGS", "settings.yaml")
+    assert (
+        "warning: INJECTOR_SETTINGS is only for serve; give --settings settings.yaml\n"
+        in said(tmp_path, name, "web.yaml").err
+    )
+    assert "only for serve" not in said(tmp_path, name, "--settings", "settings.yaml", "web.yaml").err
+    monkeypatch.setenv("INJECTOR_SETTINGS", "")
+    assert "only for serve" not in said(tmp_path, name, "web.yaml").err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "args", "words"),
+    [
+        ("TEMPLATES_DIR", "a:b", ("inject", "web.yaml"), "give --templates-dir a --templates-dir b"),
+        ("TEMPLATES_DIR", "a", ("render", "nginx"), "give --templates-dir a"),
+        ("SETTINGS", "s", ("guard", "--policy"), "give --settings s"),
+        ("CONTEXT", "prod", ("list",), "give --context prod"),
+        ("KUBECONFIG", "k", ("check",), "give --kubeconfig k"),
+    ],
+)
+def test_each_variable_of_serve_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, args: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setenv(f"INJECTOR_{variable}", value)
+    done = said(tmp_path, *args)
+    assert f"warning: INJECTOR_{variable} is only for serve; {words}\n" in done.err
+
+
+@pytest.mark.parametrize("args", [("lint", "--rules"), ("new", "mine"), ("certs", "--help"), ("list", "--help")])
+def test_a_command_without_such_an_option_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("INJECTOR_SETTINGS", "settings.yaml")
+    assert "only for serve" not in said(tmp_path, *args).err
