@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import command
-from tests.unit.cli.test_wrong_values import said
+from tests.unit.cli.test_wrong_values import WEB, annotated, said
 
 
 def test_uninject_of_one_template(tmp_path: Path) -> None:
@@ -127,3 +127,75 @@ def test_a_command_without_such_an_option_is_silent(
 ) -> None:
     monkeypatch.setenv("INJECTOR_SETTINGS", "settings.yaml")
     assert "only for serve" not in said(tmp_path, *args).err
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [
+        ("istio-injection=enabled", "injection=enabled"),
+        ("istio-injection=disabled", "injection=disabled"),
+        ("injecton=disabled", "injection=disabled"),
+        ("linkerd.io/inject=enabled", "injection=enabled"),
+        ("sidecar.injector/inject=false", "injection=disabled"),
+        ("Injection=require", "injection=required"),
+    ],
+)
+def test_a_namespace_label_for_the_one_that_switches(tmp_path: Path, label: str, meant: str) -> None:
+    done = said(tmp_path, "inject", "--namespace-label", label, "web.yaml")
+    assert (
+        f"warning: --namespace-label {label} does not switch injection, and a namespace without the label" in done.err
+    )
+    assert f"counts as injection=enabled; write --namespace-label {meant}\n" in done.err
+    assert f"(it has {label})" in said(tmp_path, "explain", "--namespace-label", label, "web.yaml").out
+    assert "does not switch" not in said(tmp_path, "inject", "--namespace-label", meant, "web.yaml").err
+
+
+@pytest.mark.parametrize("label", ["team=payments", "inspection=weekly", "istio.io/rev=stable", "tier=enabled"])
+def test_other_labels_of_a_namespace(tmp_path: Path, label: str) -> None:
+    assert "does not switch" not in said(tmp_path, "inject", "--namespace-label", label, "web.yaml").err
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ("{envoy.cpu-request: 100m, envoy.access-log: text}", "envoy: {cpu-request: 100m, access-log: text}"),
+        ("{envoy: {access-log: text}, envoy.cpu-request: 100m}", "envoy: {access-log: text, cpu-request: 100m}"),
+        ('{nginx.gzip: false, nginx.image: "a b"}', 'nginx: {gzip: false, image: "a b"}'),
+    ],
+)
+def test_several_dotted_keys_of_one_template(tmp_path: Path, parameters: str, words: str) -> None:
+    done = said(tmp_path, "inject", "--settings", "settings.yaml", "web.yaml", settings=f"parameters: {parameters}\n")
+    told = [line for line in done.err.splitlines() if "write" in line]
+    assert told
+    assert all(line.endswith(f"write {words} in place of all of them") for line in told)
+
+
+_SIDECAR = "      - {name: NAME, resources: {limits: {memory: 512Mi}}}\n"
+
+
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [("envoy-sidcar", "did you mean envoy-sidecar?"), ("envoy", "write its image"), ("worker", "write its image")],
+)
+def test_a_container_without_an_image(tmp_path: Path, name: str, container: str, words: str) -> None:
+    manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
+    done = said(tmp_path, name, "web.yaml", manifest=manifest)
+    expected = f"spec.containers[{container}] has no image, so the API server refuses the pod; {words}"
+    assert expected in done.out + done.err
+
+
+@pytest.mark.parametrize("container", ["envoy-sidecar", "istio-proxy"])
+def test_a_sidecar_that_is_customised_needs_no_image(tmp_path: Path, container: str) -> None:
+    manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
+    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
+    assert "injected with envoy" in done.err
+    assert "no image" not in done.err
+    again = said(tmp_path, "inject", "web.yaml", manifest=done.out)
+    assert "no image" not in again.err
+
+
+def test_an_image_that_another_controller_sets(tmp_path: Path) -> None:
+    other = WEB.replace("apps/v1", "apps.openshift.io/v1").replace("Deployment", "DeploymentConfig")
+    done = said(tmp_path, "inject", "web.yaml", manifest=other + _SIDECAR.replace("NAME", "worker"))
+    assert "no image" not in done.err
