@@ -15,7 +15,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
-from injector.names import is_label_key
+from injector.names import flow_value, is_label_key
 from injector.strict_decoder import decode
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
@@ -26,6 +26,10 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Seconds = Annotated[float, msgspec.Meta(ge=1)]
 _PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
 _SLUG = 60
+#: A number with its unit, which needs no quotes.
+_AMOUNT = re.compile(r"[0-9]+[A-Za-df-z][A-Za-z]*")
+#: Characters of a corrected text.
+_LONGEST = 300
 #: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
 LONGEST_PREFIX = 180
 
@@ -196,7 +200,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
     if found := _foreign(document):
         raise SettingsError.of(source, found)
     settings, problems = decode(Settings, document if document is not None else {})
-    problems = [_with_habit(one) for one in problems]
+    problems = [_with_all_of_one(_with_habit(one), document) for one in problems]
     if settings is not None:
         problems = list(_mistakes(settings))
     if settings is None or problems:
@@ -231,6 +235,26 @@ def _with_habit(problem: Diagnostic) -> Diagnostic:
     """The same error with what to do about a key that belongs in another file."""
     found = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
     return problem if found is None else replace(problem, help=found)
+
+
+def _with_all_of_one(problem: Diagnostic, document: object) -> Diagnostic:
+    """The same error of a key such as `envoy.log-level`, with all of that template as one mapping."""
+    parameters = document.get("parameters") if isinstance(document, dict) else None
+    if problem.path[:1] != ("parameters",) or len(problem.path) != 2 or not isinstance(parameters, dict):
+        return problem
+    name = str(problem.path[1]).partition(".")[0]
+    own = parameters.get(name)
+    made = dict(own) if isinstance(own, dict) else {}
+    dotted = [key for key in parameters if isinstance(key, str) and key.startswith(f"{name}.")]
+    if len(dotted) + bool(made) < 2 or problem.path[1] not in dotted:
+        return problem
+    made |= {key.partition(".")[2]: parameters[key] for key in dotted}
+    rows = (
+        f"{key}: {value if isinstance(value, str) and _AMOUNT.fullmatch(value) else flow_value(value)}"
+        for key, value in made.items()
+    )
+    text = f"write {name}: {{{', '.join(rows)}}} in place of all of them"
+    return replace(problem, help=text if len(text) <= _LONGEST else f"write all of {name} as one mapping below {name}:")
 
 
 def _foreign(document: object) -> Diagnostic | None:

@@ -120,10 +120,12 @@ def _files(
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
     """A sentence that a label is assumed, and which of the namespace's `labels` may be a misspelling of it."""
     from injector.names import nearest
+    from injector.pods.misplaced_keys import taken_for_the_label
 
     label = settings.namespace_label
     near = nearest(label.key, labels)
-    meant = f" (it has {near}={labels[near]})" if near is not None else ""
+    given = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
+    meant = f" (it has {given})" if given else ""
     return (
         f"the input has no Namespace {namespace} with label {label.key}{meant}, so {label.key}={label.enabled} is "
         f"assumed; set another with --namespace-label {label.key}=..., or ask a cluster: KIND/NAME (deploy/web)"

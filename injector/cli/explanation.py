@@ -304,7 +304,7 @@ def explanation_of(
 
     result = injected(pod)
     idle = idle_annotations(pod, result, namespace, sources.snapshot, templates)
-    notes = [*remarks_on(pod, result, settings), *idle, *notes]
+    notes = [*remarks_on(obj, pod, result, settings), *idle, *notes]
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         asked = asked_about_pod(obj, result.object, namespace.name, user)

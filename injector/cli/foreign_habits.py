@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from injector.cli.inputs import SUFFIXES
 from injector.names import nearest
@@ -136,7 +138,13 @@ _POLICY = (
 )
 #: What is to be said about an option in one command.
 _OF_COMMAND = {
-    "uninject": {**dict.fromkeys(("--templates", "--param", "--templates-dir"), _OF_RECEIPT)},
+    "uninject": {
+        **dict.fromkeys(("--param", "--templates-dir"), _OF_RECEIPT),
+        "--templates": (
+            "uninject takes out everything; to keep one of several templates write injector inject --reinject "
+            "--templates TEMPLATE FILE"
+        ),
+    },
     "render": {"--templates": "name the template first: injector render TEMPLATE FILE"},
     "check-manifests": {
         "--templates": "the settings' `paths` name the templates: --settings FILE",
@@ -208,9 +216,22 @@ def option_words(error: click.NoSuchOption) -> str:
 
 
 def choice_words(error: click.BadParameter) -> str:
-    """What to add about a value of --output that is none: what people take it for; "" for nothing."""
+    """What to add about a value of --output or --templates-dir that is none; "" for nothing."""
+    if error.param is not None and "--templates-dir" in error.param.opts and error.ctx is not None:
+        return _folders(error.param, error.message, error.ctx)
     is_output = error.param is not None and "--output" in error.param.opts and error.ctx is not None
     return _output(error.ctx) if is_output and error.ctx and error.ctx.info_name in _WRITERS else ""
+
+
+def _folders(option: click.Parameter, message: str, context: click.Context) -> str:
+    """What to write for several folders in one value, of which each is there; "" where it is something else."""
+    found = re.search(r"Directory '(.*)' does not exist", message)
+    folders = [part for part in re.split(r"[,:;\s]+", found[1]) if part] if found else []
+    if len(folders) < 2 or not all(Path(folder).is_dir() for folder in folders):
+        return ""
+    if option.envvar and context.get_parameter_source(option.name or "") is ParameterSource.ENVIRONMENT:
+        return f"Separate folders by `:`; write {option.envvar}={':'.join(folders)}."
+    return f"Write {' '.join(f'--templates-dir {folder}' for folder in folders)}."
 
 
 def _output(context: click.Context) -> str:

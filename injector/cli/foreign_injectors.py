@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from injector.cli.pod_mistakes import mistakes_in
+from injector.cli.pod_mistakes import mistakes_in, without_image
 from injector.injection import Injection
 from injector.names import cut, legal_name
 from injector.pods.context import Object
@@ -78,12 +78,13 @@ _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
 _SHOWN = 60
 
 
-def remarks_on(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+def remarks_on(obj: Object, pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
     """Warnings for whoever writes a manifest: choices for another injector, values of wrong types, unknown fields."""
     yield from _foreign_choices(pod, result, settings)
     yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
         yield from mistakes_in(pod)
+        yield from without_image(obj, pod, result, [name for other in _OTHERS for name in other.containers])
 
 
 def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:

@@ -78,9 +78,9 @@ def inject(
     if in_place and streams:
         raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
     sources = gather(source_options, only=templates)
-    warn_of(sources, [one.located for one in sources.snapshot.warnings])
     objects = list(objects_in(documents))
     namespaces = namespaces_in(objects, sources.settings, namespace_options)
+    warn_of(sources, [*(one.located for one in sources.snapshot.warnings), *namespaces.mistaken_option()])
     explicit = namespace_options.namespace is not None
     injector = Injector(
         sources,

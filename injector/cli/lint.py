@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,24 @@ if TYPE_CHECKING:
 
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
+#: Rules that are suggested for one that there is not.
+_SHOWN = 3
+#: Words that say nothing of a rule.
+_COMMON = (
+    "the",
+    "and",
+    "not",
+    "has",
+    "set",
+    "use",
+    "require",
+    "required",
+    "check",
+    "disallow",
+    "missing",
+    "rule",
+    "container",
+)
 
 
 @click.command()
@@ -151,9 +170,28 @@ def _names(given: Sequence[str]) -> frozenset[str]:
 
 def _rule(name: str) -> Rule:
     from injector.authoring.lint.rule import rules
-    from injector.names import hint
 
     known = rules()
     if name not in known:
-        raise click.UsageError(f"there is no rule {name}{hint(name, known)}")
+        raise click.UsageError(f"there is no rule {name}; {_meant(name, known)}")
     return known[name]
+
+
+def _meant(name: str, known: Mapping[str, Rule]) -> str:
+    """The help with an unknown rule: the one of nearly that spelling, or those that have its words."""
+    from injector.names import nearest
+
+    listed = "injector lint --rules says what each rule finds"
+    if near := nearest(name, known, cutoff=0.85):
+        return f"did you mean {near}?"
+    said = {rule: f"{rule} {rule} {one.documentation.summary}".lower() for rule, one in known.items()}
+    points = dict.fromkeys(said, 0.0)
+    for word in {word[:5] for word in re.split(r"[^a-z0-9]+", name.lower()) if len(word) > 2 and word not in _COMMON}:
+        counts = {rule: text.count(word) for rule, text in said.items() if word in text}
+        for rule, count in counts.items():  # a word of few rules says more
+            points[rule] += min(count, 3) / len(counts)
+    best = max(points.values())
+    found = [rule for rule in sorted(points, key=lambda rule: -points[rule]) if points[rule] > best / 3][:_SHOWN]
+    if not found and (near := nearest(name, known)):
+        found = [near]
+    return f"did you mean {' or '.join(found)}? {listed}" if found else listed

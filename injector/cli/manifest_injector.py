@@ -184,7 +184,7 @@ class Injector:
                 *(w.warning_line for w in result.warnings),
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
-                *remarks_on(pod, result, self._sources.settings),
+                *remarks_on(obj, pod, result, self._sources.settings),
                 *idle_annotations(pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
                 *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),

@@ -10,7 +10,7 @@ from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.pods.context import Namespace, Object
 from injector.pods.foreign_selectors import NAMESPACE_NAME
-from injector.pods.misplaced_keys import missing_template
+from injector.pods.misplaced_keys import missing_template, taken_for_the_label
 from injector.settings import Settings
 
 #: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
@@ -111,6 +111,15 @@ class ManifestNamespaces:
         """The labels of an object's namespace that somebody gave: in the input, or by an option."""
         own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
         return {**_strings(own), **self.labels}
+
+    def mistaken_option(self) -> tuple[str, ...]:
+        """A warning of a --namespace-label that people take for the label which switches injection; empty for none."""
+        given, meant = taken_for_the_label(self.labels, self.settings)
+        label = self.settings.namespace_label
+        return (
+            f"--namespace-label {given} does not switch injection, and a namespace without the label {label.key} "
+            f"counts as {label.key}={label.enabled}; write --namespace-label {meant}",
+        ) * bool(given)
 
     def of(self, obj: Object) -> Namespace:
         """The namespace of an object with all that is known about it."""

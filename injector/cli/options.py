@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from injector.cli.numbers import Amount
+from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.pods.context import Object
@@ -45,6 +47,17 @@ def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: 
 # ---------------------------------------------------------------------------------------------- what it is made from
 
 
+def unless_given(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """The value; without one, a warning where a variable of `serve` is set that this command does not read."""
+    flag = next(name for name in option.opts if name.startswith("--"))
+    variable = f"INJECTOR_{flag[2:].replace('-', '_').upper()}"
+    if not value and not context.resilient_parsing and (ignored := os.environ.get(variable)):
+        values = filter(None, ignored.split(os.pathsep)) if option.multiple else (ignored,)
+        said = f"{variable} is only for serve; give {' '.join(f'{flag} {one}' for one in values)}"
+        click.echo(f"{click.style('warning', fg='yellow')}: {printable(said)}", err=True)
+    return value
+
+
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -73,6 +86,7 @@ TEMPLATE_OPTIONS: Group = (
         multiple=True,
         metavar="DIR",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
+        callback=unless_given,
         help="A template, or a folder of templates, besides the gallery. Repeatable; the last of a name is used.",
     ),
     click.option(
@@ -80,6 +94,7 @@ TEMPLATE_OPTIONS: Group = (
         "settings_file",
         metavar="FILE",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        callback=unless_given,
         help="The settings of the injector whose decisions you want.",
     ),
 )
@@ -185,8 +200,8 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
 KUBECONFIG_OPTIONS: Group = (
-    click.option("--kubeconfig", metavar="FILE", help="As with kubectl."),
-    click.option("--context", metavar="NAME", help="As with kubectl."),
+    click.option("--kubeconfig", metavar="FILE", callback=unless_given, help="As with kubectl."),
+    click.option("--context", metavar="NAME", callback=unless_given, help="As with kubectl."),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.

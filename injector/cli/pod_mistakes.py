@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 
 from injector.diagnostics import Path, spoken_path
 from injector.injection import Injection
-from injector.names import cut
+from injector.names import cut, nearest
 from injector.pods.context import Object
-from injector.pods.fields import POD
+from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.foreign_fields import clear_help
-from injector.pods.shape import unknown_fields
+from injector.pods.shape import spec_of, unknown_fields
 from injector.pods.value_shapes import misshapen
+from injector.pods.workloads import GROUPS, KINDS
 from injector.reasons import Reason
 
 #: Mistakes of each kind that are told of one pod.
@@ -21,6 +22,8 @@ _MOST = 5
 _TOLD_APART = (("spec", "annotations"), ("spec", "labels"))
 #: Characters of a name that are repeated.
 _SHOWN = 60
+#: Results after which the pod has all that it is to have.
+_WHOLE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
 
 
 def mistakes_in(pod: Object) -> Iterator[str]:
@@ -29,6 +32,33 @@ def mistakes_in(pod: Object) -> Iterator[str]:
         yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
     for path, words in islice(_unknown_fields(pod), _MOST):
         yield f"{spoken_path(path)}: {words}"
+
+
+def without_image(obj: Object, pod: Object, result: Injection, others: Collection[str]) -> Iterator[str]:
+    """A sentence for each container of the app that has no image after an injection, such as a misspelt sidecar.
+
+    `others` are the containers of other injectors. In kinds of other API groups, whose controllers may set an image,
+    only those with nearly the name of a sidecar are told.
+    """
+    if result.reason not in _WHOLE:
+        return
+    own = {name for _, name, _ in _containers(pod)}
+    sidecars = [name for _, name, _ in _containers(result.object) if name not in own]
+    plain = str(obj.get("apiVersion", "")).rpartition("/")[0] in GROUPS and obj.get("kind") in KINDS
+    bare = [(field, name) for field, name, one in _containers(result.object) if not one.get("image")]
+    for field, name in [(field, name) for field, name in bare if name not in others][:_MOST]:
+        near = nearest(name, sidecars, cutoff=0.75)
+        if near or plain:
+            help_ = f"did you mean {near}?" if near else "write its image"
+            yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {help_}"
+
+
+def _containers(pod: Object) -> Iterator[tuple[str, str, Object]]:
+    """The containers of a pod: their list, their name, and what they are."""
+    spec = spec_of(pod)
+    for field in CONTAINER_LISTS:
+        for container in spec.get(field) or ():
+            yield field, str(container.get("name")), container
 
 
 def cause_of(result: Injection, pod: Object) -> tuple[Path, str] | None:

@@ -13,7 +13,7 @@ import click
 
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
 from injector.diagnostics import printable
-from injector.errors import InjectorError
+from injector.errors import DocumentError, InjectorError
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -71,6 +71,8 @@ def render(
 
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
+    if Path(template).suffix.lower() in (".yaml", ".yml", ".json") and not Path(template).is_dir():
+        raise DocumentError(f"{template}: {_instead(template, manifest)}")
     if manifest is not None and manifest != "-" and not Path(manifest).suffix and not Path(manifest).exists():
         raise click.UsageError(f"There is no FILE {manifest}. A call renders one TEMPLATE, for the pod of one FILE.")
     if diff + (file is not None) + (form == "json") > 1:
@@ -96,6 +98,14 @@ def render(
     if diff and not made.text:
         click.echo(_SAME, err=True)
     return 0
+
+
+def _instead(file: str, other: str | None) -> str:
+    """What to write for a file where a template is wanted; `other` is the second argument."""
+    if Path(file).name == "template.yaml":
+        return f"name the template's folder: injector render {Path(file).parent}"
+    template = "TEMPLATE" if other is None or Path(other).suffix else other
+    return f"this is a manifest; name the template first: injector render {template} {file}"
 
 
 def _made(wanted: Wanted, documents: list[Document] | None = None) -> Preview:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,9 @@ from injector.errors import DocumentError
 
 if TYPE_CHECKING:
     from injector.authoring.cases.runner import CaseFilter, TemplateRun
+
+#: What other languages have for the words of an expression.
+_SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": "and", "|": "or", "!": "not"}
 
 
 @click.command()
@@ -103,10 +108,40 @@ def _chosen(expression: str | None) -> CaseFilter:
 
     if expression is None:
         return lambda _: True
+    words = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
+    signs = [f"`{word}` for {sign}" for sign, word in _SIGNS.items() if re.search(_sign(sign), words)]
     try:
+        if signs:
+            raise ValueError(f"write {' and '.join(signs)}{_in_words(expression)}")
         return chosen_by(expression)
     except ValueError as error:
         raise click.UsageError(f"-k {expression!r}: {error}") from None
+
+
+def _in_words(expression: str) -> str:
+    """The expression with words in place of signs, where that is one: `: -k 'a and b'`."""
+    from injector.authoring.cases.runner import chosen_by
+
+    parts = re.split(r"(\"[^\"]*\"|'[^']*')", expression)
+    for sign, word in _SIGNS.items():
+        parts[::2] = [re.sub(_sign(sign), f" {word} ", part) for part in parts[::2]]
+    made = re.sub(r"\( ", "(", " ".join("".join(parts).split()))
+    try:
+        chosen_by(made)
+    except ValueError:
+        return ""
+    return f": -k {shlex.quote(made)}"
+
+
+def _sign(sign: str) -> str:
+    """A pattern of a sign: one of one character stands before a word or between two."""
+    return (
+        rf"(?<![^\s(!]){re.escape(sign)}(?=[\s\w(\"'!])"
+        if len(sign) == 1
+        else rf"(?<!\w){sign}(?!\w)"
+        if sign.isalpha()
+        else re.escape(sign)
+    )
 
 
 def _write(file: Path, text: str) -> None:

@@ -91,6 +91,21 @@ def _for_namespaces(metadata: Object, what: str, settings: Settings) -> Iterator
             yield f"{field[:-1]} {label.key} of {what} has no effect, it is for namespaces; for a pod write {instead}"
 
 
+def taken_for_the_label(labels: Mapping[str, str], settings: Settings) -> tuple[str, str]:
+    """The label that people take for the one that switches injection, and what to write for it; "" where none is."""
+    label = settings.namespace_label
+    if label.key in labels:
+        return "", ""
+    choices = dict.fromkeys(settings.yes_values, label.enabled) | dict.fromkeys(settings.no_values, label.disabled)
+    choices |= {one: one for one in (label.enabled, label.required, label.disabled)}
+    for key, value in labels.items():
+        named = "inject" in key.lower() or nearest(key.rpartition("/")[2], (label.key,), cutoff=0.75)
+        meant = nearest(value, choices, cutoff=0.8) if named else None
+        if meant is not None:
+            return f"{key}={value}", f"{label.key}={choices[meant]}"
+    return "", ""
+
+
 def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each key of a Namespace that people take for the label which switches injection on."""
     label, metadata = settings.namespace_label, _mapping(namespace.get("metadata"))
