@@ -157,7 +157,8 @@ FAILING = [
     ),
     (
         "{decision: injected, message: §got .* sidecar}",
-        'message: expected "got .* sidecar" in it, found "the pod got its sidecar (logger)"; `message` is a part of the text, and no regular expression',
+        'message: expected "got .* sidecar" in it, found "the pod got its sidecar (logger)"; '
+        "`message` is a part of the text, and no regular expression",
         "message",
     ),
     (
