@@ -83,7 +83,7 @@ def remarks_on(obj: Object, pod: Object, result: Injection, settings: Settings) 
     yield from _foreign_choices(pod, result, settings)
     yield from _foreign_parameters(pod, result, settings)
     if result.reason is not Reason.MALFORMED_POD:
-        yield from mistakes_in(pod)
+        yield from mistakes_in(obj, pod)
         yield from without_image(obj, pod, result, [name for other in _OTHERS for name in other.containers])
 
 

@@ -26,11 +26,11 @@ _SHOWN = 60
 _WHOLE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
 
 
-def mistakes_in(pod: Object) -> Iterator[str]:
-    """A sentence for each mistake in a pod."""
+def mistakes_in(obj: Object, pod: Object) -> Iterator[str]:
+    """A sentence for each mistake in an object's pod. Kinds of other API groups may have more fields than a pod."""
     for path, words in islice(misshapen(pod), _MOST):
         yield f"the API server refuses this pod: {spoken_path(path)}: {words}"
-    for path, words in islice(_unknown_fields(pod), _MOST):
+    for path, words in islice(_unknown_fields(pod), _MOST) if _is_kubernetes(obj) else ():
         yield f"{spoken_path(path)}: {words}"
 
 
@@ -44,13 +44,17 @@ def without_image(obj: Object, pod: Object, result: Injection, others: Collectio
         return
     own = {name for _, name, _ in _containers(pod)}
     sidecars = [name for _, name, _ in _containers(result.object) if name not in own]
-    plain = str(obj.get("apiVersion", "")).rpartition("/")[0] in GROUPS and obj.get("kind") in KINDS
     bare = [(field, name) for field, name, one in _containers(result.object) if not one.get("image")]
     for field, name in [(field, name) for field, name in bare if name not in others][:_MOST]:
         near = nearest(name, sidecars, cutoff=0.75)
-        if near or plain:
+        if near or _is_kubernetes(obj):
             help_ = f"did you mean {near}?" if near else "write its image"
             yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {help_}"
+
+
+def _is_kubernetes(obj: Object) -> bool:
+    """Whether an object's kind is Kubernetes' own."""
+    return str(obj.get("apiVersion", "")).rpartition("/")[0] in GROUPS and obj.get("kind") in KINDS
 
 
 def _containers(pod: Object) -> Iterator[tuple[str, str, Object]]:

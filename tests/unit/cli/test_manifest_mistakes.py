@@ -153,3 +153,9 @@ def test_templates_that_do_not_load_and_nobody_asks_for_are_told_in_one_line(tmp
         "warning: 5 templates are left out, as they do not load and are not among --templates: a, b, c and 2 more; to "
         "see what is wrong write injector lint own\n"
     )
+
+
+def test_a_kind_of_another_group_may_have_more_fields(tmp_path: Path) -> None:
+    manifest = WEB.replace("apps/v1", "serving.knative.dev/v1").replace("kind: Deployment", "kind: Service")
+    manifest = manifest.replace("      containers:", "      timeoutSeconds: 300\n      containers:")
+    assert "timeoutSeconds" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
