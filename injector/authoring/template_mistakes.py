@@ -231,6 +231,8 @@ def _fields(tree: nodes.Template, text: str, parameters: dict[str, Parameter]) -
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
         path = chain(node)
+        if path in (("request", "object"), ("request", "oldObject")):
+            yield PARAMETER_TYPE, first_offset(node) - 1, f"request has no {path[1]}", f"write {path[1]} alone"
         if path is None or len(path) != 3 or path[0] != "params" or path[1] not in parameters or id(node) in called:
             continue
         parameter, name = parameters[path[1]], path[2]

@@ -147,10 +147,11 @@ def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]
     if not number.isdecimal():
         return
     amount = parse_quantity(text)
+    behind = ', or behind a hole "{{ ... }}Mi"' if isinstance(value, int) else ""
     if name == "cpu" and text == number and amount >= _CORES:
         yield path, f"cpu is {text}, and that is {text} cores", f"write {text}m for thousandths of a core"
     elif name in ("memory", "ephemeral-storage", "sizeLimit") and 0 < amount < _BYTES:
-        yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi"
+        yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi{behind}"
 
 
 def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from injector.apply import Overrides
 from injector.injection import Injection
 from injector.pods.context import Object
-from injector.pods.receipt import Receipt
+from injector.pods.receipt import Receipt, read_receipt
 from injector.pods.shape import string_map
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
@@ -65,6 +65,18 @@ def foreign_receipt(pod: Object, settings: Settings) -> list[str]:
             what = f"it has a receipt with another prefix ({key})"
             return [f"{what}; give the settings that it was injected with: --settings FILE, with prefix: {prefix}"]
     return []
+
+
+def lost_receipt(pod: Object, settings: Settings) -> str:
+    """Why nobody knows what was added to a pod that says it was injected, and what to do; "" where one knows."""
+    annotations = string_map(pod, "annotations")
+    if annotations.get(settings.status_key) != "injected" or read_receipt(pod, settings) is not None:
+        return ""
+    found = "cannot be read" if settings.receipt_key in annotations else "is missing"
+    return (
+        f"its receipt (annotation {settings.receipt_key}) {found}, so what the injection added is not known; use the "
+        "file as inject wrote it, or the one from before the injection"
+    )
 
 
 def _is_receipt(text: str) -> bool:

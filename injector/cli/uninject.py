@@ -39,18 +39,20 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
     cannot be changed: apply the result, or restart the workload without injection.
     """
     from injector.cli.documents import read_manifests, write_manifests
-    from injector.cli.earlier_injection import foreign_receipt
+    from injector.cli.earlier_injection import foreign_receipt, lost_receipt
     from injector.cli.foreign_injectors import foreign_sidecars
     from injector.cli.injection_sources import load_settings
-    from injector.cli.manifest_objects import edit
+    from injector.cli.manifest_objects import edit, metadata_of, objects_in
     from injector.cli.report import Report, line_for
     from injector.inject import uninject as uninject_pod
+    from injector.pods.delivery import uses_config_map
     from injector.pods.patch import same
     from injector.pods.workloads import pod_template, with_pod_template
 
     settings = load_settings(settings_file)
     documents = read_manifests(files)
     report = Report()
+    generated = {metadata_of(one).get("name") for one in objects_in(documents) if _is_generated(one, settings)}
 
     def change(obj: Object, document: Document) -> list[Object] | None:
         if _is_generated(obj, settings):
@@ -60,12 +62,18 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
         if pod is None:
             report.others += 1
             return None
+        if lost := lost_receipt(pod, settings):
+            line = line_for(obj, "", "failed", document.place)
+            report.lines.append(replace(line, message=lost))
+            return None
         before = uninject_pod(pod, settings)
         if same(before, pod):
+            still = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
             line = line_for(obj, "", "unchanged", document.place)
             foreign = foreign_receipt(pod, settings)
-            words = foreign[0] if foreign else foreign_sidecars(pod) or _NOTHING
-            done = replace(line, message=words, outcome="failed" if foreign else line.outcome)
+            lost = f"it mounts configmap/{still}, which an injection made, and has no receipt of it" if still else ""
+            words = foreign[0] if foreign else lost or foreign_sidecars(pod) or _NOTHING
+            done = replace(line, message=words, outcome="failed" if foreign or lost else line.outcome)
             report.lines.append(done)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))

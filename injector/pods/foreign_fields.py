@@ -199,7 +199,7 @@ def removal_help(name: str, value: object, place: Field, *, item: bool) -> str:
     if value == "replace":
         return f"{ours}; to replace what the pod has write `!replace` in front of the value"
     if place.type == "EnvVar":
-        return f"{ours}; to take the variable's value away write `value: !replace null`"
+        return f"{ours}, and a template cannot take a variable away: leave this item out"
     if item:
         return f"{ours}, and an item of a list stays: leave this item out"
     return f"{ours}; to take {place.name or 'a value'} away write `{place.name or 'key'}: !replace null`"

@@ -13,7 +13,7 @@ from typing import Any
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
-from injector.names import kind_of, nearest
+from injector.names import kind_of, nearest, shortened
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.foreign_fields import removal_help
@@ -216,6 +216,11 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
         for position, one in enumerate(names):
             if type(one) is not str:
                 message = f"it is {kind_of(one)}; it has to be the name of a container"
+                raise OverlayError(message, (*here, field, position))
+            if "*" in one or "?" in one:
+                message = (
+                    f"{shortened(one)} is no container's name, and patterns are not available; name each container"
+                )
                 raise OverlayError(message, (*here, field, position))
 
 

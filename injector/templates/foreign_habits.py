@@ -59,6 +59,7 @@ OTHER_KEYS = {
     **dict.fromkeys(("values", "vars", "variables", "inputs", "properties", "args"), "write it below `parameters:`"),
     **dict.fromkeys(("containers", "initContainers", "volumes", "image", "env", "ports"), _IN_OVERLAY),
     **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
+    **dict.fromkeys(("syntax", "validate", "template"), "write it at its file, as in files: {a.conf: {syntax: nginx}}"),
     "required": "write `required: true` at each parameter that is required",
     **dict.fromkeys(
         ("appliesTo", "resources", "target", "match", "matchConstraints", "rules"),

@@ -222,6 +222,11 @@ class Manifest:
             shown = source if isinstance(source, str) else "template"
             known = [f for f in self._sources if f.endswith(".j2")]
             words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
+            if "/" in shown:
+                words = (
+                    f"{shortened(shown)}: a template's files lie in its folder, not in folders below it; move it up, "
+                )
+                words += f"and write {shown.rpartition('/')[2]}"
             if shown.endswith(".j2") and shown.removesuffix(".j2") in self._sources:
                 words = f"there is no file {shortened(shown)}; rename {shown.removesuffix('.j2')} to {shown}"
             self.refuse((*at, "template"), words, rule="file")

@@ -50,7 +50,9 @@ def _one_handler(where: Path, owner: Object, handlers: tuple[str, ...]) -> Viola
     for name in found:
         handler = mapping(owner[name])
         if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(handler.get("port")):
-            yield wrong_value((*where, name, "port"), handler.get("port"), "it must be 1 to 65535, or a port's name")
+            port = handler.get("port")
+            rest = "; write it without quotes" if isinstance(port, str) and port.isdecimal() else ""
+            yield wrong_value((*where, name, "port"), port, f"it must be 1 to 65535, or a port's name{rest}")
         if name == "httpGet" and handler.get("scheme") not in (None, "", "HTTP", "HTTPS"):
             yield wrong_value((*where, name, "scheme"), handler["scheme"], "it must be HTTP or HTTPS")
         if name == "exec" and not handler.get("command"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,32 @@ def test_an_image_that_another_controller_sets(tmp_path: Path) -> None:
     other = WEB.replace("apps/v1", "apps.openshift.io/v1").replace("Deployment", "DeploymentConfig")
     done = said(tmp_path, "inject", "web.yaml", manifest=other + _SIDECAR.replace("NAME", "worker"))
     assert "no image" not in done.err
+
+
+LONG = WEB.replace(", annotations: {}}", "}").replace(
+    "    metadata: {labels: {app: web}}\n",
+    "    metadata:\n      labels: {app: web}\n      annotations:\n        a: b\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("", "its receipt (annotation sidecar.injector/receipt) is missing, so what the injection added"),
+        ("sidecar.injector/receipt: 'x'\n", "its receipt (annotation sidecar.injector/receipt) cannot be read"),
+    ],
+)
+def test_uninject_without_a_receipt_changes_nothing(tmp_path: Path, written: str, words: str) -> None:
+    injected = said(tmp_path, "inject", "web.yaml", manifest=LONG).out
+    without = re.sub("( *)sidecar.injector/receipt: .*\n", rf"\1{written}" if written else "", injected)
+    done = said(tmp_path, "uninject", "web.yaml", manifest=without)
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+
+
+def test_uninject_keeps_a_config_map_that_a_pod_still_mounts(tmp_path: Path) -> None:
+    injected = said(tmp_path, "inject", "web.yaml", manifest=LONG).out
+    without = re.sub(" *sidecar.injector/(?:receipt|status): .*\n", "", injected)
+    done = said(tmp_path, "uninject", "web.yaml", manifest=without)
+    assert (done.code, done.out) == (1, "")
+    assert "deployment/web: failed: it mounts configmap/web-envoy-" in done.err

@@ -144,7 +144,7 @@ def test_a_mapping_that_lacks_a_field_names_the_one_that_was_taken_for_it() -> N
 @pytest.mark.parametrize(
     ("path", "name", "value", "words"),
     [
-        (f"{_CONTAINER}.env.0", "$patch", "delete", "write `value: !replace null`"),
+        (f"{_CONTAINER}.env.0", "$patch", "delete", "a template cannot take a variable away: leave this item out"),
         (f"{_CONTAINER}.resources", "$patch", "delete", "write `resources: !replace null`"),
         (f"{_CONTAINER}.resources", "$patch", "replace", "write `!replace` in front of the value"),
         (_CONTAINER, "$setElementOrder/env", [], "leave it out"),

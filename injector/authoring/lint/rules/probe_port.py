@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.containers():
             names = port_numbers(container)
             for where, port in asked_ports(container):
-                if isinstance(port, str) and port not in names:
+                if isinstance(port, str) and port not in names and not port.isdecimal():
                     rest = hint(port, names, "its ports are")
                     yield Finding(
                         f"{container.get('name')} has no port called {shortened(port)[1:-1]}{rest}",
