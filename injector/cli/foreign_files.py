@@ -127,6 +127,10 @@ def foreign_object(value: Any, name: str = "") -> str:
     for keys, words in _KEYS:
         if version is None and any(key in value for key in keys):
             return words
+    inner = [str(key) for key, one in value.items() if isinstance(one, dict) and {"apiVersion", "kind"} <= one.keys()]
+    if version is None and inner:
+        what = f"its objects are one level below ({', '.join(inner[:3])})"
+        return f"{what}; write each as a document of its own, in Jsonnet: jsonnet -y, with an array of the objects"
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
     return f"it has no kind, so it is no Kubernetes object; {f'write kind, not {near}' if near else _with_kind(value)}"
 

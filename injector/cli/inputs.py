@@ -154,7 +154,7 @@ def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callab
             named = given.pop("filenames")
             given[name] = (*named, *given[name])
             if not given[name]:
-                raise click.UsageError(f"Missing argument '{metavar}'.")
+                raise click.UsageError(f"Missing argument '{metavar}'; for standard input write -.")
             return command(*args, **given)
 
         option = click.option(

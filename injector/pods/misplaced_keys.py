@@ -20,6 +20,7 @@ _METADATA = POD.fields["metadata"].fields.notations
 _SHOWN = 60
 #: What people call a workload's pod template.
 _TEMPLATES = ("pod", "podTemplate", "podSpec", "podTemplateSpec", "jobTemplate", "job", "pods")
+_ADD = "add it, or build it first where it is a patch: kustomize build DIR | injector inject -"
 #: Mappings beside a template that are none.
 _KNOWN = ("metadata", "selector", "strategy", "updateStrategy", "status", "spec", "ordinals", "podFailurePolicy")
 
@@ -144,7 +145,7 @@ def missing_template(obj: Object) -> Diagnostic | None:
     article = "an" if kind[0] in "AEIOU" else "a"
     message = f"it is {'missing' if found is None else kind_of(found)}, and {article} {kind} has its pod template there"
     help_ = _instead(obj, owner, path, right)
-    return Diagnostic(Reason.MALFORMED_POD.label, "error" if help_ else "warning", message, help_ or "add it", path)
+    return Diagnostic(Reason.MALFORMED_POD.label, "error" if help_ else "warning", message, help_ or _ADD, path)
 
 
 def _instead(obj: Object, owner: Object, path: Path, right: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.refusal_location import Attempt
+from injector.authoring.template_mistakes import template_mistakes
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
@@ -69,9 +70,15 @@ class Harness:
         self.folder = folder.resolve()
         self.path = path
         loaded = load_within_limits(self.folder.name, read_folder(folder, path), origin=path)
+        self._unmarked, self._told = loaded, False
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
+
+    def mistakes(self) -> list[Diagnostic]:
+        """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
+        told, self._told = self._told, True
+        return [] if told else [one.of(self.path) for one in template_mistakes(self._unmarked)]
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""

@@ -72,6 +72,8 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
             outcome = bench.run(checked)
         result.given = outcome.given
         result.problems += judge(checked, outcome, bench.template.name)
+        if any(problem.code == "decision" for problem in result.problems):
+            result.problems += bench.mistakes()
         if decision_of(outcome.injection) == checked.case.expect.decision:
             _compare_golden(result, outcome, bench, ways)
             for_programs = outcome if checked.case.validate and outcome.asked is None else None

@@ -21,6 +21,9 @@ from injector.names import legal_name, shortened, template_name
 from injector.pods.fields import OBJECT
 from injector.pods.keyed_pointers import step_of
 
+#: What to do where no config is found.
+_NEW = "a config has containers or volumes at its top; for a template of your own write injector new NAME"
+
 
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:
     """A name for each, all different. Where there is none, that is among the problems, and the name is "".
@@ -112,7 +115,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     if not _refused(problems):
         problems += unused(found.files, sidecars)
         if not templates:
-            problems.append(Diagnostic(RULE, "error", "no sidecar config was found"))
+            problems.append(Diagnostic(RULE, "error", "no sidecar config was found", _NEW))
     return ImportResult(() if _refused(problems) else tuple(templates), _in_order(problems))
 
 

@@ -319,3 +319,13 @@ def test_the_pod_of_a_case_is_not_changed(suite: Callable[..., Suite]) -> None:
     bench = Harness(read.folder, read.path)
     assert [run_case(bench, checked, Ways(Programs())).passed for checked in read.cases] == [True, True]
     assert read.cases[1].given.obj == before
+
+
+def test_mistakes_of_the_template_stand_beside_the_first_wrong_decision(
+    results: Callable[..., list[CaseResult]],
+) -> None:
+    case = "- {{name: {}, namespace: {{name: a}}, expect: {{decision: refused}}}}\n"
+    overlay = '{% if params.level == "dbug" %}{{ deny("no") }}{% endif %}\nspec: {}\n'
+    first, second = results(f"cases:\n{case.format('a')}{case.format('b')}", **{"overlay.yaml.j2": overlay})
+    assert [problem.code for problem in first.problems] == ["decision", "parameter-type"]
+    assert [problem.code for problem in second.problems] == ["decision"]

@@ -305,7 +305,8 @@ def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told:
 def test_what_is_at_no_place_is_told_without_one(tmp_path: Path) -> None:
     done = injector("import", "-", cwd=tmp_path, stdin=config_map("injector", README="words\n"))
     assert done.code == 1
-    assert done.err.endswith("\nerror: no sidecar config was found [import]\n")
+    help_ = "a config has containers or volumes at its top; for a template of your own write injector new NAME"
+    assert done.err.endswith(f"\nerror: no sidecar config was found [import]\n      = {help_}\n")
     assert "did you mean" not in done.err
 
 

@@ -229,3 +229,15 @@ def test_uninject_keeps_a_config_map_that_a_pod_still_mounts(tmp_path: Path) -> 
     done = said(tmp_path, "uninject", "web.yaml", manifest=without)
     assert (done.code, done.out) == (1, "")
     assert "deployment/web: failed: it mounts configmap/web-envoy-" in done.err
+
+
+def test_objects_one_level_below(tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_text(
+        '{"web": {"apiVersion": "v1", "kind": "Pod"}, "b": {"apiVersion": "v1", "kind": "X"}}'
+    )
+    done = said(tmp_path, "inject", "out.json")
+    assert "out.json:1: its objects are one level below (web, b); write each as a document of its own" in done.err
+
+
+def test_no_file_at_all(tmp_path: Path) -> None:
+    assert "Missing argument 'FILE...'; for standard input write -." in said(tmp_path, "inject").err
