@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from injector.cli.inputs import SUFFIXES
 from injector.names import nearest
@@ -218,20 +218,23 @@ def option_words(error: click.NoSuchOption) -> str:
 def choice_words(error: click.BadParameter) -> str:
     """What to add about a value of --output or --templates-dir that is none; "" for nothing."""
     if error.param is not None and "--templates-dir" in error.param.opts and error.ctx is not None:
-        return _folders(error.param, error.message, error.ctx)
+        return _folders(error.param, error.ctx)
     is_output = error.param is not None and "--output" in error.param.opts and error.ctx is not None
     return _output(error.ctx) if is_output and error.ctx and error.ctx.info_name in _WRITERS else ""
 
 
-def _folders(option: click.Parameter, message: str, context: click.Context) -> str:
+def _folders(option: click.Parameter, context: click.Context) -> str:
     """What to write for several folders in one value, of which each is there; "" where it is something else."""
-    found = re.search(r"Directory '(.*)' does not exist", message)
-    folders = [part for part in re.split(r"[,:;\s]+", found[1]) if part] if found else []
-    if len(folders) < 2 or not all(Path(folder).is_dir() for folder in folders):
-        return ""
-    if option.envvar and context.get_parameter_source(option.name or "") is ParameterSource.ENVIRONMENT:
-        return f"Separate folders by `:`; write {option.envvar}={':'.join(folders)}."
-    return f"Write {' '.join(f'--templates-dir {folder}' for folder in folders)}."
+    typed = [text.removeprefix("--templates-dir=") for text in context.obj or ()]
+    variable = str(option.envvar or "")
+    for value in (*typed, os.environ.get(variable, "")):
+        folders = [part for part in re.split(r"[,:;\s]+", value) if part]
+        if len(folders) < 2 or Path(value).exists() or not all(Path(folder).is_dir() for folder in folders):
+            continue
+        if value not in typed:
+            return f"Separate folders by `:`; write {variable}={':'.join(folders)}."
+        return f"Write {' '.join(f'--templates-dir {folder}' for folder in folders)}."
+    return ""
 
 
 def _output(context: click.Context) -> str:

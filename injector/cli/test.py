@@ -108,8 +108,8 @@ def _chosen(expression: str | None) -> CaseFilter:
 
     if expression is None:
         return lambda _: True
-    words = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
-    signs = [f"`{word}` for {sign}" for sign, word in _SIGNS.items() if re.search(_sign(sign), words)]
+    unquoted = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
+    signs = [f"`{word}` for {sign}" for sign, word in _SIGNS.items() if re.search(_sign(sign), unquoted)]
     try:
         if signs:
             raise ValueError(f"write {' and '.join(signs)}{_in_words(expression)}")

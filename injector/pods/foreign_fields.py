@@ -39,6 +39,8 @@ _MEANT: dict[str, dict[str, str]] = {
         "cap_add": "securityContext: {capabilities: {add: [NET_ADMIN]}}",
         "cap_drop": "securityContext: {capabilities: {drop: [ALL]}}",
         "script": "command: [sh, -c, ...]",
+        **dict.fromkeys(("exclude", "excludes", "excluding", "skip"), 'except: [name], in the container "*"'),
+        **dict.fromkeys(("include", "includes", "including"), 'only: [name], in the container "*"'),
     },
     "PodSpec": {
         **dict.fromkeys(("sidecars", "sidecar", "container"), "containers"),

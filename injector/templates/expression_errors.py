@@ -19,7 +19,7 @@ _FOREIGN = {
     "define": "{% macro name() %}",
     "template": '{% include "_file.j2" %}',
     "foreach": "{% for ... in ... %}",
-    "do": "{% set x = ... %}: lists and mappings do not change",
+    "do": "a filter, such as map, select or list: lists and mappings do not change",
     **dict.fromkeys(("break", "continue"), "{% for item in list if condition %}, which takes only some items"),
     **dict.fromkeys(("switch", "case", "when"), '{% if params.x == "a" %} ... {% elif params.x == "b" %}'),
     **dict.fromkeys(("let", "var", "local", "const", "assign", "capture"), "{% set name = value %}"),

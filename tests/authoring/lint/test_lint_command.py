@@ -165,7 +165,7 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
         (["--explain", "shcema"], "there is no rule shcema; did you mean schema?"),
         (["--disable", "startup_prob"], "did you mean startup-probe?"),
         (["--only", "schema", "--disable", "schema"], "so that no rule is left"),
-        (["--only", "xyz"], "there is no rule xyz; there are: added-capabilities,"),
+        (["--only", "xyz"], "there is no rule xyz; injector lint --rules says what each rule finds"),
         (["--kubernetes-version", "1.4"], "no schema of Kubernetes 1.4 here; there are 1.25 to 1."),
         (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
         (["--output", "xml"], "'xml' is not one of"),

@@ -44,6 +44,7 @@ def place(path: str) -> Any:
         (_CONTAINER, "with_items", "put {% for item in params.list %} and {% endfor %}"),
         (_CONTAINER, "environment", "write env, with an item"),
         (_CONTAINER, "entrypoint", "write command"),
+        (_CONTAINER, "exclude", 'write except: [name], in the container "*"'),
         (_CONTAINER, "hostNetwork", "it belongs in the pod's spec (beside `containers`)"),
         (_CONTAINER, "privileged", "it belongs in securityContext"),
         (_CONTAINER, "httpGet", "it belongs in livenessProbe, readinessProbe or startupProbe"),
