@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from injector.authoring.file_syntax import CHECKED, syntax_mistakes
+from injector.authoring.file_syntax import parse_error, syntax_mistakes
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import UNLIKELY_VALUE, template_mistakes
-from injector.authoring.unlikely_values import unlikely_paths
+from injector.authoring.unlikely_values import unlikely_values
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError
 from injector.pods.fields import POD, fields_of
@@ -19,32 +19,29 @@ from injector.pods.shape import unknown_fields
 from injector.pods.value_shapes import misshapen
 from injector.templates.parameters import Resolved
 from injector.templates.template import OVERLAY, Template
-from injector.templates.trace import Trace, trace
+from injector.templates.trace import trace
 
 #: What stands beside `spec` in an overlay and does no harm.
 _HEAD = ("metadata", "spec", "apiVersion", "kind", "status")
 
 
 class AuthorWarnings:
-    """What the authors of templates are told by a command that injects many pods: of each template once.
-
-    What is wrong with a value that a pod gives is told of each pod.
-    """
+    """Warnings of a command that injects many pods: of a template once, of a value that a pod gives for each pod."""
 
     def __init__(self) -> None:
         self._told: set[str] = set()
 
     def of(self, attempt: Attempt, names: Iterable[str]) -> tuple[str, ...]:
-        """What is told after an injection, a line each. `names` are those of the templates where none was applied."""
-        blamed = place_of(attempt, names)  # the refusal tells what is wrong there
+        """The warnings after an injection, a line each. `names` are those of the templates where none was applied."""
+        blamed = place_of(attempt, names)  # the refusal says what is wrong there
         lines: list[str] = []
         for template in _templates(attempt, names):
-            known = template.name in self._told
-            found = [one for one in overlay_warnings(attempt, template) if not known or "origin" in one.fields]
-            if found or attempt.injection.applied:
-                mistakes = [] if known else [one.of(template.origin) for one in template_mistakes(template)]
+            if template.name in self._told:
+                found = [one for one in _of_values(attempt, template) if "origin" in one.fields]
+            elif (found := list(overlay_warnings(attempt, template))) or attempt.injection.applied:
                 self._told.add(template.name)
-                lines += [one.located for one in beside_refusal((*mistakes, *found), blamed)]
+                found = [*(one.of(template.origin) for one in template_mistakes(template)), *found]
+            lines += [one.located for one in beside_refusal(found, blamed)]
         return tuple(lines)
 
 
@@ -72,21 +69,22 @@ def beside_refusal(warnings: Iterable[Diagnostic], blamed: Place | None) -> list
 
 
 def overlay_warnings(attempt: Attempt, template: Template) -> tuple[Diagnostic, ...]:
-    """Warnings of the fields in a template's overlay that get nowhere, also where the injection is refused, and of
-    config files that no program can read.
+    """Warnings of the fields in a template's overlay that get nowhere, also where the injection is refused, of values
+    that nobody means, and of config files that no program can read.
     """
-    found = (*_of_fields(attempt, template), *_of_files(attempt, template))
+    found = (*_of_fields(attempt, template), *_of_values(attempt, template), *_of_files(attempt, template))
     return tuple(one if "origin" in one.fields else one.of(template.origin) for one in found)
 
 
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     """The text files that a parser of their syntax does not take."""
-    specs = [spec for spec in template.files.values() if spec.syntax in CHECKED]
-    if not specs or not attempt.injection.applied:
-        return
+    made = next((one.files for one in attempt.injection.applied if one.template.name == template.name), ())
+    texts = {name: text for generated in made for name, text in generated.data.items()}
+    specs = [spec for spec in template.files.values() if spec.name in texts]
+    wrong = [spec for spec in specs if parse_error(texts[spec.name], spec.name, spec.syntax) is not None]
     try:
-        context, files = attempt.context_and_files(template)
-        for spec in specs:
+        for spec in wrong:
+            context, files = attempt.context_and_files(template)
             text, place_of = files[spec.name], trace(template, context, spec.template).place_of
             for one in syntax_mistakes(text, spec.name, spec.syntax, place_of):
                 yield Diagnostic("renders", "warning", one.message, one.help, place=one.place)
@@ -94,11 +92,14 @@ def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
         return
 
 
+def _overlay(attempt: Attempt, template: Template) -> Any:
+    """The overlay of a template that was applied; None where it was not."""
+    return next((one.overlay for one in attempt.injection.applied if one.template.name == template.name), None)
+
+
 def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
-    applied = attempt.injection.applied
-    known = next((one.overlay for one in applied if one.template.name == template.name), None)
-    suspects = () if known is None else (*_unknown(known), *misshapen(known), *_at_the_top(known))
-    if known is not None and not suspects and next(unlikely_paths(known), None) is None:
+    known = _overlay(attempt, template)
+    if known is not None and not any((*_unknown(known), *misshapen(known), *_at_the_top(known))):
         return
     try:
         traced = attempt.traced_overlay(template)
@@ -117,12 +118,19 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
             found.append((place, f"{words}; {indent_help(field, place.file)}"))
     for place, words in found:
         yield Diagnostic("schema", "warning", words, place=place)
-    yield from dict.fromkeys(_unlikely(traced, attempt.parameters(template), template))
 
 
-def _unlikely(traced: Trace, given: Resolved, template: Template) -> Iterator[Diagnostic]:
+def _of_values(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     """Values that nobody means: at the template's line, or where a parameter gives one, with what set the parameter."""
-    for path, words, help_ in unlikely_paths(traced.value):
+    known = _overlay(attempt, template)
+    if known is not None and next(unlikely_values(known), None) is None:
+        return
+    try:
+        traced, given = attempt.traced_overlay(template), attempt.parameters(template)
+    except InjectionError:
+        return
+    told: list[Diagnostic] = []
+    for path, words, help_ in unlikely_values(traced.value):
         place, value = traced.place(path), bare_value(traced.value)
         for step in path:
             value = bare_value(value[step])
@@ -130,9 +138,12 @@ def _unlikely(traced: Trace, given: Resolved, template: Template) -> Iterator[Di
         named = [origin for variable, origin in origins.items() if variable in place.text] or list(origins.values())
         if named:
             words = f"{' and '.join(named)}: {words}"
-            yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, fields={"origin": named[0]})
+            one = Diagnostic(UNLIKELY_VALUE, "warning", words, help_, fields={"origin": named[0]})
         else:
-            yield Diagnostic(UNLIKELY_VALUE, "warning", words, help_, place=place)
+            one = Diagnostic(UNLIKELY_VALUE, "warning", words, help_, place=place)
+        if one not in told:  # a macro writes a value several times
+            told.append(one)
+    yield from told
 
 
 def _origins(value: object, given: Resolved, template: Template) -> dict[str, str]:

@@ -8,14 +8,15 @@ from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
 
-from injector.authoring.lost_line_ends import lost_line_ends
 from injector.authoring.unlikely_values import commented_values, texts_for_lists
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED, nearest, shortened
 from injector.templates.dependencies import chain
 from injector.templates.environment import Environment
+from injector.templates.line_ends import lost_line_ends
 from injector.templates.manifest import manifest_place
 from injector.templates.missing_values import of_parameter
+from injector.templates.parameter_keywords import OF_NUMBERS
 from injector.templates.program import is_document
 from injector.templates.source_map import first_offset, normal, word_at
 from injector.templates.template import OPERATIONS, OVERLAY, Parameter, Template
@@ -81,9 +82,7 @@ _Found = tuple[str, int, str, str]
 #: The keywords that say something of values of some types alone.
 _OF_TYPES = {
     **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), ("integer", "number")
-    ),
+    **dict.fromkeys(OF_NUMBERS, ("integer", "number")),
     **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains"), ("array",)),
     **dict.fromkeys(
         ("properties", "additionalProperties", "propertyNames", "minProperties", "maxProperties"), ("object",)

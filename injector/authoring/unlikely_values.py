@@ -6,14 +6,15 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
-from injector.diagnostics import Path, Place
+from injector.diagnostics import Path
 from injector.names import nearest, shortened
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import element_step, has_key
 from injector.pods.overlay import bare_value
 from injector.pods.quantity import parse_quantity
+from injector.templates.yaml_errors import TEXT_BEGINS
 
 #: Bytes below which a number alone was meant to have a unit: no container starts with as little.
 _BYTES = Decimal(1 << 20)
@@ -30,8 +31,6 @@ _AS_JSON = re.compile(
 )
 #: Lines that are no value of the key above: blank ones, comments, tags.
 _NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
-#: The end of a line on which a text of several lines begins.
-_BLOCK = re.compile(r"[\s-][|>][-+1-9]*\s*(?:#.*)?\Z")
 #: Quotes of word processors around a value.
 _QUOTES = re.compile(r"([\u2018\u201c\u201e]).*([\u2019\u201c\u201d])\Z", re.DOTALL)
 #: An option with its value behind a blank.
@@ -55,24 +54,21 @@ _CHOICES = {
 _LONGEST = 60
 
 
-class _Rendered(Protocol):
-    """An overlay with the places of its values."""
-
-    @property
-    def value(self) -> Any: ...
-
-    def place(self, path: Path, key: bool = False) -> Place: ...
-
-
-def unlikely_values(overlay: _Rendered) -> Iterator[tuple[Place, str, str]]:
-    """Each value in an overlay that its author hardly means: its place, what it is, and what to write."""
-    for path, message, help_ in unlikely_paths(overlay.value):
-        yield overlay.place(path), message, help_
-
-
-def unlikely_paths(overlay: Any) -> Iterator[tuple[Path, str, str]]:
-    """The same of an overlay without places, by path."""
-    return _unlikely(overlay, POD, ())
+def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+    """Each value in an overlay that its author hardly means: its path, what it is, and what to write."""
+    value = bare_value(value)
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield from unlikely_values(held, field.fields[name], (*path, name))
+    elif isinstance(value, list):
+        for index, held in enumerate(value):
+            yield from unlikely_values(held, field.element, (*path, index))
+        yield from _twice(value, field, path)
+        yield from _words(value, field, path)
+    elif field.holds_quantities:
+        yield from _amount(value, str(path[-1]), path)
+    elif isinstance(value, str):
+        yield from _text(value, field, path)
 
 
 def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
@@ -88,7 +84,7 @@ def commented_values(text: str) -> Iterator[tuple[int, str, str]]:
             if not below.startswith((" " * (len(found[1]) + 1), f"{' ' * len(found[1])}- ")):
                 message = f"{found[2]} has no value, as # begins a comment"
                 yield offset + found.start(3), message, f"write {_quoted(found[3].strip())}, in quotes"
-        if block is None and _BLOCK.search(line.rstrip("\n")):
+        if block is None and TEXT_BEGINS.search(line.rstrip("\n")):
             block = indentation
         offset += len(line)
 
@@ -110,23 +106,6 @@ def texts_for_lists(text: str, parameters: Collection[str], *, overlay: bool) ->
                 words,
                 f"write {{{{ {found[2]} }}}}, which keeps its type; for a text put it in quotes",
             )
-
-
-def _unlikely(value: Any, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """Path, message and help of each value."""
-    value = bare_value(value)
-    if isinstance(value, dict):
-        for name, held in value.items():
-            yield from _unlikely(held, field.fields[name], (*path, name))
-    elif isinstance(value, list):
-        for index, held in enumerate(value):
-            yield from _unlikely(held, field.element, (*path, index))
-        yield from _twice(value, field, path)
-        yield from _words(value, field, path)
-    elif field.holds_quantities:
-        yield from _amount(value, str(path[-1]), path)
-    elif isinstance(value, str):
-        yield from _text(value, field, path)
 
 
 def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:

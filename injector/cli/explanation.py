@@ -12,11 +12,10 @@ import click
 
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
-from injector.cli.foreign_injectors import remarks_on
-from injector.cli.idle_annotations import idle_annotations
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of, object_name_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
+from injector.cli.pod_remarks import remarks_on
 from injector.diagnostics import page_address, printable
 from injector.errors import DENIED_CODE
 from injector.inject import inject
@@ -303,8 +302,7 @@ def explanation_of(
         return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
 
     result = injected(pod)
-    idle = idle_annotations(pod, result, namespace, sources.snapshot, templates)
-    notes = [*remarks_on(obj, pod, result, settings), *idle, *notes]
+    notes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *notes]
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         asked = asked_about_pod(obj, result.object, namespace.name, user)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from injector.cli.pod_mistakes import mistakes_in, without_image
 from injector.injection import Injection
 from injector.names import cut, legal_name
 from injector.pods.context import Object
@@ -70,6 +69,8 @@ _PARAMETERS = {
     "proxy-image": "image",
     "proxy-log-level": "log-level",
 }
+#: The names of their containers.
+CONTAINERS = frozenset(name for other in _OTHERS for name in other.containers)
 _YES = ("true", "yes", "y", "on", "1", "enabled", "enable", "ingress")
 _NO = ("false", "no", "n", "off", "0", "disabled", "disable")
 #: Results of pods that nobody asked about in the words of this injector.
@@ -78,16 +79,7 @@ _NOT_ASKED = (Reason.NOT_REQUESTED, Reason.POD_NOT_OPTED_IN)
 _SHOWN = 60
 
 
-def remarks_on(obj: Object, pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
-    """Warnings for whoever writes a manifest: choices for another injector, values of wrong types, unknown fields."""
-    yield from _foreign_choices(pod, result, settings)
-    yield from _foreign_parameters(pod, result, settings)
-    if result.reason is not Reason.MALFORMED_POD:
-        yield from mistakes_in(obj, pod)
-        yield from without_image(obj, pod, result, [name for other in _OTHERS for name in other.containers])
-
-
-def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+def foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
     """A sentence for each annotation or label that says yes or no to another injector, where this one does otherwise.
 
     None where the pod speaks to this injector too.
@@ -108,7 +100,7 @@ def _foreign_choices(pod: Object, result: Injection, settings: Settings) -> Iter
                     )
 
 
-def _foreign_parameters(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
+def foreign_parameters(pod: Object, result: Injection, settings: Settings) -> Iterator[str]:
     """A sentence for each annotation of another injector that sets what a template of this pod has a parameter for."""
     for key, value in string_map(pod, "annotations").items():
         domain, _, name = key.rpartition("/")

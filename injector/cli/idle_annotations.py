@@ -28,7 +28,6 @@ def idle_annotations(
     `names` are the templates of the command line. Those at paths are left alone: a pod's annotations set their
     parameters too.
     """
-    yield from _foreign_names(pod, result, snapshot)
     settings, catalog = snapshot.settings, snapshot.catalog
     annotations, ending = string_map(pod, "annotations"), settings.parameter_suffix("")
     found: dict[str, list[str]] = {}
@@ -61,7 +60,7 @@ def idle_annotations(
         yield f"pod annotation{several} {which} {have} no effect, as the pod gets only {', '.join(gets)}; {write}"
 
 
-def _foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
+def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
     """A sentence for each annotation whose name is nearly one of ours, and for those of our prefix that are none."""
     settings, catalog = snapshot.settings, snapshot.catalog
     ours = (settings.inject_key, settings.templates_key)

@@ -23,20 +23,9 @@ _NEEDS_SCHEMAS = "schema"
 _SHOWN = 3
 #: Words that say nothing of a rule.
 _COMMON = (
-    "the",
-    "and",
-    "not",
-    "has",
-    "set",
-    "use",
-    "require",
-    "required",
-    "check",
-    "disallow",
-    "missing",
-    "rule",
+    "the", "and", "not", "has", "set", "use", "require", "required", "check", "disallow", "missing", "rule",
     "container",
-)
+)  # fmt: skip
 
 
 @click.command()

@@ -13,13 +13,12 @@ from injector.cli.admission import Admission, admission_line, admit_pod, asked_a
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.foreign_files import foreign_object
-from injector.cli.foreign_injectors import remarks_on
-from injector.cli.idle_annotations import idle_annotations
 from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.pod_mistakes import cause_of
+from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for
 from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Path, spoken_path
@@ -184,8 +183,7 @@ class Injector:
                 *(w.warning_line for w in result.warnings),
                 *misplaced_keys(obj, self._sources.settings),
                 *foreign_receipt(pod, self._sources.settings),
-                *remarks_on(obj, pod, result, self._sources.settings),
-                *idle_annotations(pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
+                *remarks_on(obj, pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
                 *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),
         )

@@ -116,10 +116,12 @@ class ManifestNamespaces:
         """A warning of a --namespace-label that people take for the label which switches injection; empty for none."""
         given, meant = taken_for_the_label(self.labels, self.settings)
         label = self.settings.namespace_label
+        if not given:
+            return ()
         return (
             f"--namespace-label {given} does not switch injection, and a namespace without the label {label.key} "
             f"counts as {label.key}={label.enabled}; write --namespace-label {meant}",
-        ) * bool(given)
+        )
 
     def of(self, obj: Object) -> Namespace:
         """The namespace of an object with all that is known about it."""

@@ -16,9 +16,9 @@ from injector.pods.value_shapes import misshapen
 from injector.pods.workloads import GROUPS, KINDS
 from injector.reasons import Reason
 
-#: Mistakes of each kind that are told of one pod.
+#: How many mistakes of each kind in one pod lead to a warning.
 _MOST = 5
-#: Fields that are not there, of which `misplaced_keys` tells.
+#: Unknown fields for which `misplaced_keys` has the warning.
 _TOLD_APART = (("spec", "annotations"), ("spec", "labels"))
 #: Characters of a name that are repeated.
 _SHOWN = 60
@@ -38,7 +38,7 @@ def without_image(obj: Object, pod: Object, result: Injection, others: Collectio
     """A sentence for each container of the app that has no image after an injection, such as a misspelt sidecar.
 
     `others` are the containers of other injectors. In kinds of other API groups, whose controllers may set an image,
-    only those with nearly the name of a sidecar are told.
+    only a container with nearly the name of a sidecar gets a warning.
     """
     if result.reason not in _WHOLE:
         return

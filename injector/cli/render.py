@@ -72,7 +72,8 @@ def render(
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
     if Path(template).suffix.lower() in (".yaml", ".yml", ".json") and not Path(template).is_dir():
-        raise DocumentError(f"{template}: {_instead(template, manifest)}")
+        swapped = manifest is not None and not Path(manifest).suffix
+        raise (click.UsageError if swapped else DocumentError)(f"{template}: {_instead(template, manifest)}")
     if manifest is not None and manifest != "-" and not Path(manifest).suffix and not Path(manifest).exists():
         raise click.UsageError(f"There is no FILE {manifest}. A call renders one TEMPLATE, for the pod of one FILE.")
     if diff + (file is not None) + (form == "json") > 1:

@@ -49,49 +49,6 @@ _CHARACTERS = {
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 
-_DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
-#: How many lines above a mistake of YAML a dash may have made it.
-_DASH_LINES = 3
-
-
-_FOR, _ENDFOR = re.compile(r"\{%-?\s*for\b"), re.compile(r"\{%-?\s*endfor\b")
-#: A tag or a comment that ends a line, and takes its line end with it.
-_TAG_AT_THE_END = re.compile(r"(?:\{%[^\n%]*%\}|\{#[^\n#]*#\})\Z")
-
-
-def dash_before(text: str, offset: int) -> str:
-    """What to say before a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks
-    and line ends away from what YAML reads. Empty where there is none.
-    """
-    end = text.find("\n", offset)
-    found = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
-    line = text.count("\n", 0, offset) + 1
-    if not found or (at := text.count("\n", 0, found[-1].start()) + 1) < line - _DASH_LINES:
-        return ""
-    dash = found[-1][0]
-    side = "before" if dash.startswith("{") else "behind"
-    plain = dash.replace("-", "")
-    return f"write {plain} in line {at}: the dash of {dash} takes away the line end {side} it, and so "
-
-
-def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
-    """What is wrong, and where, if tags make one line of two in a YAML text that fails at an offset; None if not."""
-    start = text.rfind("\n", 0, offset) + 1
-    line = text[start:].partition("\n")[0]
-    loop = _FOR.search(line)
-    end = line.find("%}", loop.end()) + 2 if loop else 0
-    if end > 1 and line[end:].lstrip().startswith("- ") and _ENDFOR.search(line, end):
-        return (
-            "this loop writes all its items into one line; put {% for ... %} and {% endfor %} on lines of their own",
-            start + len(line) - len(line.lstrip()),
-        )
-    above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start].removesuffix("\n")
-    if (tag := _TAG_AT_THE_END.search(above)) and above[: tag.start()].strip():
-        advice = "begin it with # instead" if tag[0].startswith("{#") else "put it on a line of its own"
-        words = f"{tag[0][:40]} at the end of a line takes away the line end, so the next line goes on here"
-        return f"{words}; {advice}", start - 1 - len(above) + tag.start()
-    return None
-
 
 def explain_jinja(words: str, text: str, offset: int, *, for_program: bool = False) -> tuple[str, int]:
     """What is wrong with a file and where, from the parser's words and the offset where it gave up.

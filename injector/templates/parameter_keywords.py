@@ -141,11 +141,13 @@ FIRST = (
     "type", "const", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "enum",
     "format",
 )  # fmt: skip
+#: The keywords that say something of numbers alone.
+OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 #: Every keyword there is. References are none: a schema could have the server fetch what it names.
 KEYWORDS = frozenset(
     (
-        *ONE, *LISTS, *MAPPINGS, *FIRST, "required", "title", "description", "default", "examples", "deprecated",
-        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "uniqueItems",
+        *ONE, *LISTS, *MAPPINGS, *FIRST, *OF_NUMBERS, "required", "title", "description", "default", "examples",
+        "deprecated", "pattern", "uniqueItems",
         "minContains", "maxContains",
     )
 )  # fmt: skip

@@ -19,6 +19,7 @@ from injector.templates.near_values import value_help
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
+    OF_NUMBERS,
     compiled,
     keyword_values,
     patterns_in,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
 _OURS = ("from", "weakens", "secret")
-_OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
@@ -73,7 +73,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
             Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
         key = str(error.absolute_path[0]) if error.absolute_path else ""
-        if key in _OF_NUMBERS and schema.get("type") not in ("integer", "number"):
+        if key in OF_NUMBERS and schema.get("type") not in ("integer", "number"):
             raise ValueError((key,), f"{key} is for numbers, and the type is {schema['type']}; leave it out") from None
         raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
     for path, values in keyword_values(schema, "enum"):

@@ -18,7 +18,7 @@ from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
-from injector.templates import expression_errors, syntax
+from injector.templates import expression_errors, line_ends, syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
     CONTAINER,
@@ -196,12 +196,12 @@ class Program:
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
     def dash_before(self, file: str, offset: int | None) -> str:
-        """What to say before a mistake of YAML there, see `expression_errors.dash_before`."""
-        return "" if offset is None else expression_errors.dash_before(self._sources.get(file, ""), offset)
+        """What to say before a mistake of YAML there, see `line_ends.dash_before`."""
+        return "" if offset is None else line_ends.dash_before(self._sources.get(file, ""), offset)
 
     def joined_lines(self, file: str, offset: int | None) -> tuple[str, tuple[str, int]] | None:
-        """What is wrong, with file and offset, if tags make one line of two there; `expression_errors.joined_lines`."""
-        found = None if offset is None else expression_errors.joined_lines(self._sources.get(file, ""), offset)
+        """What is wrong, with file and offset, if tags make one line of two there; `line_ends.joined_lines`."""
+        found = None if offset is None else line_ends.joined_lines(self._sources.get(file, ""), offset)
         return None if found is None else (found[0], (file, found[1]))
 
     def expression(self, file: str, offset: int | None) -> str:

@@ -22,7 +22,7 @@ _HELM = re.compile(r"\{\{")
 #: A key whose value follows without a blank.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: The end of a line on which a text of several lines begins.
-_BLOCK = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
+TEXT_BEGINS = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
 #: A bracket that a comment hides, as its value begins with #.
 _HIDDEN = re.compile(r"[{,\[][^\n#{}\[\]]{0,200}:[ \t]+(#[^\s#][^\n]*[}\]])")
 #: How comments begin in other languages.
@@ -151,7 +151,7 @@ def _text_above(text: str, at: int, line_of: LineOf) -> str:
         line = above.pop()
         found = len(line) - len(line.lstrip(" "))
         if line.strip() and found <= indentation:
-            if not column or not _BLOCK.search(line):
+            if not column or not TEXT_BEGINS.search(line):
                 return ""
             return f"the text of line {line_of(sum(map(len, above)))}, let it begin in column {column}"
         column = found + 1 if line.strip() else column

@@ -318,6 +318,23 @@ CASES = [
             "  period: {type: string, format: duration, default: 2s, description: A.}\n"
         },
     ),
+    Case(
+        "file-path",
+        "a projected volume has files of others",
+        "    args: [--token=/etc/tool/token]\n    volumeMounts: [{name: c, mountPath: /etc/tool}]\n"
+        '  volumes:\n  - name: c\n    projected: {sources: [{configMap: {name: "{{ files.configmap }}"}}, '
+        "{serviceAccountToken: {path: token}}]}\n",
+        [],
+        _files("tool.yaml", "a: 1\n"),
+    ),
+    *(
+        Case("variable-reference", f"of a script: {text}", f"    {text}\n    env: [{{name: A, value: b}}]\n", lines)
+        for text, lines in (
+            ("command: [perl, -e, 'print $A']", []),
+            ("command: [python, -c, 'print(\"$(LOST)\")']", [5]),
+            ("command: [sh, -c, 'echo $(LOST)']", []),
+        )
+    ),
     Case("image-name", "two tags", '  - {name: b, image: "a/b:1:1"}\n', [5]),
     Case(
         "parameter-type",
@@ -369,7 +386,7 @@ CASES = [
     ),
     Case(
         "unlikely-value",
-        "a value that a parameter gives is told where it stands",
+        "the place of a value that a parameter gives",
         "    resources: {limits: {memory: '{{ params.memory }}'}}\n",
         [5],
         {"template.yaml": "description: A.\nparameters:\n  memory: {type: string, format: quantity, default: 64m}\n"},

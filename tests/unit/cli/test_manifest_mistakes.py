@@ -1,4 +1,4 @@
-"""What a pod's author is told of a manifest: annotations without effect, fields that belong elsewhere, and causes."""
+"""Warnings about a manifest's pods: annotations without effect, fields that belong elsewhere, and causes."""
 
 from __future__ import annotations
 

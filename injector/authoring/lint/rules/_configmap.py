@@ -65,6 +65,13 @@ def holdings(rendering: Rendering, files: Collection[str]) -> dict[Path, dict[st
     return found
 
 
+def mount_over(container: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
+    """The innermost mount of a container over a path; None where there is none."""
+    mounts = [mount for _, mount in numbered(container.get("volumeMounts"))]
+    around = [mount for mount in mounts if PurePosixPath(path).is_relative_to(str(mount.get("mountPath")))]
+    return max(around, key=lambda one: len(str(one.get("mountPath"))), default=None)
+
+
 def seen(rendering: Rendering, container: Mapping[str, Any], files: Collection[str]) -> dict[str, list[str]]:
     """The paths at which a container sees files of the template, by file."""
     volumes = {str(volume.get("name")): path for path, volume in rendering.volumes()}

@@ -54,13 +54,14 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from injector.authoring.lint.rules._configmap import holdings, seen
-from injector.authoring.lint.rules._values import numbered, usual
+from injector.authoring.lint.rules._configmap import mount_over, seen
+from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object
+from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
 
@@ -81,7 +82,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                         f"the file is at {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
                 right = places.get(PurePosixPath(named).name)
-                if right and not _is_mounted(container, named) and not _names(container, right):
+                if right and mount_over(container, named) is None and not _names(container, right):
                     yield Finding(
                         f"{named} is below no mount of container {container.get('name')}",
                         rendering.overlay.place((*path, *where)),
@@ -91,14 +92,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _missing(rendering: Rendering, container: Object, named: str, places: dict[str, list[str]]) -> str:
     """A path that may be meant, if a path lies in a folder of the template's files and none of them is there."""
-    held = holdings(rendering, places)
-    volumes = {str(volume.get("name")): path for path, volume in rendering.volumes()}
-    mounts = [mount for _, mount in numbered(container.get("volumeMounts"))]
-    around = [mount for mount in mounts if PurePosixPath(named).is_relative_to(str(mount.get("mountPath")))]
-    if not around:
-        return ""
-    mount = max(around, key=lambda one: len(str(one.get("mountPath"))))
-    if volumes.get(str(mount.get("name"))) not in held or mount.get("subPath") or mount.get("subPathExpr"):
+    mount = mount_over(container, named) or {}
+    volume = next((one for _, one in rendering.volumes() if one.get("name") == mount.get("name")), {})
+    config_map = plain_mapping(volume.get("configMap"))  # a projected volume has other files as well
+    if config_map.get("name") != rendering.context.configmap or mount.get("subPath") or mount.get("subPathExpr"):
         return ""
     there = [path for paths in places.values() for path in paths]
     if named in {str(folder) for path in there for folder in (PurePosixPath(path), *PurePosixPath(path).parents)}:
@@ -111,11 +108,6 @@ def _paths(container: Object) -> Iterator[tuple[Path, str]]:
         for index, word in enumerate(sequence(container.get(field))):
             for found in _PATH.findall(word) if isinstance(word, str) else ():
                 yield (field, index), found
-
-
-def _is_mounted(container: Object, path: str) -> bool:
-    mounts = [str(mount.get("mountPath")) for _, mount in numbered(container.get("volumeMounts"))]
-    return any(PurePosixPath(path).is_relative_to(mount) for mount in mounts)
 
 
 def _names(container: Object, right: list[str]) -> bool:

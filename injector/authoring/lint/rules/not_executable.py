@@ -59,8 +59,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from injector.authoring.lint.rules._configmap import mount_over
 from injector.authoring.lint.rules._scripts import commands, scripts
-from injector.authoring.lint.rules._values import numbered, usual
+from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import mapping, mappings
@@ -123,10 +124,8 @@ def _programs(container: Object) -> Iterator[tuple[Path, str]]:
 
 def _volume_of(container: Object, program: str, volumes: dict[str, Object]) -> Object | None:
     """The volume that the innermost mount over a path shows, if it is of files with a mode; else None."""
-    mounts = [str(mount.get("mountPath")) for _, mount in numbered(container.get("volumeMounts"))]
-    over = max((one for one in mounts if PurePosixPath(program).is_relative_to(one)), key=len, default=None)
-    names = [str(one.get("name")) for one in mappings(container.get("volumeMounts")) if one.get("mountPath") == over]
-    volume = volumes.get(names[0]) if names else None
+    mount = mount_over(container, program)
+    volume = None if mount is None else volumes.get(str(mount.get("name")))
     return volume if volume is not None and any(mapping(volume.get(kind)) for kind in _KINDS) else None
 
 

@@ -50,8 +50,8 @@ SEVERITY = "warning"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each value."""
     for rendering in usual(subject):
-        for place, message, help_ in unlikely_values(rendering.overlay):
-            yield Finding(message, place, help_)
+        for path, message, help_ in unlikely_values(rendering.overlay.value):
+            yield Finding(message, rendering.overlay.place(path), help_)
     for found in template_mistakes(subject.template):
         if found.code == UNLIKELY_VALUE:
             yield Finding(found.message, found.place, found.help)

@@ -75,20 +75,22 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
     """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
-    for field, index, word in _words(container):
+    words = _words(container)
+    if any(interpreter(word) for _, _, word in words):
+        return  # a $ is the script's
+    for field, index, word in words:
         for found in _OF_SHELL.finditer(word):
             if (name := found[1] or found[2]) in names:
                 yield (field, index), name, found[0]
 
 
 def _words(container: Object) -> list[tuple[str, int, str]]:
-    """Field, index and text of each word of a command that no shell reads."""
-    words = [
+    """Field, index and text of each word of a command."""
+    return [
         (field, i, string_field(w))
         for field in ("command", "args")
         for i, w in enumerate(sequence(container.get(field)))
     ]
-    return [] if any(interpreter(word) for _, _, word in words) else words
 
 
 def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, list[str]]]:
@@ -97,7 +99,10 @@ def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str
         for name in _REFERENCE.findall(string_field(variable.get("value"))):
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
-    for field, index, word in _words(container):
+    words = _words(container)
+    if any(interpreter(word) == "sh" for _, _, word in words):
+        return  # there it runs a command
+    for field, index, word in words:
         for name in _REFERENCE.findall(word):
             if name not in names and not _OF_SERVICES.match(name):
                 yield (field, index), name, names

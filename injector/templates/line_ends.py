@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterator
 
 #: A tag or a comment of the template.
-_TAG = re.compile(r"\{%(?:[^%\n]|%(?!\}))*%\}|\{#[^#\n]*#\}")
+_TAG = re.compile(r"\{%(?:[^%{\n]|%(?!\})|\{(?!%))*%\}|\{#[^#\n]*#\}")
 #: A hole that renders nothing.
-_SAYS = re.compile(r"\{\{-?\s*(?:deny|fail|warn)\((?:[^}\n]|\}(?!\}))*\}\}")
+_SAYS = re.compile(r"\{\{-?\s*(?:deny|fail|warn)\((?:[^{}\n]|\}(?!\})|\{(?!\{))*\}\}")
 #: Tags whose line end is within what they define.
 _ENDS_A_DEFINITION = re.compile(r"\{%-?\s*(?:endmacro|endset|raw|endraw|macro)\b")
+_FOR, _ENDFOR = re.compile(r"\{%-?\s*for\b"), re.compile(r"\{%-?\s*endfor\b")
+_DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
+#: How many lines above a mistake of YAML a dash may have made it.
+_DASH_LINES = 3
 
 
 def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str]]:
@@ -38,6 +42,37 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
             yield offset + last.start(), words, "begin it with # instead" if comment else "put it on a line of its own"
         raw = "{% raw" in line or (raw and "{% endraw" not in line)
         before, offset = line, offset + len(line)
+
+
+def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
+    """What is wrong, and where, if tags make one line of several in a YAML text that fails at an offset; else None."""
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start:].partition("\n")[0]
+    loop = _FOR.search(line)
+    end = line.find("%}", loop.end()) + 2 if loop else 0
+    if end > 1 and line[end:].lstrip().startswith("- ") and _ENDFOR.search(line, end):
+        words = "this loop writes all its items into one line; put {% for ... %} and {% endfor %} on lines of their own"
+        return words, start + len(line) - len(line.lstrip())
+    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    for at, what, to_do in lost_line_ends(text[above : start + len(line)], document=True):
+        if above + at < start and not _DASH.search(text, above + at, start):
+            return f"{what}; {to_do}", above + at
+    return None
+
+
+def dash_before(text: str, offset: int) -> str:
+    """What to say before a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks
+    and line ends away from what YAML reads. Empty where there is none.
+    """
+    end = text.find("\n", offset)
+    found = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
+    line = text.count("\n", 0, offset) + 1
+    if not found or (at := text.count("\n", 0, found[-1].start()) + 1) < line - _DASH_LINES:
+        return ""
+    dash = found[-1][0]
+    side = "before" if dash.startswith("{") else "behind"
+    plain = dash.replace("-", "")
+    return f"write {plain} in line {at}: the dash of {dash} takes away the line end {side} it, and so "
 
 
 def _holds_text(line: str) -> bool:

@@ -1,0 +1,28 @@
+"""All that whoever writes a manifest has to know of one pod in it, beside what the injection itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from injector.cli.foreign_injectors import CONTAINERS, foreign_choices, foreign_parameters
+from injector.cli.idle_annotations import foreign_names, idle_annotations
+from injector.cli.pod_mistakes import mistakes_in, without_image
+from injector.injection import Injection
+from injector.pods.context import Namespace, Object
+from injector.reasons import Reason
+from injector.templates.snapshot import Snapshot
+
+
+def remarks_on(
+    obj: Object, pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot, names: Sequence[str] | None
+) -> Iterator[str]:
+    """Warnings about an object's pod, a sentence each: what is for another injector, what is wrong with the app's own
+    part, and annotations without effect. `names` are the templates of the command line.
+    """
+    yield from foreign_choices(pod, result, snapshot.settings)
+    yield from foreign_parameters(pod, result, snapshot.settings)
+    if result.reason is not Reason.MALFORMED_POD:
+        yield from mistakes_in(obj, pod)
+        yield from without_image(obj, pod, result, CONTAINERS)
+    yield from foreign_names(pod, result, snapshot)
+    yield from idle_annotations(pod, result, namespace, snapshot, names)
