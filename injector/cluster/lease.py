@@ -95,9 +95,21 @@ class Lease:
         if self.leading and self._seen is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):
-                await self._put(self._seen, {"holderIdentity": "", "leaseDurationSeconds": 1})
+                await self._give_back(self._seen)
         self._until = 0.0
         self._tell()
+
+    async def _give_back(self, seen: Object) -> None:
+        nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        try:
+            await self._put(seen, nobody)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            # The API server took a renewal whose answer `stop` did not wait for.
+            found = await self._read()
+            if (found.get("spec") or {}).get("holderIdentity") == self.identity:
+                await self._put(found, nobody)
 
     # ------------------------------------------------------------ the loop
 
@@ -136,7 +148,7 @@ class Lease:
                 await self._take(self._seen, began)
                 return
         try:
-            found = await self._client.get(f"{self._collection}/{self._name}", deadline=self._request_seconds)
+            found = await self._read()
         except ApiError as error:
             if error.status != 404:
                 raise
@@ -179,6 +191,9 @@ class Lease:
     async def _take(self, found: Object, began: float) -> None:
         self._observe(await self._put(found, self._spec(found.get("spec") or {})))
         self._until = began + self._timing.deadline
+
+    async def _read(self) -> Object:
+        return await self._client.get(f"{self._collection}/{self._name}", deadline=self._request_seconds)
 
     async def _put(self, found: Object, spec: Object) -> Object:
         changed = {**found, "spec": {**(found.get("spec") or {}), **spec}}

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,29 @@ def test_the_next_one_follows_at_once_when_the_lease_is_given_back(control_plane
             async with asyncio.timeout(TIMING.lasts):
                 await until(lambda: leading(leases), "the other leads")
             assert leading(leases) != [first]
+
+    asyncio.run(test())
+
+
+def test_the_lease_is_given_back_when_the_end_cuts_off_a_renewal(
+    control_plane: ControlPlane, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        renewed = asyncio.Event()
+        request = Client.request
+
+        async def answered_late(*arguments: Any, **options: Any) -> Object:
+            answer = await request(*arguments, **options)
+            renewed.set()
+            await asyncio.sleep(TIMING.lasts)
+            return answer
+
+        async with candidates(control_plane.kubeconfig, space, 1) as [lease]:
+            await until(lambda: lease.leading, "it leads")
+            with monkeypatch.context() as patch:
+                patch.setattr(Client, "request", answered_late)
+                await asyncio.wait_for(renewed.wait(), TIMING.deadline)
+        assert stored(control_plane, space)["spec"]["holderIdentity"] == ""
 
     asyncio.run(test())
 
