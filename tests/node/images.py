@@ -44,6 +44,10 @@ _TYPE = "application/vnd.oci.image."
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Programs whose own image begins with them, so that a template gives arguments alone.
 _ENTRY_POINTS = ("cloud-sql-proxy", "otelcol", "sdk-server")
+#: Before it begins, buildah copies itself to memory and seals the copy. The kernel refuses that as long as something
+#: still reads a page of the copy (fcntl(2), EBUSY of F_ADD_SEALS), and buildah does not try again.
+_NOT_SEALED = "sealing memfd copy: Device or resource busy"
+_TRIES = 5
 _KEPT = 3  #: archives of each kind that stay in the cache
 
 
@@ -257,7 +261,10 @@ def _buildah(folder: Path) -> Any:
 
     def run(command: str, *words: str) -> str:
         policy = [] if command == "tag" else [f"--signature-policy={state}/policy.json"]
-        done = subprocess.run([*inside, command, *policy, *words], env=env, capture_output=True, text=True, check=False)
+        for _ in range(_TRIES):
+            done = subprocess.run([*inside, command, *policy, *words], env=env, capture_output=True, text=True)
+            if done.returncode == 0 or _NOT_SEALED not in done.stderr:
+                break
         if done.returncode:
             raise RuntimeError(f"buildah {command}: {done.stderr[-3000:]}")
         return done.stdout
