@@ -258,8 +258,9 @@ def _check_app(made: AppliedPod) -> None:
 
 
 _NO_LOOP = (
-    'in the template write one container named "*", for all containers of the app, or for some of them with `only:` or '
-    "`except:`; there {{ container.name }} is the name of the app's container"
+    'in the template, write one container with the name "*": it stands for all containers of the '
+    "app, or for some of them if you add `only:` or `except:`. In that container, {{ container.name "
+    "}} is the name of the app's container"
 )
 
 

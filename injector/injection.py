@@ -147,7 +147,7 @@ def with_origins_of_templates(
         which = f"template {found[0]} comes" if len(found) == 1 else f"templates {', '.join(found)} come"
         said.append(f"{which} from {origin.text}, which {origin.changed_by} can change")
     if required and string_map(pod, "annotations").get(snapshot.settings.templates_key) is not None:
-        said.append("in this namespace a pod's annotation can add templates and cannot drop one")
+        said.append("in this namespace a pod's annotation can add templates, but cannot remove one")
     first, *rest = failed.failures
     help_ = "; ".join([first.help, *said] if first.help else said)
     fields = {**first.fields, "origins": {name: origin.text for name, origin in origins.items()}}

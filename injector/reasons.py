@@ -36,7 +36,7 @@ class Reason(Enum):
     NOT_A_POD_CREATION = ("not-a-pod-creation", "this is not the creation of a pod", Effect.SKIP, Effect.SKIP)
     MIRROR_POD = (
         "mirror-pod",
-        "a kubelet's mirror pod shows a static pod and cannot be changed",
+        "a mirror pod shows a static pod of the kubelet and cannot be changed",
         Effect.SKIP,
         Effect.SKIP,
     )
@@ -49,14 +49,14 @@ class Reason(Enum):
     EXEMPT = ("exempt", "the settings exempt this pod by selector", Effect.SKIP, Effect.SKIP)
     NAMESPACE_DISABLED = ("namespace-disabled", "the namespace's label says disabled", Effect.SKIP, Effect.SKIP)
     NEVER_SELECTOR = ("never-selector", "the settings' neverSelector matches the pod", Effect.SKIP, Effect.INJECT)
-    POD_OPTED_OUT = ("pod-opted-out", "the pod says no", Effect.SKIP, Effect.INJECT)
-    POD_OPTED_IN = ("pod-opted-in", "the pod says yes", Effect.INJECT, Effect.INJECT)
+    POD_OPTED_OUT = ("pod-opted-out", "the pod opts out of injection", Effect.SKIP, Effect.INJECT)
+    POD_OPTED_IN = ("pod-opted-in", "the pod asks for injection", Effect.INJECT, Effect.INJECT)
     ALWAYS_SELECTOR = ("always-selector", "the settings' alwaysSelector matches the pod", Effect.INJECT, Effect.INJECT)
     NAMESPACE_ENABLED = ("namespace-enabled", "the namespace's label says enabled", Effect.INJECT, Effect.INJECT)
     NAMESPACE_REQUIRED = ("namespace-required", "the namespace's label says required", Effect.INJECT, Effect.INJECT)
     POD_NOT_OPTED_IN = (
         "pod-not-opted-in",
-        "the pod has to ask for a sidecar, and does not ask",
+        "the pod would have to ask for a sidecar, but it does not",
         Effect.SKIP,
         Effect.INJECT,
     )
@@ -68,7 +68,7 @@ class Reason(Enum):
     )
     MALFORMED_POD = ("malformed-pod", "the API server would not accept this pod", Effect.SKIP, Effect.REFUSE)
     # --- what a chosen template says about this pod ---
-    NO_TEMPLATE = ("no-template", "nothing names a template for this pod", Effect.MARK, Effect.REFUSE)
+    NO_TEMPLATE = ("no-template", "no template is selected for this pod", Effect.MARK, Effect.REFUSE)
     UNKNOWN_TEMPLATE = ("unknown-template", "a template that is asked for does not exist", Effect.MARK, Effect.REFUSE)
     TEMPLATE_NOT_ALLOWED = (
         "template-not-allowed",
@@ -128,10 +128,10 @@ class Reason(Enum):
     # --- results ---
     INJECTED = ("injected", "the pod got its sidecar", Effect.INJECT, Effect.INJECT)
     ALREADY_INJECTED = ("already-injected", "the pod has every part of its sidecar", Effect.SKIP, Effect.SKIP)
-    AMENDED = ("amended", "the templates of the path completed the object", Effect.INJECT, Effect.INJECT)
+    AMENDED = ("amended", "the templates at the path changed the object", Effect.INJECT, Effect.INJECT)
     NOT_FOR_TEMPLATES = (
         "not-for-templates",
-        "no template of the path is for such an object",
+        "no template at the path applies to this object",
         Effect.SKIP,
         Effect.SKIP,
     )

@@ -218,7 +218,7 @@ _HABITS = {
         ("replicas", "image", "resources", "tolerations", "nodeSelector", "affinity", "webhooks", "service",
          "podLabels", "podAnnotations", "serviceAccount", "hostNetwork", "networkPolicy", "updatePolicy", "metrics",
          "permissions"),
-        "it is a value of the chart and no setting; write it into the chart's values",
+        "it is a chart value, not a setting; put it into the chart's values",
     ),
     **dict.fromkeys(("failurePolicy", "type"), "write it below a path of `paths:`"),
     **dict.fromkeys(("policy", "defaultPolicy", "autoInject"), "write podDefault: inject, skip or named"),
@@ -253,7 +253,7 @@ def _with_all_of_one(problem: Diagnostic, document: object) -> Diagnostic:
         f"{key}: {value if isinstance(value, str) and _AMOUNT.fullmatch(value) else flow_value(value)}"
         for key, value in made.items()
     )
-    text = f"write {name}: {{{', '.join(rows)}}} in place of all of them"
+    text = f"write {name}: {{{', '.join(rows)}}} as the only entry for {name}"
     return replace(problem, help=text if len(text) <= _LONGEST else f"write all of {name} as one mapping below {name}:")
 
 
@@ -265,13 +265,13 @@ def _foreign(document: object) -> Diagnostic | None:
     if isinstance(kind, str) and "apiVersion" in document:
         message: str = f"this is a {kind[:40]}, not a settings file"
         path: Path = ()
-        help_ = "give its text of the settings alone"
+        help_ = "pass only the text of the settings that it contains"
         if isinstance(data, dict) and data:
             key = next((key for key in data if "settings" in str(key)), next(iter(data)))
-            path, help_ = ("data", str(key)), f"give the text below {key} as a file of its own"
+            path, help_ = ("data", str(key)), f"save the text below {key} as a separate file and use that file"
         return Diagnostic("unknown-key", "error", message, help_, path, fields={"value": kind})
     if isinstance(inner, dict):
-        message = "it is a key of the chart's values, and a settings file has none of that name"
+        message = "it is a key of the chart's values, and a settings file has no key of that name"
         help_ = "write the keys below it at the top of the file, without `settings:`"
         return Diagnostic("unknown-key", "error", message, help_, ("settings",), fields={"value": "settings"})
     return None
@@ -323,7 +323,7 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
             to_do = "write it like /policies/services (letters, digits, - . _ ~ and /)"
             yield _not_allowed(where, "it is not a path", to_do)
         elif path in known:
-            yield _not_allowed(where, "it is a path of `server` already", "choose another")
+            yield _not_allowed(where, "it is already a path of `server`", "choose another")
         elif slug in slugs or not 0 < len(slug) <= _SLUG:
             why = f"{slugs[slug]} has the same name" if slug in slugs else f"a name has 1 to {_SLUG} characters"
             yield _not_allowed(
@@ -331,5 +331,7 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
             )
         elif not at.templates:
             message = "the list is empty"
-            yield _not_allowed((*where, "templates"), message, "name the templates for what is posted there")
+            yield _not_allowed(
+                (*where, "templates"), message, "list the templates for the objects that are sent to this path"
+            )
         slugs.setdefault(slug, path)

@@ -64,13 +64,13 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
         place = place_of(offset)
         hole = bare_hole(place.text, place.column - 1) if syntax in ("toml", "json") else None
         if hole is not None and syntax == "toml" and place.text[: hole.start("hole")].rstrip().endswith(":"):
-            yield SyntaxMistake(place, "TOML has no colon behind a key", "write = in place of :")
+            yield SyntaxMistake(place, "in TOML, a key is followed by =, not by a colon", "write = in place of :")
             return
         if hole is None:
             if not count:  # behind another mistake it may be no more than what that leads to
                 yield SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {words}")
             return
-        message = f"a text stands here without quotes, which {syntax.upper()} does not take"
+        message = f"this string is not in quotes, but {syntax.upper()} needs them"
         value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
         at = replace(place, column=hole.start("hole") + 1)
         yield SyntaxMistake(at, message, f"write {{{{ {value} | quote }}}}")

@@ -114,7 +114,7 @@ def _of_fields(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     for field in _at_the_top(overlay):
         place = traced.place((field,), key=True)
         if (place.file != OVERLAY or _home(field)) and "&" not in place.text:  # others hold anchors
-            words = f"{field} stands beside `spec`, where it has no effect"
+            words = f"{field} is on the same level as `spec`, where it has no effect"
             found.append((place, f"{words}; {indent_help(field, place.file)}"))
     for place, words in found:
         yield Diagnostic("schema", "warning", words, place=place)
@@ -159,7 +159,7 @@ def _origins(value: object, given: Resolved, template: Template) -> dict[str, st
 def indent_help(field: str, file: str) -> str:
     """What to do about a field that a file of the template writes beside `spec`."""
     if file != OVERLAY:
-        return f"begin each line of {file} with as many blanks as it needs where it is included"
+        return f"indent each line of {file} to match the place where the file is included"
     return f"write it below `{_home(field)}:`" if _home(field) else "leave it out"
 
 

@@ -32,7 +32,7 @@ def takes(schema: Mapping[str, Any]) -> str:
     if "pattern" in schema:
         rest.append(f"matching {code(schema['pattern'])}")
     if schema.get("uniqueItems") is True:
-        rest.append("no two the same")
+        rest.append("no duplicates")
     return ", ".join([" ".join(words), *rest])
 
 
@@ -133,7 +133,7 @@ def with_section(readme: str, template: Template, settings: Settings | None = No
     if begin < 0 or end < begin:
         raise SectionError("has no section to keep", f"put these two lines where it should be:\n{BEGIN}\n{END}")
     if readme.count(BEGIN) > 1 or readme.count(END) > 1:
-        raise SectionError(f"has more than one section: {BEGIN} and {END} may be there once")
+        raise SectionError(f"has more than one section: {BEGIN} and {END} must each occur only once")
     return f"{readme[:begin]}{BEGIN}\n\n{section(template, settings)}\n{readme[end:]}"
 
 
@@ -226,7 +226,10 @@ def _fills(template: Template) -> Iterator[str]:
 def _pods(template: Template) -> Iterator[str]:
     yield "## Which pods\n"
     if template.selector is not None:
-        yield f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Others by name."
+        yield (
+            f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Other "
+            "pods get it only if an annotation names it."
+        )
     else:
         yield "- Pods for which an annotation or the settings name this template."
     if template.namespaces is not None:
@@ -252,10 +255,10 @@ def _adds(template: Template) -> Iterator[str]:
         yield "That depends on its required parameters.\n"
         return
     if brought.refuses:
-        yield f"Nothing: to a pod with port 8080 it says: {brought.refuses}\n"
+        yield f"Nothing: for a pod with port 8080, the template fails with: {brought.refuses}\n"
         return
     if not brought.anything:
-        yield "Nothing, to a pod with port 8080.\n"
+        yield "Nothing, for a pod with port 8080.\n"
         return
     sample = " and with samples of the required values" if any(p.required for p in template.parameters.values()) else ""
     yield f"With the defaults{sample}, it adds this to a pod with port 8080:\n"

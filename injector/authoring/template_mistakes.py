@@ -163,7 +163,7 @@ def _words_in_conditions(tree: nodes.Template) -> Iterator[_Found]:
             continue
         path, first = chain(compared.expr), _constants(compared.ops[0].expr, several=False)
         name = ".".join(path) if path else "x"
-        message = f"{shortened(word.value)} is not compared here, and a text alone counts as true"
+        message = f"{shortened(word.value)} is not compared with anything here; a non-empty string is always true"
         values = f"[{', '.join(shortened(one) for one in (*first, word.value))}]"
         yield PARAMETER_TYPE, first_offset(node) - 1, message, f"write {name} in {values}"
 

@@ -112,15 +112,15 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
     for item in mappings(spec.get("containers")):
         if item.get("name") == EVERY_CONTAINER:
             yield (
-                "In each container of the app, variables",
+                "Variables in each container of the app",
                 tuple(str(e.get("name")) for e in mappings(item.get("env"))),
             )
             yield (
-                "In each container of the app, mounts",
+                "Mounts in each container of the app",
                 tuple(str(m.get("mountPath")) for m in mappings(item.get("volumeMounts"))),
             )
             rest = ("name", *SELECTING, "env", "volumeMounts")
-            yield "In each container of the app, fields", tuple(str(field) for field in item if field not in rest)
+            yield "Fields in each container of the app", tuple(str(field) for field in item if field not in rest)
 
 
 def _level(spec: Object) -> tuple[str, ...]:

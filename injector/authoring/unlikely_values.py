@@ -96,15 +96,18 @@ def texts_for_lists(text: str, parameters: Collection[str], *, overlay: bool) ->
     In an overlay many a value has to be a text, such as that of a variable.
     """
     for found in _JOINED.finditer(text):
-        words = "this list has one item: join makes one text of all"
+        words = "this list has only one item, because join combines all values into one string"
         yield found.start(1), words, f"write {{{{ {found[2].strip()} }}}} without join and [ ]"
     for found in _AS_JSON.finditer(text):
         if not (overlay and found[2] in parameters):
-            words = f"tojson makes a text of {found[2]}"
+            words = f"tojson turns {found[2]} into a string"
             yield (
                 found.start(1),
                 words,
-                f"write {{{{ {found[2]} }}}}, which keeps its type; for a text put it in quotes",
+                (
+                    f"write {{{{ {found[2]} }}}}, which keeps its type; if you need a string, put the expression in "
+                    "quotes"
+                ),
             )
 
 
@@ -114,7 +117,7 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
     if quoted := _QUOTES.match(value):
         yield path, f"the quotes {quoted[1]} and {quoted[2]} are part of the value", "write \" or ' in their place"
     elif value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
-        yield path, f"Kubernetes has no {shortened(value)} here", f"write {near}"
+        yield path, f"{shortened(value)} is not a valid value here", f"write {near}"
     elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
         yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"
 
@@ -126,7 +129,7 @@ def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]
     if not number.isdecimal():
         return
     amount = parse_quantity(text)
-    behind = ', or behind a hole "{{ ... }}Mi"' if isinstance(value, int) else ""
+    behind = ', or "{{ ... }}Mi" if the number is an expression' if isinstance(value, int) else ""
     if name == "cpu" and text == number and amount >= _CORES:
         yield path, f"cpu is {text}, and that is {text} cores", f"write {text}m for thousandths of a core"
     elif name in ("memory", "ephemeral-storage", "sizeLimit") and 0 < amount < _BYTES:
@@ -148,7 +151,7 @@ def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
     """Several words in one item of a command."""
     first = value[0] if value else None
     if field.name == "command" and isinstance(first, str) and " " in first.strip():
-        message = "the first item of command is the name of a program, and this one holds a blank"
+        message = "the first item of `command` is the name of a program, but this one contains a space"
         yield (*path, 0), message, "write each word as an item of its own"
     for index, item in enumerate(value if field.name in ("command", "args") else ()):
         if isinstance(item, str) and (option := _OPTION.match(item)):

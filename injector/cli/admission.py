@@ -190,7 +190,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         message += f", HTTP {result.code}"
     warnings = [w for a in answers for w in a.result.warning_lines if a is not telling or outcome != "skipped"]
     if outcome == "skipped" and result.failures:
-        message = f"let through as it is: {message}"
+        message = f"admitted without changes: {message}"
     warnings += user_hints(admission)
     amended = outcome == "amended"
     templates = _templates([a for a in answers if not amended or a.result.patch])

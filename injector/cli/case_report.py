@@ -48,7 +48,10 @@ def summary(
     for run in under:
         found = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
         click.echo(
-            f"{click.style('error', fg='red')}: {one_line(run.path)}: {found}% is reached, less than {percent:g}%",
+            (
+                f"{click.style('error', fg='red')}: {one_line(run.path)}: coverage is {found}%, which is less "
+                f"than {percent:g}%"
+            ),
             err=True,
         )
     if not results:
@@ -60,7 +63,7 @@ def summary(
     parts = [counted(len(results) - failed, "case", "passed")] if failed < len(results) else []
     parts += [click.style(counted(failed, "case", "failed"), fg="red")] if failed else []
     parts += [click.style(counted(others, "other problem"), fg="red")] if others else []
-    parts += [f"{left_out} left out"] if left_out else []
+    parts += [f"{left_out} not selected"] if left_out else []
     validated = sum(result.validated for result in results)
     missing = sum(len(result.missing) for result in results)
     parts += [f"{counted(validated, 'config file')} checked by real programs"] if validated else []
@@ -114,7 +117,7 @@ def _nothing(runs: Sequence[TemplateRun], chosen: str | None) -> str:
     if any(run.problems for run in runs):
         return "no case was run"
     if chosen is not None and any(run.suite.cases for run in runs):
-        return f"no case was run: none fits -k {chosen!r}"
+        return f"no case was run: no name matches -k {chosen!r}"
     return "no case was found: write one into tests/*.yaml beside a template.yaml, with `cases:`"
 
 

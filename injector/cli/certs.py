@@ -30,7 +30,9 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 @click.option("--service", required=True, metavar="NAME", help="The webhook's Service.")
 @click.option("--namespace", required=True, metavar="NS", help="The namespace of that Service.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the three files.")
-@click.option("--san", "more_names", multiple=True, metavar="NAME", help="One more DNS name or IP address. Repeatable.")
+@click.option(
+    "--san", "more_names", multiple=True, metavar="NAME", help="An additional DNS name or IP address. Repeatable."
+)
 @click.option(
     "--host",
     "hosts",
@@ -39,7 +41,13 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
     help="A DNS name or IP address in place of the Service's own. The first is the common name. Repeatable.",
 )
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
-@click.option("--days", type=WholeNumber(1, 36500), default=365, show_default=True, help="How long it is valid.")
+@click.option(
+    "--days",
+    type=WholeNumber(1, 36500),
+    default=365,
+    show_default=True,
+    help="For how many days the certificate is valid.",
+)
 @click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.option(
@@ -51,7 +59,9 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 @click.option(
     "--fill",
     metavar="FILE",
-    help="Print this manifest, with the caBundle in each webhook entry that calls the Service. - is standard input.",
+    help=(
+        "Print this manifest, with the caBundle in each webhook entry that calls the Service. Use - for standard input."
+    ),
 )
 @click.option("--secret-name", metavar="NAME", help="Name of the printed Secret. Default: SERVICE-tls.")
 @with_signer
@@ -70,13 +80,14 @@ def certs(
     secret_name: str | None,
     signing: Signing | None,
 ) -> None:
-    """Make a certificate for the webhook, signed by an authority made for it alone.
+    """Make a certificate for the webhook, and a certificate authority (CA) that signs only this certificate.
 
-    With --out and --print or --fill, what is printed belongs to the files. The authority's key is thrown away: for a
-    new certificate run the command again and hand out the new ca.crt as well.
+    With --out, --print and --fill print what belongs to the files in the folder. The CA's key is not kept: to get a
+    new certificate, run the command again and distribute the new ca.crt as well.
 
-    With --signer the cluster signs it (CSR API), into a Secret or a folder, once somebody approved. If you run it
-    again, it goes on with a request that waits, and renews a certificate that has less than a third of its life left.
+    With --signer, a signer of the cluster signs the certificate (CSR API), after somebody has approved the request.
+    The certificate goes into a Secret or a folder. If you run the command again, it continues with a request that
+    waits, and renews a certificate that has less than a third of its lifetime left.
     """
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.throwaway_certificates import make_certificates
@@ -85,7 +96,7 @@ def certs(
 
     for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
         if value is not None and not is_dns_label(value):
-            raise click.BadParameter(f'"{value}" is not a name of Kubernetes: a-z, 0-9 and -', param_hint=option)
+            raise click.BadParameter(f'"{value}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=option)
     for option, given in (("--san", more_names), ("--host", hosts)):
         for name in given:
             if not _HOST.fullmatch(name):
@@ -98,7 +109,7 @@ def certs(
         check_calls(manifest, service, namespace)
     if signing is not None:
         if (out is None) == (signing.secret is None):
-            raise click.UsageError("With --signer say where it is to go: --secret NAME or --out DIR.")
+            raise click.UsageError("With --signer, name the destination: --secret NAME or --out DIR.")
         if print_form == "secret" or secret_name:
             raise click.UsageError("With --signer the certificate goes straight into a Secret: --secret NAME.")
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
@@ -114,7 +125,7 @@ def certs(
             click.echo(base64.b64encode(authorities))
         return
     if out is None and print_form is None:
-        raise click.UsageError("Say where it is to go: --out DIR, --print secret or --print ca-bundle.")
+        raise click.UsageError("Name the destination: --out DIR, --print secret or --print ca-bundle.")
     made = make_certificates(names, days=days, use_rsa=use_rsa)
     if out is not None:
         _write(out, made, force=force)
@@ -170,7 +181,7 @@ def check_calls(documents: Sequence[Document], service: str, namespace: str) -> 
     called = [_service(entry) for obj in objects_in(documents) for entry in _entries(obj)]
     if (namespace, service) not in called:
         others = sorted({f"{name} in {there}" for there, name in called if name})
-        found = f"they call {', '.join(others)}" if others else "there is no webhook entry that calls any"
+        found = f"they call {', '.join(others)}" if others else "there is no webhook entry that calls a Service"
         source = documents[0].source if documents else "the manifest"
         raise DocumentError(f"{source}: no webhook entry calls the Service {service} in namespace {namespace}; {found}")
 

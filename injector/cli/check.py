@@ -13,7 +13,11 @@ _EVERY = 2.0  # seconds between two looks of --wait
 
 
 @click.command()
-@click.option("--pre", is_flag=True, help="Before an installation: will this cluster take it, and may you do it?")
+@click.option(
+    "--pre",
+    is_flag=True,
+    help="Check before an installation: is the cluster suitable, and do you have the permissions?",
+)
 @click.option(
     "--wait",
     "seconds",
@@ -24,14 +28,15 @@ _EVERY = 2.0  # seconds between two looks of --wait
     metavar="[SECONDS]",
     help="Check again until nothing fails, for at most SECONDS; 300 if you give no number.",
 )
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the report.")
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @with_options(INJECTOR_OPTIONS)
 def check(
     pre: bool, seconds: float, form: str, namespace: str | None, kubeconfig: str | None, context: str | None
 ) -> int:
-    """Look at the injector of a cluster, from its API server's version to a pod that is really injected (a dry run).
+    """Check the injector of a cluster, from the API server's version to the injection of a pod (a dry run).
 
-    Changes nothing. Each line is good, a thing to know, or failed, with what to do. Exit code 1 when something failed.
+    The command changes nothing. Each line is good, a warning, or failed, and says what to do. Exits with 1 if a check
+    failed.
     """
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
     from injector.cli.checks.check_context import CheckContext

@@ -38,11 +38,10 @@ def check_manifests(
     user: Object,
     output: str,
 ) -> int:
-    """Say what the policies at the settings' paths refuse, and change nothing.
+    """Say which objects the policies at the settings' paths refuse, and change nothing.
 
-    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Every object is asked about as if it were
-    created now, and so are the pods that a workload will make. No sidecar is put in. Exits with 1 when something is
-    refused.
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Each object is checked as if it were created
+    now, and so are the pods that a workload will create. No sidecar is added. Exits with 1 if an object is refused.
 
     \b
     injector check-manifests --settings settings.yaml deploy/

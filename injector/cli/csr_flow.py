@@ -203,7 +203,7 @@ def _obtain(
     chain = _signed(live, wish, signing, store, key, say)
     found = read_certificates(chain)
     if not found or found[0].public_key() != key.public_key():
-        raise NotSignedError(f"what {signing.signer} gave is not a certificate for the requested key")
+        raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     changes = {crt: chain, private: _pem(key), PENDING: None}
     store.write(changes | ({"ca.crt": authorities} if authorities else {}))
@@ -249,12 +249,13 @@ def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
     again = "Run the same command again later: it goes on with the same request."
     if answer.approved:
         return (
-            f"request {name} is approved, but was not signed within {wait:g} s: perhaps this cluster has no "
-            f"controller that signs for {signer} (as in some clouds; use another source there). {again}"
+            f"request {name} is approved, but was not signed within {wait:g} s. This cluster may have no "
+            f"controller that signs for {signer}, as in some managed clusters; then use another certificate "
+            f"source. {again}"
         )
     return (
-        f"request {name} was not approved within {wait:g} s: kubectl certificate approve {name}, by somebody who "
-        f"may, or --approve. {again}"
+        f"request {name} was not approved within {wait:g} s. Somebody with the permission must run: "
+        f"kubectl certificate approve {name}. Or use --approve. {again}"
     )
 
 

@@ -25,8 +25,8 @@ _WIDTH = 110
 def demo() -> None:
     """Show an injection and a request through its sidecar, without a cluster.
 
-    Starts the webhook with throwaway certificates, sends it the pods that an API server would send, shows its decisions
-    and what it adds, and then runs the Envoy configuration that it renders. Ends by itself after a few seconds.
+    Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
+    and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
     from rich.console import Console
 

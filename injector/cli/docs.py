@@ -22,9 +22,11 @@ _README = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.argument("templates", nargs=-1, metavar="[TEMPLATE]...")
-@click.option("--write", metavar="FILE", type=_README, help="Write it into the marked section of this README.")
-@click.option("--check", metavar="FILE", type=_README, help="Fail when the marked section of it is out of date.")
-@click.option("--schema", type=click.Choice(KINDS), help="A JSON Schema instead, for editors.")
+@click.option(
+    "--write", metavar="FILE", type=_README, help="Write the reference into the marked section of this README."
+)
+@click.option("--check", metavar="FILE", type=_README, help="Fail if the marked section of this README is out of date.")
+@click.option("--schema", type=click.Choice(KINDS), help="Print the JSON Schema of this kind of file, for editors.")
 @with_options(TEMPLATE_OPTIONS)
 def docs(
     templates: tuple[str, ...],
@@ -34,9 +36,9 @@ def docs(
     templates_dirs: tuple[Path, ...],
     settings_file: Path | None,
 ) -> int:
-    """Write the reference of templates: parameters, config files, what it is for and adds. Markdown.
+    """Write the reference of a template in Markdown: parameters, config files, what it is for and what it adds.
 
-    TEMPLATE is a folder, or else the name of one in the gallery or in --templates-dir. A README has the section
+    TEMPLATE is a folder, or the name of a template in the gallery or in --templates-dir. In a README, the reference is
     between the lines <!-- injector docs: begin --> and <!-- injector docs: end -->.
 
     \b

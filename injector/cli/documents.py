@@ -93,7 +93,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise DocumentError(f'the key "{key}" is there twice in one object')
+                raise DocumentError(f'the key "{key}" occurs twice in one object')
             seen.add(key)
     return found
 

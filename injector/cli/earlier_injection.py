@@ -16,7 +16,7 @@ from injector.templates.snapshot import Catalog
 
 #: How the key of a receipt ends, whatever the prefix.
 _RECEIPT = "receipt"
-_ANEW = "inject it anew with --reinject, or take its sidecar out first with injector uninject"
+_ANEW = "inject it again with --reinject, or first remove its sidecar with injector uninject"
 
 
 def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Overrides, catalog: Catalog) -> str:
@@ -32,7 +32,7 @@ def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Over
         if value is None and name not in overrides.get(template, {}) and (names is None or template in names)
     ]
     if secret:
-        what = f"it was injected with {_named('parameter', secret)}, which the receipt does not hold as it is secret"
+        what = f"it was injected with {_named('parameter', secret)}, which is secret and so is not in the receipt"
         return f"{what}: give it again with --param"
     return ""
 
@@ -54,7 +54,7 @@ def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | Non
             was = receipt.parameters.get(template, {}).get(name, ...)
             if was is not None and was != value:
                 said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
-    return f"it was injected {' and '.join(said)}, and stays so: {_ANEW}" if said else ""
+    return f"it was injected {' and '.join(said)}, and this is not changed: {_ANEW}" if said else ""
 
 
 def foreign_receipt(pod: Object, settings: Settings) -> list[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
-_REPLAYS = "this repeats the decision with the current settings and templates; the decision of that time is not stored"
+_REPLAYS = "this shows the decision with the current settings and templates; the original decision is not stored"
 
 
 @click.command()
@@ -43,7 +43,7 @@ _REPLAYS = "this repeats the decision with the current settings and templates; t
 @with_source_options
 @with_namespace_options
 @with_user
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the explanation.")
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @with_options(POD_OPTIONS)
 def explain(
     targets: tuple[str, ...],
@@ -56,16 +56,16 @@ def explain(
     context: str | None,
     injector_namespace: str | None,
 ) -> int:
-    """Say why a pod has, or has not, a sidecar, and what the settings' paths make of an object.
+    """Explain why a pod has or does not have a sidecar, and what the templates at the settings' paths do to an object.
 
-    For manifests (FILE, folder, URL, -), whose namespaces count as enabled unless the input or --namespace-label says
-    otherwise, or for a pod or workload in a cluster: pod/NAME, deploy/NAME, sts/NAME.
-    Where the settings have paths, for objects of every kind: service/NAME.
-    Every step of the decision is shown with what it saw, then where each parameter's value came from and what is
-    added.
+    Explains manifests (FILE, a folder, a URL, or - for standard input), or a pod or workload in a cluster: pod/NAME,
+    deploy/NAME, sts/NAME. If the settings have paths, it explains objects of every kind: service/NAME. The output shows
+    every step of the decision and what the step saw, then where each parameter's value came from, and what is added.
 
-    Live, the cluster's own settings and templates count. This replays the decision with what there is now; it does
-    not remember what was decided when the pod was made.
+    For manifests, a namespace counts as enabled unless the input or --namespace-label says otherwise.
+
+    For a cluster, the command uses the cluster's current settings and templates. It repeats the decision with them; the
+    original decision is not stored.
     """
     from injector.cli.explanation import show_explanation
     from injector.cli.injection_sources import gather, warn_of
@@ -79,7 +79,9 @@ def explain(
         more = "" if lost[0].lower() in KINDS else missing_help(lost[0], "explain")
         raise DocumentError(f"{said}; {more}" if more else said)
     if live_names and templates is not None:
-        raise click.UsageError("--templates is for manifests; in a cluster, annotations and settings choose.")
+        raise click.UsageError(
+            "--templates is for manifests; in a cluster, annotations and settings select the templates."
+        )
     if live_names:
         explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace, user)
     else:
@@ -105,7 +107,7 @@ def _files(
     found = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in found if pod_template(o) is not None or is_asked_about(o, sources.snapshot)]
     if not telling and not sources.settings.paths:
-        raise DocumentError(without_pod(found) or f"{', '.join(files)}: no object in it holds a pod")
+        raise DocumentError(without_pod(found) or f"{', '.join(files)}: no object has a pod or a pod template")
     for obj, place in telling or found:
         notes = [one.located for one in sources.snapshot.warnings]
         if (pod := pod_template(obj)) is not None:
@@ -127,8 +129,9 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
     given = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
     meant = f" (it has {given})" if given else ""
     return (
-        f"the input has no Namespace {namespace} with label {label.key}{meant}, so {label.key}={label.enabled} is "
-        f"assumed; set another with --namespace-label {label.key}=..., or ask a cluster: KIND/NAME (deploy/web)"
+        f"the input has no Namespace {namespace} with label {label.key}{meant}, so {label.key}={label.enabled} "
+        f"is assumed. To use another value: --namespace-label {label.key}=... To explain an object in a "
+        "cluster: KIND/NAME (deploy/web)"
     )
 
 
@@ -165,7 +168,9 @@ def _live(
                 called = webhook_notes(live, where, labels, sources.settings.paths)
                 notes = [*aged, *misplaced_keys(obj, sources.settings), *notes[:-1], *called, _REPLAYS]
             elif not sources.settings.paths:
-                raise DocumentError(f"{name}: holds no pod, and the injector's settings have no paths")
+                raise DocumentError(
+                    f"{name}: has no pod template, and the injector's settings define no paths for other objects"
+                )
             explanations.append(
                 explanation_of(
                     obj, where, sources, live.host, notes, user=user, resource=resource, entry_of=entries_of_paths(live)

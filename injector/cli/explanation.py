@@ -168,7 +168,7 @@ def _show(explanation: Explanation) -> None:
     for result in results:
         if result is not None:
             _show_templates(result)
-    _list("Parts of the injection", explanation.adds())
+    _list("What the injection adds", explanation.adds())
     if explanation.injection is not None:
         _list("ConfigMaps that it needs", [file.name for file in explanation.injection.files])
 
@@ -189,7 +189,10 @@ def _show_injection(result: Injection, recorded: Recorded | None) -> None:
         click.echo(f"  {_FOR_THE_POD[result.effect]}")
     if recorded is not None:
         same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
-        changed = "not what is recorded: the pod, its namespace, the templates or the settings have changed since"
+        changed = (
+            "this differs from the recorded result: the pod, its namespace, the templates or the settings "
+            "have changed since then"
+        )
         click.echo(f"  {'the same as recorded' if same else changed}")
     if result.effect is not Effect.INJECT:
         click.echo(f"  what to do: {page_address('reasons', str(result.reason))}")
@@ -201,7 +204,7 @@ def _show_paths(explanation: Explanation) -> None:
     for trail in explanation.paths:
         about = f"{trail.about}, {trail.request}" if trail.about else trail.request
         if about != asked:
-            click.echo(f"\nPaths, in the order in which they are asked about {printable(about)}:")
+            click.echo(f"\nPaths, in the order in which the API server calls them for {printable(about)}:")
         asked = about
         for line in trail.lines():
             click.echo(f"  {printable(line)}")
@@ -213,7 +216,9 @@ def _show_paths(explanation: Explanation) -> None:
         return
     _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
     if telling.entry is not None and not telling.entry.called:
-        click.echo("  this would be the result, but the API server does not call this path: see the webhook")
+        click.echo(
+            '  this would be the result, but the API server does not call this path: see the line "webhook" above'
+        )
     warnings: list[str] = []
     for result in (trail.result for trail in explanation.paths if trail.result is not None):
         own = result is telling.result  # which says why it failed already

@@ -81,7 +81,7 @@ class Fleet:
             if now is None:
                 yield f"there is no template {name} any more"
             elif now != digest:
-                yield f"{name} is {now} now"
+                yield f"{name} now has version {now}"
 
     def _lacking(self, pod: Object, namespace: Namespace) -> str:
         """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
@@ -111,5 +111,5 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
         elif kind in ("Job", "CronJob"):
             words[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
         else:
-            words[f"{kind} {row.namespace}/{name}: delete its pods, or restart it in the way of its kind"] = None
+            words[f"{kind} {row.namespace}/{name}: delete its pods, or restart it as its controller requires"] = None
     return list(commands), list(words)

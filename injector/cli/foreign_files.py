@@ -19,7 +19,7 @@ _PROGRAMS = {
     (".cue",): "this is CUE; evaluate it first: cue export {} | injector inject -",
     (".tf", ".tfvars"): "this is Terraform, not a manifest",
     (".tgz", ".tar.gz"): "this is an archive; render a Helm chart first: helm template {} | injector inject -",
-    (".tpl", ".gotmpl"): "this is a template of Helm's; render the chart first: helm template | injector inject -",
+    (".tpl", ".gotmpl"): "this is a Helm template; render the chart first: helm template | injector inject -",
     (".j2",): "this is a part of a template; to see what it renders: injector render FOLDER",
 }  # fmt: skip
 _HELM = "render the chart first: helm template CHART | injector inject -"
@@ -120,7 +120,7 @@ def foreign_object(value: Any, name: str = "") -> str:
         return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
     image = value.get("image")
     if version is None and (given := _parameters_in(value)):
-        what = f"parameters stand in a settings file: --settings FILE, and in it parameters: {given}"
+        what = f"write parameters in a settings file (--settings FILE), such as parameters: {given}"
         return f"these are values, not a manifest; {what}; to render a chart: helm template CHART | injector inject -"
     if version is None and ("values" in base or (isinstance(image, dict) and "repository" in image)):
         return f"these are the values of a Helm chart, not a manifest; {_HELM}"
@@ -130,9 +130,14 @@ def foreign_object(value: Any, name: str = "") -> str:
     inner = [str(key) for key, one in value.items() if isinstance(one, dict) and {"apiVersion", "kind"} <= one.keys()]
     if version is None and inner:
         what = f"its objects are one level below ({', '.join(inner[:3])})"
-        return f"{what}; write each as a document of its own, in Jsonnet: jsonnet -y, with an array of the objects"
+        return (
+            f"{what}; write each object as a separate document. With Jsonnet, return an array of the objects "
+            "and use jsonnet -y"
+        )
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
-    return f"it has no kind, so it is no Kubernetes object; {f'write kind, not {near}' if near else _with_kind(value)}"
+    return (
+        f"it has no kind, so it is not a Kubernetes object; {f'write kind, not {near}' if near else _with_kind(value)}"
+    )
 
 
 def _parameters_in(value: dict[Any, Any]) -> str:
@@ -154,8 +159,8 @@ def _parameters_in(value: dict[Any, Any]) -> str:
 def _emptied(name: str) -> str:
     """What to say about an input that holds nothing at all."""
     return (
-        f"{name}: it is empty; if the output goes to the same file (> {name}), the shell empties it first: restore it, "
-        "then write injector inject --in-place"
+        f"{name}: it is empty. If you redirect the output to the same file (> {name}), the shell empties the "
+        "file first. Restore the file, then run injector inject --in-place"
     )
 
 

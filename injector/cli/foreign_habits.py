@@ -13,7 +13,7 @@ from injector.cli.inputs import SUFFIXES
 from injector.names import nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
-_APPLY = "nothing here changes a cluster: injector inject FILE | kubectl apply -f -"
+_APPLY = "injector does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
 _RENDER = "to see what a template makes of a pod: injector render TEMPLATE FILE"
 _CHECK = "to check an installation: injector check"
 _NEW = "to start a template: injector new NAME"
@@ -21,7 +21,7 @@ _WHY = "to see why a pod has, or has not, a sidecar: injector explain pod/NAME"
 _LIST = "to list pods with their sidecars: injector list"
 _DOCS = "for the parameters of a template: injector docs TEMPLATE"
 _BUILD = "build it first: kustomize build DIR | injector inject -"
-_SETTINGS = "settings are a file: --settings FILE of the other commands"
+_SETTINGS = "settings are in a file; give it to the other commands with --settings FILE"
 _LABEL = "kubectl label namespace NAMESPACE injection="
 _VALIDATE = (
     "for templates: injector lint DIR; for manifests and policies: injector check-manifests --settings FILE FILE; for "
@@ -44,32 +44,38 @@ _COMMANDS = {
     ),
     **dict.fromkeys(("get", "ls", "pods", "ps", "top", "stat"), f"{_LIST}; {_WHY}"),
     **dict.fromkeys(("describe", "why", "experimental", "x", "proxy-config", "debug", "events"), f"{_WHY}; {_CHECK}"),
-    "logs": "write kubectl logs POD -c CONTAINER; the reason why a pod has no sidecar: injector explain pod/NAME",
-    "version": "write injector --version",
-    **dict.fromkeys(("help", "man", "usage"), "write injector --help, or injector COMMAND --help"),
+    "logs": "run kubectl logs POD -c CONTAINER; to see why a pod has no sidecar: injector explain pod/NAME",
+    "version": "run injector --version",
+    **dict.fromkeys(("help", "man", "usage"), "run injector --help, or injector COMMAND --help"),
     **dict.fromkeys(("init", "scaffold", "generate"), _NEW),
     "create": f"{_NEW}; {_APPLY}",
     **dict.fromkeys(
         ("install", "upgrade", "deploy"),
         f"the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); {_CHECK}",
     ),
-    **dict.fromkeys(("uninstall", "purge"), "write helm uninstall sidecar-injector; to switch it off: injector pause"),
+    **dict.fromkeys(
+        ("uninstall", "purge"),
+        ("run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause"),
+    ),
     "unittest": "to run the cases of a template: injector test DIR",
     **dict.fromkeys(("values", "params", "parameters", "schema", "templates", "gallery", "info"), _DOCS),
     **dict.fromkeys(("config", "settings", "configure"), _SETTINGS),
     **dict.fromkeys(("convert", "migrate"), "to make templates of sidecar configs: injector import FILE"),
     "enable": f"write {_LABEL}enabled",
     "disable": f"write {_LABEL}disabled; to switch the injector off: injector pause",
-    **dict.fromkeys(("on", "start", "unpause"), "to switch the injector on again: injector resume; by hand: serve"),
+    **dict.fromkeys(
+        ("on", "start", "unpause"),
+        "to switch the injector on again: injector resume; to run the webhook yourself: injector serve",
+    ),
     **dict.fromkeys(("off", "stop"), "to switch the injector off: injector pause"),
     **dict.fromkeys(("webhook", "server", "webserver"), "to run the webhook: injector serve"),
-    **dict.fromkeys(("cert", "certificate", "certificates", "gen-certs", "tls", "pki"), "write injector certs --help"),
+    **dict.fromkeys(("cert", "certificate", "certificates", "gen-certs", "tls", "pki"), "run injector certs --help"),
     **dict.fromkeys(("completion", "plugin", "dashboard", "login", "package", "repo", "pull", "push"), ""),
 }
-_REPORT = "the report goes to standard error; leave it out, or write 2>/dev/null"
-_WRITTEN = "what it writes goes to standard output; write > OTHER-FILE"
-_FILES = "it reads manifests and no cluster; write kubectl get deploy NAME -o yaml | injector inject -"
-_ONE_BY_ONE = "one parameter is --param TEMPLATE.PARAMETER=VALUE; several stand in a settings file, --settings FILE"
+_REPORT = "the report goes to standard error; remove the option, or add 2>/dev/null"
+_WRITTEN = "the output goes to standard output; add > OTHER-FILE"
+_FILES = "this command reads manifests, not a cluster; run kubectl get deploy NAME -o yaml | injector inject -"
+_ONE_BY_ONE = "set one parameter with --param TEMPLATE.PARAMETER=VALUE; set several in a settings file, --settings FILE"
 #: Options of other programs: ours, of which the first that the command has is named, or else what to type.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -83,7 +89,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "make templates of it first: injector import FILE; then --templates-dir DIR",
     )),
     **dict.fromkeys(("--meshConfigFile", "--meshConfigMapName", "--valuesFile"), (
-        "settings of this injector are --settings FILE",
+        "for the settings of this injector, use --settings FILE",
     )),
     **dict.fromkeys(("--template", "--sidecar", "-t"), ("--templates",)),
     **dict.fromkeys(("--template-dir", "--templates-folder", "-J", "--jpath", "-d"), ("--templates-dir",)),
@@ -96,9 +102,10 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     )),
     **dict.fromkeys(("--format", "--json", "--report"), ("--output",)),
     **dict.fromkeys(("-k", "--kustomize", "--enable-helm", "--load-restrictor"), (_BUILD,)),
-    **dict.fromkeys(("-R", "--recursive", "-r"), ("leave it out: a folder is searched with all folders in it",)),
+    **dict.fromkeys(("-R", "--recursive", "-r"), ("remove it: a folder is always searched recursively",)),
     **dict.fromkeys(("-l", "--selector", "--field-selector"), (
-        "there is no selection here; write kubectl get deploy -l KEY=VALUE -o yaml | injector inject -",
+        ("this command cannot select objects; run kubectl get deploy -l KEY=VALUE -o yaml | injector "
+"inject -"),
     )),
     "--all": ("--all-namespaces", "give a folder, or all files"),
     **dict.fromkeys(("-A", "--all-namespaces"), ("--all-namespaces", _FILES)),
@@ -108,46 +115,48 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("--force", "--server-side", "--validate", "--wait", "--timeout", "--grace-period", "--prune", "--record",
          "--save-config", "--field-manager", "--force-conflicts", "--atomic", "--install", "--create-namespace"),
-        ("it is for what changes a cluster; write injector inject FILE | kubectl apply -f - and the option there",),
+        (("this option is for commands that change a cluster; run injector inject FILE | kubectl apply -f - "
+"and give the option to kubectl"),),
     ),
     **dict.fromkeys(("-q", "--quiet", "--silent"), (_REPORT,)),
     **dict.fromkeys(("-v", "--verbose", "--debug", "--log-level", "--v"), ("injector explain FILE shows each step",)),
     **dict.fromkeys(("-y", "--yes", "--no-input", "--skip-confirmation", "--manual", "--ignore-cluster"), (
-        "leave it out: it asks nothing, and needs no cluster for manifests",
+        "remove it: the command never asks for confirmation, and needs no cluster for manifests",
     )),
-    **dict.fromkeys(("--color", "--no-color", "--colour"), ("leave it out; NO_COLOR=1 in the environment",)),
+    **dict.fromkeys(("--color", "--no-color", "--colour"), (("remove it; to turn colors off, set "
+"NO_COLOR=1 in the environment"),)),
     **dict.fromkeys(("--kubeconfig", "--context", "--cluster"), (_FILES,)),
-    **dict.fromkeys(("-f", "--filename"), ("give it without an option",)),
+    **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
     **dict.fromkeys(("--revision", "--istioNamespace", "--release-name", "--name-template", "--generate-name"), (
         "it has no meaning here; leave it out",
     )),
-    **dict.fromkeys(("--show-only", "-s"), ("--settings", "give the file or the template alone")),
+    **dict.fromkeys(("--show-only", "-s"), ("--settings", "remove the option and give only the file or the template")),
     **dict.fromkeys(("--label", "--labels", "--ns-label"), ("--namespace-label",)),
     **dict.fromkeys(("--annotation", "--annotations"), ("--namespace-annotation",)),
     "--namespaces": ("--all-namespaces", "--namespace"),
     **dict.fromkeys(("--files", "--file", "--input", "-I", "--manifest", "--manifests"), ("--filename", "--pod")),
-    **dict.fromkeys(("--policy", "--policies"), ("write injector check-manifests --settings FILE",)),
+    **dict.fromkeys(("--policy", "--policies"), ("run injector check-manifests --settings FILE",)),
     "--fix": ("correct the lines that it names, and run it again",),
-    "--version": ("write injector --version",),
+    "--version": ("run injector --version",),
 }  # fmt: skip
 _OF_RECEIPT = "leave it out: the receipt on the pod says what to take out"
 _OF_FOLDERS = "give the template's folder without an option"
 _POLICY = (
-    "policies are templates at paths of the settings: --settings FILE, and in it paths: {/validate/NAME: {type: "
-    "validating, templates: [TEMPLATE]}}"
+    "a policy is a template that the settings list at a path. Use --settings FILE with paths: "
+    "{/validate/NAME: {type: validating, templates: [TEMPLATE]}}"
 )
 #: What is to be said about an option in one command.
 _OF_COMMAND = {
     "uninject": {
         **dict.fromkeys(("--param", "--templates-dir"), _OF_RECEIPT),
         "--templates": (
-            "uninject takes out everything; to keep one of several templates write injector inject --reinject "
+            "uninject removes all sidecars. To keep one of several templates, run injector inject --reinject "
             "--templates TEMPLATE FILE"
         ),
     },
     "render": {"--templates": "name the template first: injector render TEMPLATE FILE"},
     "check-manifests": {
-        "--templates": "the settings' `paths` name the templates: --settings FILE",
+        "--templates": "the templates come from `paths` in the settings: use --settings FILE",
         **dict.fromkeys(
             ("--policy", "--policies", "--policy-dir", "--rules", "--rule", "--constraint", "-p", "--data"),
             _POLICY,
@@ -162,8 +171,8 @@ _OF_COMMAND = {
     "lint": {"--templates-dir": _OF_FOLDERS, "--param": "lint tries the values that the parameters allow"},
     "test": {
         "--templates-dir": _OF_FOLDERS,
-        "--param": "parameters stand in the case, `params: {NAME: VALUE}`",
-        "--settings": "settings stand in the case, `settings: {NAME: VALUE}`",
+        "--param": "set parameters in the case, `params: {NAME: VALUE}`",
+        "--settings": "set settings in the case, `settings: {NAME: VALUE}`",
     },
 }
 #: More about an option of ours, where its name alone leaves a question.
@@ -185,11 +194,11 @@ def command_help(name: str, commands: Sequence[str]) -> str:
     if (said := _COMMANDS.get(low)) is not None:
         return said or "there is nothing like it; injector --help lists the commands"
     if Path(name).suffix.lower() in SUFFIXES or Path(name).is_dir():
-        return f"write injector inject {name}"
+        return f"run injector inject {name}"
     near = nearest(low, commands)
     if near == "uninject" and not low.startswith(_NO_INJECTION):
         near = "inject"
-    return f"did you mean {near}?" if near else f"there are {', '.join(commands)}"
+    return f"did you mean {near}?" if near else f"the commands are {', '.join(commands)}"
 
 
 def option_words(error: click.NoSuchOption) -> str:
@@ -240,13 +249,14 @@ def _folders(option: click.Parameter, context: click.Context) -> str:
 def _output(context: click.Context) -> str:
     """What --output is in this command."""
     if context.info_name in _WRITERS:
-        rest = f"for a file write > FILE{', or --in-place' if context.info_name == 'inject' else ''}"
+        rest = f"to write to a file, add > FILE{', or use --in-place' if context.info_name == 'inject' else ''}"
         return (
-            f"Manifests go to standard output in the form that they have; {rest}. --output is the form of the report."
+            f"Manifests go to standard output, as YAML or JSON like the input; {rest}. --output sets the "
+            "format of the report."
         )
     option = next((p for p in context.command.params if "--output" in p.opts), None)
     if option is None:
-        return "What it writes goes to standard output; for a file write > FILE."
+        return "The output goes to standard output; to write to a file, add > FILE."
     kinds = option.type.choices if isinstance(option.type, click.Choice) else (option.make_metavar(context),)
     return f"Write --output FORM: {', '.join(map(str, kinds))}."
 

@@ -21,7 +21,7 @@ class _Other(NamedTuple):
     name: str
     keys: tuple[str, ...]
     containers: tuple[str, ...]
-    take_out: str = "take them out in the file that it was made from"
+    take_out: str = "remove the sidecars from the file that the other injector's output was made from"
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ _OTHERS = (
         "Linkerd",
         ("linkerd.io/inject",),
         ("linkerd-proxy", "linkerd-init", "linkerd-network-validator"),
-        "write linkerd uninject FILE",
+        "run linkerd uninject FILE",
     ),
     _Other(
         "Consul",
@@ -95,8 +95,8 @@ def foreign_choices(pod: Object, result: Injection, settings: Settings) -> Itera
                 if no or (value in _YES and result.decision.reason in _NOT_ASKED):
                     choice = f'{settings.inject_key}: "{(settings.no_values if no else settings.yes_values)[0]}"'
                     yield (
-                        f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to have "
-                        f"{'no' if no else 'a'} sidecar of this injector write annotation {choice}"
+                        f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to "
+                        f"get {'no' if no else 'a'} sidecar from this injector, set the annotation {choice}"
                     )
 
 
@@ -123,5 +123,7 @@ def foreign_sidecars(pod: Object) -> str:
     for other in _OTHERS:
         found = [name for name in names if name in other.containers]
         if found:
-            return f"it has no receipt of this injector; {' and '.join(found)} of {other.name}: {other.take_out}"
+            come = "comes" if len(found) == 1 else "come"
+            names = " and ".join(found)
+            return f"it has no receipt of this injector; {names} {come} from {other.name}: {other.take_out}"
     return ""

@@ -18,9 +18,9 @@ from injector.cluster.installation import Installation
 def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -> int:
     """Write a policy that refuses changes to running sidecars, as YAML for kubectl apply.
 
-    For namespaces whose label says required. The API server itself then refuses another image or size of a sidecar,
-    another mark, receipt or config file in an annotation, and ephemeral containers that join a sidecar or mount its
-    volumes.
+    The policy is for namespaces with the label value `required`. With the policy, the API server refuses another
+    image or size for a sidecar, changes to the injector's annotations, and ephemeral containers that target a sidecar
+    or mount its volumes.
 
     \b
     injector guard --policy --settings settings.yaml | kubectl apply -f -

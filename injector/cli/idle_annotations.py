@@ -54,10 +54,10 @@ def idle_annotations(
         which = f"{', '.join(keys)} and {more} more" if more > 0 else " and ".join(keys)
         several, have = ("s", "have") if len(keys) > 1 else ("", "has")
         if free and len(gets) == len(idle) == 1:
-            write = f"to get {name} write {option}{name}, or {both} for both"
+            write = f"to get {name}, write {option}{name}; to get both, write {option}{both}"
         else:
-            write = f"to get {name} as well write {option}{both}"
-        yield f"pod annotation{several} {which} {have} no effect, as the pod gets only {', '.join(gets)}; {write}"
+            write = f"to also get {name}, write {option}{both}"
+        yield f"pod annotation{several} {which} {have} no effect, because the pod gets only {', '.join(gets)}; {write}"
 
 
 def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
@@ -76,8 +76,8 @@ def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterato
             yield f"pod annotation {key} has no effect; write {settings.parameter_suffix(domain)}{name}"
         elif domain == settings.prefix and settings.status_key not in annotations:
             yield (
-                f"pod annotation {cut(key, 120)} has no effect; write {' or '.join(ours)}, or for a parameter "
-                f"{settings.parameter_suffix('<template>')}<name>"
+                f"pod annotation {cut(key, 120)} has no effect; write {' or '.join(ours)}, or, to set a "
+                f"parameter, {settings.parameter_suffix('<template>')}<name>"
             )
         elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
             near = nearest(name, [one.rpartition("/")[2] for one in ours], cutoff=0.75)

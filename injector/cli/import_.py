@@ -24,19 +24,21 @@ if TYPE_CHECKING:
     metavar="DIR",
     default=".",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the folders are made. Default: here.",
+    help="The folder in which the template folders are created. Default: the current folder.",
 )
-@click.option("--name", metavar="NAME", default="", help="Name of the one template that is made.")
-@click.option("--overwrite", is_flag=True, help="Write over templates of these names.")
+@click.option(
+    "--name", metavar="NAME", default="", help="Name of the template. Only for an input with exactly one config."
+)
+@click.option("--overwrite", is_flag=True, help="Replace template folders that already exist.")
 def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) -> int:
-    """Make templates out of sidecar configs that other injectors have.
+    """Make templates from the sidecar configs of other injectors.
 
-    FILE is a file, a folder, a URL, or - for standard input. In it is a config (containers, volumes and the like), or a
-    ConfigMap that holds configs under any keys, or a List or a stream of those. A ConfigMap that a config mounts comes
-    along as the template's config files.
+    FILE is a file, a folder, a URL, or - for standard input. It contains a config (containers, volumes and so on), a
+    ConfigMap with configs under any keys, or a List or a stream of these. If a config mounts a ConfigMap that is in
+    the input too, the ConfigMap's data becomes the template's config files.
 
-    Each config becomes a folder with a template and a test that passes. What cannot be carried over is told, with its
-    place; with an error nothing is written.
+    Each config becomes a folder with a template and a test that passes. The command reports what it cannot convert,
+    with its place. If there is an error, it writes nothing.
 
     \b
     injector import sidecarconfig.yaml
@@ -88,9 +90,9 @@ def _report(parent: Path, templates: Sequence[Imported]) -> None:
     for template in templates:
         click.echo(f"Made {parent / template.name}: {', '.join(sorted(template.files))}.")
         if template.name in GALLERY:
-            click.echo(f"The gallery has a template {template.name} too: where both are given, yours is used.")
+            click.echo(f"The gallery also has a template {template.name}. Yours takes precedence.")
     click.echo(
-        "\nSettings that keep your labels and annotations as they are (docs/settings.md), with your names in them:\n"
+        "\nTo keep using your labels and annotations, use these settings with your own names (docs/settings.md):\n"
     )
     click.echo(settings_for(templates), nl=False)
     folder = parent / templates[0].name if len(templates) == 1 else parent

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @with_source_options
 @with_namespace_options
 @with_user
-@click.option("--reinject", is_flag=True, help="Take out what an earlier injection put in, and inject anew.")
+@click.option("--reinject", is_flag=True, help="Remove what an earlier injection added, and inject again.")
 @click.option("--policies-only", is_flag=True, help="Put no sidecars in; only apply the templates at paths.")
-@click.option("--in-place", is_flag=True, help="Write each FILE anew, and nothing to standard output.")
+@click.option("--in-place", is_flag=True, help="Write the result back to each FILE, and nothing to standard output.")
 @click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
 @REPORT_OPTION
@@ -48,16 +48,16 @@ def inject(
 ) -> int:
     """Put sidecars into the pods of manifests.
 
-    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Everything that holds a pod is injected:
-    Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, and any kind with a pod template. The manifests
-    go to standard output, the report to standard error; when anything is refused nothing is written.
+    FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Each object with a pod is injected: Pod,
+    Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, and any other kind with a pod template. The
+    manifests go to standard output, and the report to standard error. If an object is refused, nothing is written.
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
 
-    If --settings has paths, the templates at these paths complete or refuse objects of every kind, as if they were
-    created now. The same happens to the pods that a workload will make.
+    If --settings has paths, the templates at these paths change or refuse objects of every kind, as if the objects
+    were created now. The same happens to the pods that a workload will create.
 
-    For manifests in Git: --in-place writes the files, and --check tells a pipeline that one is not as it should be.
+    For manifests in Git, --in-place writes the files, and --check fails if a file would change.
 
     \b
     injector inject --in-place deploy/
@@ -72,7 +72,7 @@ def inject(
     from injector.cli.manifest_objects import edit, namespaces_in, objects_in
 
     if in_place and (diff or check):
-        raise click.UsageError("--in-place writes files; --diff and --check write nothing. Take one of the two.")
+        raise click.UsageError("--in-place writes files; --diff and --check write nothing. Use only one of the two.")
     documents = read_manifests(files)
     streams = [document.source for document in documents if not Path(document.source).is_file()]
     if in_place and streams:

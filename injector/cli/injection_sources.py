@@ -83,13 +83,16 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
 def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
     """A warning of the templates that do not load: what is wrong with one, or where to read it of several."""
     if len(wrong) < 2:
-        return tuple(f"{e.template} is left out, as it does not load and is not among --templates: {e}" for e in wrong)
+        return tuple(
+            f"{e.template} is ignored, because it cannot be loaded and is not in --templates: {e}" for e in wrong
+        )
     names = sorted({error.template for error in wrong})
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     folders = " ".join(map(str, options.templates_dirs))
     return (
-        f"{len(names)} templates are left out, as they do not load and are not among --templates: "
-        f"{', '.join(names[:_NAMED])}{more}; to see what is wrong write injector lint {folders}",
+        f"{len(names)} templates are ignored, because they cannot be loaded and are not in "
+        f"--templates: {', '.join(names[:_NAMED])}{more}. "
+        f"To see what is wrong, run injector lint {folders}",
     )
 
 

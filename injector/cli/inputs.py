@@ -158,7 +158,12 @@ def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callab
             return command(*args, **given)
 
         option = click.option(
-            "-f", "--filename", "filenames", multiple=True, metavar="FILE", help="The same as FILE, as with kubectl."
+            "-f",
+            "--filename",
+            "filenames",
+            multiple=True,
+            metavar="FILE",
+            help="An input file, like the argument FILE. Works like -f in kubectl.",
         )
         return click.argument(name, nargs=-1, metavar=metavar)(option(with_both))
 

@@ -31,7 +31,7 @@ _COMMON = (
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and stop.")
-@click.option("--explain", "explained", metavar="RULE", help="Print what a rule asks and why, and stop.")
+@click.option("--explain", "explained", metavar="RULE", help="Print what a rule checks and why, and stop.")
 @click.option("--only", multiple=True, metavar="RULE", help="Check this rule alone. Repeatable.")
 @click.option("--disable", "disabled", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
@@ -47,10 +47,10 @@ def lint(
     output: str,
     version: tuple[int, int] | None,
 ) -> int:
-    """Find mistakes in templates before a pod does.
+    """Find mistakes in templates before they reach a pod.
 
-    PATH is a template or a folder of templates; default: where you are. A comment `# lint: disable=RULE why` switches a
-    rule off for a line. Exits with 1 when there are errors.
+    PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
+    disables a rule for a line. Exits with 1 if there are errors.
     """
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
@@ -93,7 +93,7 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     newest = max(versions())
     if version > newest:
         shown, known = (".".join(map(str, pair)) for pair in (version, newest))
-        click.echo(f"no schema of Kubernetes {shown} here; the schema of {known} is used", err=True)
+        click.echo(f"no schema for Kubernetes {shown} is installed; the schema for {known} is used", err=True)
         return newest
     try:
         check_version(version)
@@ -143,7 +143,10 @@ def _explained(name: str) -> str:
 
     if name in TEMPLATE_ERRORS:
         what = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
-        return f"{what}\n\nThe template does not load; no comment switches that off.\n\nPage: {address(name)}\n"
+        return (
+            f"{what}\n\nThe template cannot be loaded. This error cannot be "
+            f"disabled with a comment.\n\nPage: {address(name)}\n"
+        )
     return explanation(_rule(name), _bold)
 
 

@@ -22,14 +22,16 @@ _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing"
 
 
 @click.command("list")
-@click.option("-n", "--namespace", metavar="NS", help="The pods' namespace. Default: as with kubectl.")
+@click.option(
+    "-n", "--namespace", metavar="NS", help="The pods' namespace. Default: the namespace of the kubeconfig context."
+)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
 @click.option("--outdated", is_flag=True, help="Only pods whose templates have changed since.")
 @click.option("--failed", is_flag=True, help="Only pods that run without their sidecar, with the reason.")
 @click.option(
     "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."
 )
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the list.")
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @with_options(POD_OPTIONS)
 def list_pods(
     namespace: str | None,
@@ -42,12 +44,14 @@ def list_pods(
     context: str | None,
     injector_namespace: str | None,
 ) -> None:
-    """List pods with sidecars: the templates of each, with their versions.
+    """List pods with sidecars, and the templates of each pod with their versions.
 
-    A pod is current, outdated (a template has changed since), failed (it runs without, and has the reason) or missing
-    (it should have a sidecar, and the injector was not asked: it was down, paused, or the label came later). Then the
-    commands that bring outdated and missing ones up to date, and the controllers that wait to create pods again because
-    the injector did not answer.
+    A pod is current, outdated (a template has changed since the injection), failed (the pod runs without its sidecar;
+    the reason is shown) or missing (the pod should have a sidecar, but the API server did not call the injector,
+    because the injector was down or paused, or because the label was set later).
+
+    The list ends with the commands that bring outdated and missing pods up to date, and with the controllers that
+    wait to create pods again because the injector did not answer.
     """
     if everywhere and namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
@@ -85,11 +89,12 @@ def list_pods(
             click.echo(f"  {printable(line)}")
     if waiting:
         click.echo(
-            "\nThe injector did not answer, and these wait before they create pods again, for 17 minutes at most:"
+            "\nThe injector did not answer. These controllers wait before they create pods again, for at most "
+            "17 minutes:"
         )
         for one in waiting:
             click.echo(f"  {printable(one.creation.namespace)}: {printable(one.words)}")
-        click.echo("\nWhen it answers, have them try at once:")
+        click.echo("\nTo make them retry immediately after the injector answers again:")
         for one in waiting:
             click.echo(f"  {printable(one.command)}")
 

@@ -41,7 +41,9 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
     except ClusterError as error:
         notes.append(f"{error}: the default settings and the shipped templates are used")
         snapshot, wrong = live_snapshot(live, "", settings)
-    notes += (f"the injector uses what it had before, because a template is wrong: {text}" for text in wrong.values())
+    notes += (
+        f"the injector uses its previous templates, because a template is invalid: {text}" for text in wrong.values()
+    )
     return Sources(snapshot, {}), notes
 
 
@@ -109,8 +111,9 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
         labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
         if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
             yield (
-                f"the pod is from {created}, label {settings.namespace_label.key} was set at {entry['time']}, after it:"
-                " restart its workload (kubectl rollout restart)"
+                f"the pod was created at {created}, before label {settings.namespace_label.key} was "
+                f"set at {entry['time']}: "
+                "restart its workload (kubectl rollout restart)"
             )
 
 
@@ -195,7 +198,7 @@ def _why_not_called(entry: dict[str, Any], request: Request, namespace: Namespac
 def _called(entry: dict[str, Any]) -> str:
     conditions = [str(c.get("name")) for c in entry.get("matchConditions") or ()]
     only = f" if its matchConditions hold ({', '.join(conditions)}; not evaluated here)" if conditions else ""
-    return f"called{only}; when it fails: {entry.get('failurePolicy', 'Fail')}"
+    return f"called{only}; failurePolicy: {entry.get('failurePolicy', 'Fail')}"
 
 
 def covers_pods(rule: dict[str, Any]) -> bool:

@@ -22,26 +22,26 @@ _SECTIONS = {
     "Manifests": {
         "inject": "Put sidecars into the pods of manifests.",
         "uninject": "Take the sidecars out of manifests again.",
-        "check-manifests": "Say what the policies of a cluster refuse in manifests.",
-        "explain": "Say why a pod has, or has not, a sidecar.",
+        "check-manifests": "Check manifests against the policies of a cluster.",
+        "explain": "Explain why a pod has or does not have a sidecar.",
     },
     "Templates": {
-        "new": "Start a template: a folder that lints clean, with its first test.",
-        "render": "Show what a template makes of a pod.",
+        "new": "Create a template: a folder without lint findings, with its first test.",
+        "render": "Show how a template changes a pod.",
         "lint": "Find mistakes in templates before a pod does.",
         "test": "Run the cases of templates.",
         "docs": "Write the reference of a template's parameters.",
         "import": "Make templates out of another injector's sidecar configs.",
     },
     "Cluster": {
-        "check": "Say whether the injector of a cluster is well, and what to do where it is not.",
+        "check": "Check whether the injector of a cluster works, and what to do if it does not.",
         "list": "List pods with their sidecars: current, outdated, failed, missing.",
-        "pause": "Switch the injector off, without taking anything away.",
+        "pause": "Switch the injector off, without uninstalling it.",
         "resume": "Switch it on again.",
     },
     "Webhook": {
         "serve": "Run the admission webhook.",
-        "guard": "Keep the sidecars of required namespaces as they are after their creation.",
+        "guard": "Prevent later changes to the sidecars in required namespaces.",
         "certs": "Make a certificate for the webhook.",
         "demo": "Show an injection and a request through its sidecar, without a cluster.",
     },
@@ -91,8 +91,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """Put templated sidecars into Kubernetes pods.
 
-    As an admission webhook (serve), or right here over manifest files (inject, uninject, explain). What is put in is a
-    template: one of the gallery, or your own (new, render, lint, test, docs, import).
+    The injector works as an admission webhook (serve), or on manifest files (inject, uninject, explain). Sidecars come
+    from templates: those in the gallery, or your own (new, render, lint, test, docs, import).
     """
 
 
@@ -137,8 +137,8 @@ def main(args: list[str] | None = None) -> int:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
         click.echo(
-            f"Error: the injector itself failed: {type(error).__name__}: {error}. This is a mistake in it, please "
-            "report it; INJECTOR_DEBUG=1 in the environment shows where.",
+            f"Error: internal error of the injector: {type(error).__name__}: {error}. This is a bug, please "
+            "report it. To see where it occurred, set INJECTOR_DEBUG=1 in the environment.",
             err=True,
         )
         sys.exit(1)

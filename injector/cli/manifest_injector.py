@@ -272,7 +272,7 @@ class Injector:
 def _message(result: Injection) -> str:
     """What there is to say besides the outcome."""
     if result.reason is Reason.ALREADY_INJECTED:
-        return "has its sidecar already; to inject it anew, add --reinject"
+        return "already has its sidecar; to inject it again, add --reinject"
     message = "" if result.reason is Reason.INJECTED else result.sentence
     return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
 

@@ -38,17 +38,17 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
     found = _LIVE.fullmatch(name)
     if name.lower() in KINDS or (found and found[1].lower() in KINDS):
         what = name if found else f"{name} {rest}"
-        return f"it reads files and no cluster: write kubectl get {what} -o yaml | injector {command} -"
+        return f"this command reads files, not a cluster: run kubectl get {what} -o yaml | injector {command} -"
     if _PARAMETER.fullmatch(name):
         return f"a parameter is written --param {name}"
     template, dot, _ = name.partition(".")
     if dot and template.lower() in KINDS and Path(name).suffix not in (".yaml", ".yml", ".json"):
-        return f"for the fields of an object write kubectl explain {name}"
+        return f"for the fields of an object, run kubectl explain {name}"
     if "/" not in name and template in _templates():
         if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
-            return f"for the parameters of a template write injector docs {template}"
+            return f"for the parameters of a template, run injector docs {template}"
         if not dot:
-            return f"for a template write --templates {name}; for its parameters injector docs {name}"
+            return f"to use a template, add --templates {name}; for its parameters, run injector docs {name}"
     near = nearest(Path(name).name, _beside(Path(name)), cutoff=0.75)
     return f"did you mean {Path(name).with_name(near)}?" if near else ""
 

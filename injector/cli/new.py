@@ -35,12 +35,13 @@ GALLERY = list(find_gallery(gallery_path()))
     help="Where the folder is made. Default: here.",
 )
 def new(name: str, original: str | None, resource: str | None, parent: Path) -> int:
-    """Start a template: make the folder NAME with all that a sidecar needs.
+    """Create a template: make the folder NAME with everything that a sidecar needs.
 
-    Without --from it is a small web server with one config file, to be changed into what you need. It lints clean, and
-    tests/first.yaml holds its first cases. Editors that know JSON Schema help in its YAML files, offline.
+    Without --from, the template is a small web server with one config file, which you change into what you need. The
+    template has no lint findings, and tests/first.yaml contains its first cases. Editors that support JSON Schema can
+    check its YAML files, offline.
 
-    With --for it is a policy for objects of that resource, which the settings list at a path.
+    With --for, the template is a policy for objects of that resource, which the settings list at a path.
 
     \b
     injector new hello
@@ -67,7 +68,7 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     write_goldens(folder)
     _report(folder, [file for file in files if not file.startswith(".")], for_pods=to is None)
     if name in GALLERY:
-        click.echo(f"The gallery has a template {name} too: where both are given, yours is used.")
+        click.echo(f"The gallery also has a template {name}. Yours takes precedence.")
     return 0
 
 
@@ -97,10 +98,10 @@ def _report(folder: Path, files: list[str], *, for_pods: bool) -> None:
     """What was made, and what to do now."""
     click.echo(f"Made {folder}: {', '.join(sorted(files))}.")
     first = (f"injector render {folder}", "what it adds to a pod; --watch shows it while you write")
-    last = (f"injector docs {folder}", "how the settings list it at a path")
+    last = (f"injector docs {folder}", "how to list it at a path in the settings")
     steps = (
         *((first,) if for_pods else ()),
-        (f"injector lint {folder}", "mistakes, before anybody meets them"),
+        (f"injector lint {folder}", "mistakes in the template"),
         (f"injector test {folder}", "its cases, in tests/"),
         *(() if for_pods else (last,)),
     )

@@ -48,7 +48,9 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
     """
     [template] = sources.snapshot.catalog
     if wanted.file is not None:
-        raise click.UsageError(f"--file is for templates that are injected; {template.name} is for a path.")
+        raise click.UsageError(
+            f"--file is only for templates that add sidecars; {template.name} is for objects at a path."
+        )
     operation = wanted.operation or template.applies_to.operations[0]
     if documents is None:
         documents = read_previewed_object(template, wanted.pod)
@@ -82,7 +84,7 @@ def read_previewed_object(template: Template, file: str | None) -> list[Document
     if not template.applies_to.only_pods:
         sample = sample_object(first)
         sample = {**sample, "metadata": {"name": sample["metadata"]["name"]}}  # it lies where the options say
-    return read_documents(Input(f"a bare one of {first.name}", dump_yaml(sample).encode()))
+    return read_documents(Input(f"a minimal sample of {first.name}", dump_yaml(sample).encode()))
 
 
 def _chosen(template: Template, documents: list[Document], file: str | None) -> Object:
@@ -95,7 +97,7 @@ def _chosen(template: Template, documents: list[Document], file: str | None) -> 
         return objects[0]
     what = ", ".join(template.applies_to.resources)
     raise DocumentError(
-        f"{file}: holds {len(wanted) or 'no'} objects that {template.name} is for ({what}); give it one"
+        f"{file}: has {len(wanted) or 'no'} objects for {template.name} ({what}); give a file with exactly one"
     )
 
 
@@ -136,7 +138,10 @@ def _asked(template: Template, obj: Object, namespace: str, operation: str, want
 def _old(file: str) -> Object:
     objects = list(objects_in(read_manifests([file])))
     if len(objects) != 1:
-        raise DocumentError(f"{file}: holds {len(objects) or 'no'} objects; give --old the one from before")
+        raise DocumentError(
+            f"{file}: has {len(objects) or 'no'} objects; give --old a file with exactly one object, the "
+            "object before the change"
+        )
     return objects[0]
 
 
@@ -153,7 +158,7 @@ def _amended(template: Template, asked: ObjectRequest, namespace: Namespace, sou
     if result.reason is Reason.NOT_FOR_TEMPLATES:
         why = next(look.why_not for look in looks_of(template, asked, namespace) if not look.fits)
         raise PreviewRefusedError(
-            f"{template.name}: skipped: {result.reason}: {why}; this is {request_words(asked.request)}"
+            f"{template.name}: skipped: {result.reason}: {why}; the request is {request_words(asked.request)}"
         )
     if not result.allowed:
         raise PreviewRefusedError(f"{template.name}: refused: {result.message}")

@@ -75,7 +75,7 @@ VERSION_OPTION = click.option(
     "version",
     metavar="1.N",
     callback=lambda _context, _option, value: _version(value),
-    help="Version of the API server that it is for. Default: 1.36.",
+    help="Version of the API server to assume. Default: 1.36.",
 )
 
 #: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
@@ -87,7 +87,10 @@ TEMPLATE_OPTIONS: Group = (
         metavar="DIR",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         callback=unless_given,
-        help="A template, or a folder of templates, besides the gallery. Repeatable; the last of a name is used.",
+        help=(
+            "A template, or a folder of templates, in addition to the gallery. Repeatable. If two templates "
+            "have the same name, the last one is used."
+        ),
     ),
     click.option(
         "--settings",
@@ -127,7 +130,7 @@ def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="TEMPLATE.PARAMETER=VALUE",
         callback=lambda context, _option, values: _params(context, values),
-        help="A parameter; it overrides annotations: envoy.cpu-limit=500m. Repeatable.",
+        help="A parameter, such as envoy.cpu-limit=500m. It overrides annotations. Repeatable.",
     )
     return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
 
@@ -171,7 +174,10 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="KEY=VALUE",
             callback=lambda _context, _option, values: _pairs(values),
-            help="A label for every namespace, replaces the input's: injection=required. Repeatable.",
+            help=(
+                "A label for every namespace, such as injection=required. It overrides the input's label of the "
+                "same name. Repeatable."
+            ),
         ),
         click.option(
             "--namespace-annotation",
@@ -179,7 +185,9 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="KEY=VALUE",
             callback=lambda _context, _option, values: _pairs(values),
-            help="An annotation for every namespace, replaces the input's. Repeatable.",
+            help=(
+                "An annotation for every namespace. It overrides the input's annotation of the same name. Repeatable."
+            ),
         ),
     )
     return as_one(command, NamespaceOptions, "namespace_options", group)
@@ -200,8 +208,10 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
 KUBECONFIG_OPTIONS: Group = (
-    click.option("--kubeconfig", metavar="FILE", callback=unless_given, help="As with kubectl."),
-    click.option("--context", metavar="NAME", callback=unless_given, help="As with kubectl."),
+    click.option("--kubeconfig", metavar="FILE", callback=unless_given, help="Kubeconfig file, as in kubectl."),
+    click.option(
+        "--context", metavar="NAME", callback=unless_given, help="Context of the kubeconfig file, as in kubectl."
+    ),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.
@@ -228,7 +238,7 @@ OUTPUT_OPTION = click.option(
     type=click.Choice(["text", "json", "sarif", "github"]),
     default="text",
     show_default=True,
-    help="How problems are written; github is annotations of a pull request.",
+    help="Format of the report; github writes annotations for a pull request.",
 )
 
 
@@ -238,7 +248,7 @@ REPORT_OPTION = click.option(
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="Form of the report on standard error.",
+    help="Format of the report on standard error.",
 )
 
 
@@ -282,11 +292,25 @@ _OPTIONS = (
         "--signer",
         default="",
         metavar="NAME",
-        help="Have the cluster sign it: kubernetes.io/kubelet-serving, or another.",
+        help=("Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer."),
     ),
     click.option("--secret", metavar="NAME", help="With --signer: the Secret to put it in, instead of --out."),
-    click.option("--cert-name", metavar="KEY", help="With --signer: the certificate's name there. Default: tls.crt."),
-    click.option("--key-name", metavar="KEY", help="With --signer: the private key's name there. Default: tls.key."),
+    click.option(
+        "--cert-name",
+        metavar="KEY",
+        help=(
+            "With --signer: the key or file name of the certificate in the destination. Default: tls.crt with "
+            "--secret, server.crt with --out."
+        ),
+    ),
+    click.option(
+        "--key-name",
+        metavar="KEY",
+        help=(
+            "With --signer: the key or file name of the private key in the destination. Default: tls.key with "
+            "--secret, server.key with --out."
+        ),
+    ),
     click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
     click.option(
         "--wait",
@@ -294,8 +318,8 @@ _OPTIONS = (
         metavar="SECONDS",
         help="With --signer: how long to wait until it is approved and signed. Default: 300.",
     ),
-    click.option("--kubeconfig", metavar="FILE", help="With --signer: as with kubectl."),
-    click.option("--context", metavar="NAME", help="With --signer: as with kubectl."),
+    click.option("--kubeconfig", metavar="FILE", help="With --signer: kubeconfig file, as in kubectl."),
+    click.option("--context", metavar="NAME", help="With --signer: context of the kubeconfig file."),
 )
 
 

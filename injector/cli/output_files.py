@@ -26,7 +26,7 @@ def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> N
         taken = folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir())))
         if taken and not (overwrite and not folder.is_symlink() and has_manifest(folder)):
             more = " and is not a template" if overwrite else " and is not empty"
-            raise ScaffoldError(f"{folder} is there already{more}; {what_to_do}")
+            raise ScaffoldError(f"{folder} already exists{more}; {what_to_do}")
     except OSError as error:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
 

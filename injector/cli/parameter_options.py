@@ -72,7 +72,7 @@ def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "
             raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
         if (file := _file_in(value)) and not _is_allowed(declared, value):
             written = f'"$(cat {shlex.quote(file)})"'
-            raise click.UsageError(f"--param {key}: it reads no files; write --param {key}={written}")
+            raise click.UsageError(f"--param {key}: --param does not read files; write --param {key}={written}")
         for second in _SECOND.finditer(value):
             owner, other = _named(second[1], snapshot.settings)
             of = snapshot.catalog.get(owner or name)

@@ -102,7 +102,7 @@ class PathTrail:
     def lines(self) -> Iterator[str]:
         """For people."""
         if not self.asked:
-            yield f"{self.path}: not asked: {'; '.join(look.why_not for look in self.looks if not look.fits)}"
+            yield f"{self.path}: not called, because {'; '.join(look.why_not for look in self.looks if not look.fits)}"
             return
         yield f"{self.path} ({self.at.type}, failurePolicy {self.at.failure_policy}):"
         heads = [f"{look.template}, {look.what}:" for look in self.looks]
@@ -151,7 +151,7 @@ def looks_of(template: Template, asked: ObjectRequest, namespace: Namespace) -> 
     if fits and template.namespaces is not None:
         fits = namespace_matches(template.namespaces, asked, namespace)
         where = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
-        yield Look(template.name, "namespaces", fits, where if namespace.name else "it lies in no namespace")
+        yield Look(template.name, "namespaces", fits, where if namespace.name else "the object has no namespace")
     if fits and template.selector is not None:
         fits = selects(template.selector, asked)
         yield Look(template.name, "selector", fits, f"the object's labels {'match' if fits else 'do not match'}")

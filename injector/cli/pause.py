@@ -13,10 +13,11 @@ from injector.cli.options import INJECTOR_OPTIONS, with_options
 @click.option("--reason", default="", metavar="TEXT", help="The reason, kept in the cluster for others to read.")
 @with_options(INJECTOR_OPTIONS)
 def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
-    """Switch the injector off, without taking anything away.
+    """Switch the injector off, without uninstalling it.
 
-    New pods start without sidecars, in required namespaces too: the API server no longer calls the injector. It works
-    while the injector is down. Pods that run stay as they are. `injector resume` takes it back.
+    The API server no longer calls the injector, so new pods start without sidecars, in required namespaces too. Running
+    pods do not change. The command also works while the injector is down. To switch the injector on again, run
+    `injector resume`.
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
     from injector.cli.live_setup import apply, configuration_name, configurations, whoami
@@ -36,6 +37,8 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
             apply(live, pausing(configuration, by, now, reason), f"pause {name}")
             click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
     if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
-        click.echo("Templates at the settings' paths refuse and complete nothing.", err=True)
+        click.echo(
+            "Templates at the settings' paths do not change or refuse objects while the injector is paused.", err=True
+        )
     click.echo("New pods start without sidecars, in required namespaces too.", err=True)
     click.echo("To switch it on again: injector resume", err=True)

@@ -48,7 +48,7 @@ def without_image(obj: Object, pod: Object, result: Injection, others: Collectio
     for field, name in [(field, name) for field, name in bare if name not in others][:_MOST]:
         near = nearest(name, sidecars, cutoff=0.75)
         if near or _is_kubernetes(obj):
-            help_ = f"did you mean {near}?" if near else "write its image"
+            help_ = f"did you mean {near}?" if near else "add an image"
             yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {help_}"
 
 

@@ -241,8 +241,8 @@ def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
         for generated in one.files:
             if not uses_config_map(one.overlay, generated.name):
                 yield (
-                    f"{', '.join(generated.data)}: no volume of the overlay takes its files from "
-                    '`configMap: {name: "{{ files.configmap }}"}`, so no container sees them'
+                    f'{", ".join(generated.data)}: no volume in the overlay uses `configMap: {{name: "{{{{ '
+                    'files.configmap }}"}`, so no container can read these files'
                 )
 
 
@@ -255,5 +255,5 @@ def _object_with_pod(documents: list[Document], file: str | None) -> Object:
         words = f"holds {len(found)} objects with a pod" if found else f"holds {kinds}, and no pod"
         if wrong := "" if found else without_pod((obj, str(file)) for obj in objects):
             raise DocumentError(wrong)
-        raise DocumentError(f"{file}: {words}; give it one Pod, or one workload such as a Deployment")
+        raise DocumentError(f"{file}: {words}; use a file with one Pod, or with one workload such as a Deployment")
     return found[0]

@@ -21,21 +21,35 @@ if TYPE_CHECKING:
     from injector.pods.context import Object
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
-_SAME = "No difference: it has all of it already, or there is nothing to add."
+_SAME = "No difference: the manifest already has everything that the template adds, or the template adds nothing."
 
 
 @click.command()
 @click.argument("template")
 @click.argument("manifest", metavar="[FILE]", required=False)
-@click.option("-f", "--pod", "pod", metavar="FILE", help="Manifest with a pod, or -. Default: a Deployment, port 8080.")
-@click.option("--diff", is_flag=True, help="Show the change of the manifest instead, with its ConfigMap.")
-@click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
-@click.option("--watch", is_flag=True, help="Show it again whenever the template, the manifest or the settings change.")
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Form of the output.")
 @click.option(
-    "--operation", type=click.Choice(_OPERATIONS), help="At a path: the operation. Default: the template's first."
+    "-f",
+    "--pod",
+    "pod",
+    metavar="FILE",
+    help="Manifest that contains a pod, or - for standard input. Default: a Deployment with port 8080.",
 )
-@click.option("--old", metavar="FILE", help="At a path: manifest of the object as it was before an UPDATE.")
+@click.option(
+    "--diff", is_flag=True, help="Show a diff of the manifest instead, and the ConfigMap that the template generates."
+)
+@click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
+@click.option(
+    "--watch", is_flag=True, help="Show the result again whenever the template, the manifest or the settings change."
+)
+@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@click.option(
+    "--operation",
+    type=click.Choice(_OPERATIONS),
+    help=("For a template at a path of the settings: the operation. Default: the template's first operation."),
+)
+@click.option(
+    "--old", metavar="FILE", help="For a template at a path of the settings: manifest of the object before an UPDATE."
+)
 @with_user
 @with_source_options
 @with_namespace_options
@@ -53,18 +67,19 @@ def render(
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
 ) -> int:
-    """Show what TEMPLATE makes of a pod, or of what else it is for.
+    """Show how TEMPLATE changes a pod, or another object that the template is for.
 
-    Prints the overlay and then each config file, every one under a comment that names it. TEMPLATE is a folder, or else
-    the name of one in the gallery or in --templates-dir. --param needs no template's name here: --param cpu-limit=500m.
+    Prints the overlay and then each config file, with a comment that names it. TEMPLATE is a folder, or the name of a
+    template in the gallery or in --templates-dir. With --param you can leave out the template's name: --param
+    cpu-limit=500m.
 
-    FILE, or --pod FILE, has one object with a pod. Of a template for a path it has one object that the template is for:
-    without FILE a bare one is made up, and without --user the user is called sample.
+    FILE, or --pod FILE, contains one object with a pod. For a template at a path, it contains one object that the
+    template is for. Without FILE, the command uses a minimal sample; without --user, the user's name is sample.
 
     \b
-    injector render mine --watch               a preview while you write
-    injector render mine -f web.yaml --diff    what becomes of your manifest
-    injector render nginx --file nginx.conf    one config file
+    injector render mine --watch               show a preview while you write
+    injector render mine -f web.yaml --diff    show the changes to your manifest
+    injector render nginx --file nginx.conf    show one config file
     injector render no-balancers web.yaml --operation UPDATE --old before.yaml
     """
     from injector.cli.preview import Wanted
@@ -75,7 +90,9 @@ def render(
         swapped = manifest is not None and not Path(manifest).suffix
         raise (click.UsageError if swapped else DocumentError)(f"{template}: {_instead(template, manifest)}")
     if manifest is not None and manifest != "-" and not Path(manifest).suffix and not Path(manifest).exists():
-        raise click.UsageError(f"There is no FILE {manifest}. A call renders one TEMPLATE, for the pod of one FILE.")
+        raise click.UsageError(
+            f"File {manifest} does not exist. The command renders one TEMPLATE, for the pod in one FILE."
+        )
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
     wanted = Wanted(

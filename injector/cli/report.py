@@ -121,7 +121,7 @@ class Report:
             return f"{', '.join(rest) or 'no objects'}."
         if not self.writes:
             return f"{', '.join([*bad, *rest])}."
-        would = f"; the rest would be: {', '.join(rest)}" if rest else ""
+        would = f"; without these, the result would be: {', '.join(rest)}" if rest else ""
         return f"{', '.join(bad)}. Nothing was written{would}."
 
 
@@ -152,7 +152,7 @@ def _show(line: Line) -> None:
         click.echo(f"  written anew{comments}", err=True)
     if line.changed_lines:
         numbers = ", ".join(map(str, line.changed_lines))
-        click.echo(f"  changed, not only added: {counted(len(line.changed_lines), 'line')} ({numbers})", err=True)
+        click.echo(f"  existing lines changed: {counted(len(line.changed_lines), 'line')} ({numbers})", err=True)
 
 
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:

@@ -12,7 +12,8 @@ from injector.cli.options import INJECTOR_OPTIONS, with_options
 def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -> int:
     """Switch the injector on again after `injector pause`.
 
-    Pods that were created meanwhile have no sidecar: `injector list -A --missing` names them, and how to restart them.
+    Pods that were created while injection was paused have no sidecar. To list them, and the commands that restart them,
+    run `injector list -A --missing`.
     """
     from injector.cli.live_setup import apply, configuration_name, configurations
     from injector.cluster.blocking_client import BlockingClient
@@ -28,10 +29,10 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
                 # somebody else applied the same selector: theirs is to take away
-                click.echo(f"{name}: {', '.join(left)} still paused, by another field manager", err=True)
+                click.echo(f"{name}: another field manager still pauses {', '.join(left)}", err=True)
                 still = True
             else:
-                click.echo(f"{name}: {'on again' if was else 'was not paused'}", err=True)
+                click.echo(f"{name}: {'resumed' if was else 'was not paused'}", err=True)
     if paused:
-        click.echo("To find pods that were created meanwhile: injector list -A --missing", err=True)
+        click.echo("To find pods that were created while injection was paused: injector list -A --missing", err=True)
     return 1 if still else 0

@@ -24,7 +24,7 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
 @_option("--metrics-port", variable="METRICS_PORT", type=WholeNumber(0, 65535), help="HTTP port. Default: 9443.")
 @_option("--address", variable="ADDRESS", metavar="ADDRESS", help="Address to listen on. Default: all.")
 @_option("--cert", variable="CERT", metavar="FILE", help="Certificate (PEM). Default: /certs/tls.crt.")
-@_option("--key", variable="KEY", metavar="FILE", help="Its key (PEM). Default: /certs/tls.key.")
+@_option("--key", variable="KEY", metavar="FILE", help="Private key of the certificate (PEM). Default: /certs/tls.key.")
 @_option(
     "--settings",
     "settings_file",
@@ -40,14 +40,20 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A template, or a folder of templates, besides the gallery. Repeatable (in the variable: separated by :).",
+    help=(
+        "A template, or a folder of templates, in addition to the gallery. Repeatable (in the environment "
+        "variable, separate the folders with :)."
+    ),
 )
 @_option(
     "--namespace",
     variable="NAMESPACE",
     metavar="NS",
     default="",
-    help="The injector's own namespace: it reads template ConfigMaps there, and does not inject its pods.",
+    help=(
+        "The injector's own namespace: the injector reads template ConfigMaps there, and does not inject "
+        "pods in that namespace."
+    ),
 )
 @_option(
     "--standalone",
@@ -55,10 +61,27 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     is_flag=True,
     help="Work without an API server: every namespace counts as enabled, and no ConfigMap is created.",
 )
-@_option("--kubeconfig", variable="KUBECONFIG", metavar="FILE", help="As with kubectl. Default: as a pod in a cluster.")
-@_option("--pod-name", variable="POD_NAME", metavar="NAME", default="", help="Its own pod's name. Default: the host's.")
-@_option("--pod-uid", variable="POD_UID", metavar="UID", default="", help="Its own pod's uid: for Events on that pod.")
-@_option("--context", variable="CONTEXT", metavar="NAME", help="As with kubectl.")
+@_option(
+    "--kubeconfig",
+    variable="KUBECONFIG",
+    metavar="FILE",
+    help="Kubeconfig file, as in kubectl. Default: the pod's service account in the cluster.",
+)
+@_option(
+    "--pod-name",
+    variable="POD_NAME",
+    metavar="NAME",
+    default="",
+    help="Name of the injector's own pod. Default: the host name.",
+)
+@_option(
+    "--pod-uid",
+    variable="POD_UID",
+    metavar="UID",
+    default="",
+    help="UID of the injector's own pod, for Events on that pod.",
+)
+@_option("--context", variable="CONTEXT", metavar="NAME", help="Context of the kubeconfig file, as in kubectl.")
 def serve(
     port: int | None,
     metrics_port: int | None,
@@ -76,8 +99,9 @@ def serve(
 ) -> None:
     """Run the admission webhook, until SIGTERM or Ctrl-C.
 
-    Reviews come over HTTPS; /healthz, /readyz and /metrics are on the plain port. Certificate, settings and templates
-    are read again when they change. Logs go to standard output, one JSON object a line.
+    The API server sends its requests over HTTPS. /healthz, /readyz and /metrics are on the HTTP port. If the
+    certificate, the settings or the templates change, the injector reads them again. Logs go to standard output, one
+    JSON object per line.
     """
     import asyncio
 

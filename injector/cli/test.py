@@ -22,7 +22,12 @@ _SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
-@click.option("-k", "expression", metavar="EXPRESSION", help="Only cases whose name fits: 'sidecar and not redirect'.")
+@click.option(
+    "-k",
+    "expression",
+    metavar="EXPRESSION",
+    help="Run only cases whose name matches the expression, for example 'sidecar and not redirect'.",
+)
 @click.option("-x", "stop_at_first", is_flag=True, help="Stop at the first failure.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for each case.")
 @click.option("--update", is_flag=True, help="Write the golden files that are missing or differ.")
@@ -33,14 +38,23 @@ _SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": 
     metavar="N",
     help="Fail when the cases of a template reach less than N percent of its parameters and branches.",
 )
-@click.option("--require-programs", is_flag=True, help="Fail when a program that checks a config file is missing.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit's XML too.")
+@click.option(
+    "--require-programs",
+    is_flag=True,
+    help="Fail when a program that is needed to check a config file is not installed.",
+)
+@click.option(
+    "--junit",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the results to FILE as JUnit XML.",
+)
 @click.option(
     "--output",
     type=click.Choice(["text", "json", "github"]),
     default="text",
     show_default=True,
-    help="How results are written; github is annotations of a pull request.",
+    help="Format of the results; github writes annotations for a pull request.",
 )
 def test(
     paths: tuple[str, ...],
@@ -54,13 +68,13 @@ def test(
     junit: Path | None,
     output: str,
 ) -> int:
-    """Run the cases of templates: each gives a pod or another object, and the result that you expect.
+    """Run the cases of templates: each case gives a pod or another object, and the result that you expect.
 
-    PATH is a template, a folder of templates, or a file of cases; default: where you are. Cases are the YAML files in
-    a template's folder `tests`. What comes out is what the webhook and `injector inject` make of it. The commands
-    under `validate` in template.yaml are run on the config files, where the real programs are on PATH.
+    PATH is a template, a folder of templates, or a file with cases. The default is the current folder. Cases are the
+    YAML files in a template's folder `tests`. The results are those of the webhook and of `injector inject`. If a
+    program that `validate` in template.yaml names is on PATH, it checks the config files.
 
-    Exits with 1 when a case fails, and when there is none.
+    Exits with 1 if a case fails, or if there is no case.
     """
     from injector.authoring.cases.programs import Programs
     from injector.authoring.cases.results import results_as_json, results_as_junit

@@ -32,11 +32,11 @@ _NOTHING = "not injected"
 )
 @REPORT_OPTION
 def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
-    """Take the sidecars out of manifests again.
+    """Remove the sidecars from manifests.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. The receipt on the pod lists what an
-    injection added: this is taken out, replaced values come back, and its ConfigMaps are dropped. Running pods
-    cannot be changed: apply the result, or restart the workload without injection.
+    injection added. The command removes this, restores replaced values, and removes the ConfigMaps of the injection.
+    Running pods do not change: apply the result, or restart the workload without injection.
     """
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.earlier_injection import foreign_receipt, lost_receipt
@@ -71,7 +71,14 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
             still = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
             line = line_for(obj, "", "unchanged", document.place)
             foreign = foreign_receipt(pod, settings)
-            lost = f"it mounts configmap/{still}, which an injection made, and has no receipt of it" if still else ""
+            lost = (
+                (
+                    f"it mounts configmap/{still}, which an earlier injection created, but the pod has no receipt for "
+                    "that injection"
+                )
+                if still
+                else ""
+            )
             words = foreign[0] if foreign else lost or foreign_sidecars(pod) or _NOTHING
             done = replace(line, message=words, outcome="failed" if foreign or lost else line.outcome)
             report.lines.append(done)

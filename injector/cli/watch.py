@@ -100,8 +100,9 @@ def _drawn(draw: Callable[[], str]) -> str:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
         return (
-            f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: {type(error).__name__}: "
-            f"{one_line(str(error))}. This is a bug, please report it; the next change is shown again.\n"
+            f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: "
+            f"{type(error).__name__}: {one_line(str(error))}. "
+            "This is a bug, please report it; the command continues and renders again at the next change.\n"
         )
 
 
@@ -117,7 +118,7 @@ def _first_change(lines: list[str], before: list[str]) -> int:
 
 def _head(what: str, changed: list[str], *, first: bool, watched: int) -> str:
     if first:
-        return f"{what}, {watched} files are watched; Ctrl-C ends"
+        return f"{what}, watching {watched} files; press Ctrl-C to stop"
     return f"{what}, {', '.join(changed)} changed at {time.strftime('%H:%M:%S')}"
 
 

@@ -169,7 +169,7 @@ class BlockingClient:
             found = self._run(f"the kind of {target}", find_resource(self._client, word))
         if found is None:
             raise DocumentError(
-                f"{target}: {self.host} has no kind {word}; kubectl api-resources lists those that it has"
+                f"{target}: {self.host} has no kind {word}; run `kubectl api-resources` to list the kinds"
             )
         namespace = namespace or self.default_namespace
         what = f"{target} in namespace {namespace}" if found.namespaced else target
@@ -201,8 +201,8 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            found = f"injectors in {', '.join(sorted(names))}" if names else "no injector's webhooks"
-            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); name the injector's namespace")
+            found = f"injectors in {', '.join(sorted(names))}" if names else "no webhooks of an injector"
+            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); specify the namespace of the injector")
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:

@@ -85,7 +85,7 @@ class CertificateController:
 
     def not_kept(self, error: ApiError) -> None:
         """Tell that the certificates cannot be kept up to date; each reason once, as long as it lasts."""
-        self._tell("certificates-not-kept", f"{error}; tries again")
+        self._tell("certificates-not-kept", f"{error}; the injector tries again")
 
     async def _work(self, held: CertificateState) -> bool:
         seen = self._bundles.seen
@@ -165,8 +165,9 @@ class CertificateController:
             self._metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
         self._tell(
             "bundle-overwritten",
-            f"caBundle of {configuration.path} is overwritten again and again by {', '.join(writers)}; the injector"
-            " repairs it after longer and longer pauses; have that tool ignore webhooks[*].clientConfig.caBundle",
+            f"caBundle of {configuration.path} is overwritten repeatedly by {', '.join(writers)}; the injector "
+            "repairs it, but waits longer each time; configure the tool that overwrites it to ignore "
+            "webhooks[*].clientConfig.caBundle",
         )
 
     def _tell(self, kind: str, message: str) -> None:

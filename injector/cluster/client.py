@@ -274,7 +274,9 @@ class Client:
         try:
             return await response.content.readline(max_line_length=_LARGEST_EVENT)
         except TimeoutError:
-            raise ApiError(0, WATCH_ENDED, "the watch got nothing, not even its end; the connection is dead") from None
+            raise ApiError(
+                0, WATCH_ENDED, "the watch received nothing and was not closed in time; the connection is broken"
+            ) from None
         except Exception as error:
             raise self._fault(error) from None
 
@@ -282,7 +284,7 @@ class Client:
         try:
             return decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ApiError(0, BAD_ANSWER, f"{self.host} did not answer in Kubernetes' JSON ({error})") from None
+            raise ApiError(0, BAD_ANSWER, f"{self.host} did not answer with valid Kubernetes JSON ({error})") from None
 
     def _fault(self, error: Exception) -> Exception:
         """The ApiError for a fault between us and the API server; any other error unchanged."""

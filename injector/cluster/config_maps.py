@@ -123,13 +123,13 @@ def _why(error: ApiError) -> str:
     if error.over_quota:
         return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
     if error.status == 403 and not error.no_permission:
-        return f"{error.message}; ask the owner of that rule to allow it"
+        return f"{error.message}; ask the owner of the rule that refused the ConfigMap to allow it"
     if error.status == 403:
         return f"{error.message}; let the injector's service account create configmaps in this namespace"
     if error.status == 404:
         return "the namespace does not exist; create it first"
     if error.status in (400, 413, 422):
-        return f"the API server refuses it ({error.message}); the template must render other files"
+        return f"the API server refuses it ({error.message}); change the files that the template renders"
     if error.status == 409:
         return error.message
-    return f"{error}; it will be tried again with the pod's next creation"
+    return f"{error}; the injector tries again when the pod is next created"

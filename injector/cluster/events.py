@@ -190,7 +190,7 @@ class Events:
                 return
             if error.reason != self._trouble:
                 self._trouble = error.reason
-                _log.warning("events-not-written", error=str(error), effect="goes on without Events")
+                _log.warning("events-not-written", error=str(error), effect="the injector continues without Events")
             raise
         self._sent.value += 1
         self._refusing.pop(namespace, None)
@@ -202,7 +202,12 @@ class Events:
         """Send no more Events about this namespace for a while; those about other namespaces do not wait."""
         self._failed.value += 1
         if namespace not in self._refusing:
-            _log.warning("events-not-written", namespace=namespace, error=str(error), effect="goes on without Events")
+            _log.warning(
+                "events-not-written",
+                namespace=namespace,
+                error=str(error),
+                effect="the injector continues without Events",
+            )
         self._refusing[namespace] = time.monotonic() + self._pace.longest_pause
         self._refusing.move_to_end(namespace)
         while len(self._refusing) > self._pace.remembered:

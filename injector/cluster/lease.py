@@ -138,7 +138,11 @@ class Lease:
             self._tell()
 
     def _effect(self) -> str:
-        return "tries again until its lease ends" if self.leading else "another replica may lead; tries again"
+        return (
+            "tries again until its lease ends"
+            if self.leading
+            else "another replica can become the leader; this replica tries again"
+        )
 
     async def _try(self) -> None:
         """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""

@@ -56,7 +56,9 @@ _EVERYWHERE = (
         verbs=("get", "list", "watch"),
         everywhere=True,
         feature="injection",
-        reason="labels and annotations of namespaces, kept up to date; a new one is read at once",
+        reason=(
+            "to read labels and annotations of namespaces and keep them up to date; a new namespace is read immediately"
+        ),
     ),
     Permission(
         group="",
@@ -73,7 +75,7 @@ _EVERYWHERE = (
         everywhere=True,
         optional=True,
         feature="comparison of config files",
-        reason="when a name is taken, to see whether the injector made it",
+        reason="to see whether the injector made a ConfigMap whose name is already in use",
     ),
     Permission(
         group="",
@@ -91,10 +93,13 @@ _EVERYWHERE = (
         everywhere=True,
         optional=True,
         feature="Events",
-        reason="to report on a pod's owner why the pod runs without its sidecar or was refused",
+        reason="to write Events on a pod's owner that say why the pod runs without its sidecar or was refused",
     ),
 )
-_RETRY = "to have controllers try again after an outage; a ValidatingAdmissionPolicy refuses every other change"
+_RETRY = (
+    "to make controllers try again after an outage; a ValidatingAdmissionPolicy denies the injector "
+    "every other change to them"
+)
 _RETRIES = (
     Permission(
         group="events.k8s.io",
@@ -145,13 +150,16 @@ def _bundles(installation: Installation) -> tuple[Permission, ...]:
             names=(installation.name,),
             everywhere=True,
             feature="caBundle",
-            reason="to write the built-in authority's certificate into each caBundle, again if it is overwritten",
+            reason=(
+                "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
+                "overwritten"
+            ),
         ),
     )
 
 
 def _certificates(installation: Installation) -> tuple[Permission, ...]:
-    deleted = "to create it, also after it was deleted; RBAC cannot limit create to a name"
+    deleted = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
     return (
         Permission(
             group="",

@@ -204,7 +204,12 @@ class Reflector(Generic[T]):
             self._becomes(known=False)
             self.synced.set()
             if news:
-                _log.info("cluster-forbidden", path=self.path, error=error.message, effect="goes on without it")
+                _log.info(
+                    "cluster-forbidden",
+                    path=self.path,
+                    error=error.message,
+                    effect="the injector continues without this data",
+                )
         elif news:
             _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
 

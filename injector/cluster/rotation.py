@@ -177,11 +177,14 @@ def next_step(
             return RotationStep(StepName.CERTIFICATE_SIGNED, why, _sign(kept, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         made = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
-        why = "two thirds of the authority's life are over" if authority else _why_none(held, now)
+        why = "two thirds of the authority's lifetime have passed" if authority else _why_none(held, now)
         return RotationStep(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
     if kept.data != held.data or held.faults:
         return RotationStep(
-            StepName.TIDIED, "; ".join(held.faults) or "an authority expired, or was found in a caBundle", kept
+            StepName.TIDIED,
+            "; ".join(held.faults)
+            or "an old authority expired, or a caBundle held an authority that the Secret did not hold",
+            kept,
         )
     return None
 
@@ -215,7 +218,7 @@ def _kept(held: CertificateState, bundles: Iterable[Bundle], now: datetime) -> t
 def _why_sign(kept: CertificateState, known: bool, now: datetime, plan: RotationPlan) -> str:
     """Why the certificate has to be signed anew; "" when it has not."""
     if kept.serving is None:
-        return "there is no certificate" if known else "the certificate was signed by somebody else"
+        return "there is no certificate" if known else "the certificate was signed by an unknown authority"
     certificate = kept.serving.certificate
     if certificate_names(certificate) != frozenset(plan.names):
         return "the names of the Service have changed"
@@ -225,14 +228,18 @@ def _why_sign(kept: CertificateState, known: bool, now: datetime, plan: Rotation
         return "the certificate is not valid yet"
     end = certificate.not_valid_after_utc
     if _is_due(certificate, now) and kept.authority and _end(kept.authority, now, plan) > end:
-        return "two thirds of the certificate's life are over"
+        return "two thirds of the certificate's lifetime have passed"
     return ""
 
 
 def _why_none(held: CertificateState, now: datetime) -> str:
     if held.faults:
         return "; ".join(held.faults)
-    return "the authority has ended" if held.authority and _ended(held.authority.certificate, now) else "there is none"
+    return (
+        "the authority's certificate has expired"
+        if held.authority and _ended(held.authority.certificate, now)
+        else "there is no authority"
+    )
 
 
 def _sign(held: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:

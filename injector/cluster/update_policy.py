@@ -91,7 +91,7 @@ def _named(field: str) -> Object:
 
 def _same_containers(field: str) -> Object:
     ours = f".?{field}.orValue([]).filter(c, c.name in variables.{field})"
-    message = "the sidecars of this pod stay as they are: its namespace requires them"
+    message = "the sidecars of this pod cannot be changed: its namespace requires them"
     return _validation(f"oldObject.spec{ours} == object.spec{ours}", message)
 
 
@@ -101,7 +101,7 @@ def _same_annotations(settings: Settings) -> Object:
     ours = f"k.startsWith({string_expression(f'{settings.prefix}/')}) && !(k in {free})"
     kept = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
     added = f"variables.after.all(k, !({ours}) || k in variables.before)"
-    return _validation(f"{kept} && {added}", "the injector's annotations of this pod stay as they are")
+    return _validation(f"{kept} && {added}", "the injector's annotations of this pod cannot be changed")
 
 
 def _none_joins() -> Object:
@@ -109,6 +109,6 @@ def _none_joins() -> Object:
     mounts = "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
     return _validation(
         f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
-        "no ephemeral container may join the sidecars of this pod or mount their volumes: "
-        "the namespace requires the sidecars",
+        "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace "
+        "requires the sidecars",
     )

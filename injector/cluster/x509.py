@@ -104,7 +104,7 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     if not isinstance(private, PrivateKey) or not known:
         raise ValueError("the key must be P-256, P-384 or P-521, or RSA with 2048 to 4096 bits")
     if private.public_key() != found[0].public_key():
-        raise ValueError("the key is that of another certificate")
+        raise ValueError("the key does not belong to this certificate")
     return Pair(found[0], private)
 
 

@@ -174,7 +174,7 @@ def trial_main() -> None:
         except RecursionError:
             verdict = TrialResult(name, [_problem("limit", "the template is nested too deeply")])
         except Exception as error:  # this template's fault or ours: the others are tried all the same
-            message = cut(f"the injector itself failed with it: {type(error).__name__}: {error}")
+            message = cut(f"the injector itself failed while it tried the template: {type(error).__name__}: {error}")
             verdict = TrialResult(name, [_problem("value", message)])
         _say(verdict)
 

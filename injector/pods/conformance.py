@@ -216,7 +216,10 @@ def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Di
         for other, defined in references.get(name, {}).items():
             if (other in before) != defined:
                 where = "after" if defined else "before"
-                message = f"variable {shown_value(other, SHOWN)} stands {where} this one, so its value changes"
+                message = (
+                    f"variable {shown_value(other, SHOWN)} is {where} this variable, which changes the value of this "
+                    "variable"
+                )
                 yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
         before.add(name)
 
@@ -235,7 +238,7 @@ def _reordered_sources(have: Object, wanted: Object, here: str) -> Iterator[Diag
     for source in _items(wanted, "envFrom"):
         position = last.get(step_of(source, field), furthest)  # one that is missing is named elsewhere
         if position < furthest:
-            message = "the sources of variables are not in the template's order"
+            message = "the entries of envFrom are not in the template's order"
             yield difference_at(f"{here}/envFrom", message)
             return
         furthest = position

@@ -91,7 +91,7 @@ def by_annotation(
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            f"template {template}: this pod gets its files in annotations, where env cannot read them",
+            (f"template {template}: this pod gets its files in annotations, and env cannot read files from there"),
             help="mount them as a volume",
             fields={"template": template},
         )
@@ -112,11 +112,11 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     items = []
     listed = source.get("items") or [{"key": name, "path": name} for name in annotations]
     if not isinstance(listed, list):
-        raise InjectionError(Reason.TEMPLATE_FAILED, "the items of a volume's configMap are no list")
+        raise InjectionError(Reason.TEMPLATE_FAILED, "the items of a volume's configMap are not a list")
     for item in listed:
         key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
-            message = f"a volume takes file {key}, which the template does not make"
+            message = f"a volume uses file {key}, which the template does not generate"
             raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"unknown_file": key})
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
         items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})

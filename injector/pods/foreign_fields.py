@@ -8,7 +8,7 @@ from injector.names import hint, nearest
 from injector.pods.fields import ANY, Field, fields_of
 
 _CONDITION = "to write it only for some pods, put {% if params.x %} and {% endif %} on lines of their own around it"
-_LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around what repeats"
+_LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around the part that repeats"
 _OF_WORKLOAD = "it is a field of the workload, and a template changes only pods: leave it out"
 #: Words of other tools, wherever they stand.
 _ANYWHERE = {
@@ -18,7 +18,7 @@ _ANYWHERE = {
 _PATH = dict.fromkeys(("path", "target", "destination", "containerPath", "mount", "dir"), "mountPath")
 _KEY = dict.fromkeys(("field", "item", "property"), "key")
 _ENV = "env, with an item `- {name: A, value: b}` for each variable"
-_OF_POD = "it is a field of the whole pod (spec.securityContext), where it holds for the app as well:"
+_OF_POD = "it is a field of the whole pod (spec.securityContext), where it applies to the app as well:"
 _PROBE = "livenessProbe, readinessProbe or startupProbe, as in startupProbe: {httpGet: {path: /, port: 8080}}"
 _USER = "securityContext: {runAsUser: 101}"
 #: By the type of the place: names that people give a field there, and what to write. What has blanks is a sentence.
@@ -176,7 +176,7 @@ def field_help(name: str, known: list[str], place: Field) -> str:
         return f"write {meant}"
     if nearest(name, known) or len(known) <= _FEW:
         return hint(name, known).removeprefix("; ")
-    return "Kubernetes has none of that name here and drops it; leave it out"
+    return "Kubernetes has no field of that name here and drops it; leave it out"
 
 
 def _homes(name: str, known: list[str], place: Field) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _homes(name: str, known: list[str], place: Field) -> Iterator[str]:
 
 def removal_help(name: str, value: object, place: Field, *, item: bool) -> str:
     """What to write in place of `$patch` and other directives of Kustomize's, at a place or in an `item` of a list."""
-    ours = "a template has no directives of Kustomize's"
+    ours = "a template cannot use Kustomize's directives"
     if name != "$patch" or value not in ("delete", "replace") or place.type in ("Pod", "PodSpec", "ObjectMeta"):
         return f"{ours}; leave it out: lists are merged by their keys"
     if value == "replace":
@@ -203,5 +203,5 @@ def removal_help(name: str, value: object, place: Field, *, item: bool) -> str:
     if place.type == "EnvVar":
         return f"{ours}, and a template cannot take a variable away: leave this item out"
     if item:
-        return f"{ours}, and an item of a list stays: leave this item out"
+        return f"{ours}, and cannot remove an item from a list: leave this item out"
     return f"{ours}; to take {place.name or 'a value'} away write `{place.name or 'key'}: !replace null`"

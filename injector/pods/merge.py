@@ -343,5 +343,5 @@ class _Merger:
     def expect(have: Any, kind: type, here: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes takes {need}"
+            message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}"
             raise InjectionError(Reason.INVALID_POD, message, path=path_of(here))

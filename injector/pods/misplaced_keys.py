@@ -20,7 +20,7 @@ _METADATA = POD.fields["metadata"].fields.notations
 _SHOWN = 60
 #: What people call a workload's pod template.
 _TEMPLATES = ("pod", "podTemplate", "podSpec", "podTemplateSpec", "jobTemplate", "job", "pods")
-_ADD = "add it, or build it first where it is a patch: kustomize build DIR | injector inject -"
+_ADD = "add this field, or, if the object is a patch, build it first: kustomize build DIR | injector inject -"
 #: Mappings beside a template that are none.
 _KNOWN = ("metadata", "selector", "strategy", "updateStrategy", "status", "spec", "ordinals", "podFailurePolicy")
 
@@ -112,7 +112,7 @@ def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
     label, metadata = settings.namespace_label, _mapping(namespace.get("metadata"))
     values = (label.enabled, label.required, label.disabled)
     labels = _mapping(metadata.get("labels"))
-    right = f"only a label switches a namespace on: labels: {{{label.key}: {label.enabled}}}"
+    right = f"only a label enables injection in a namespace: labels: {{{label.key}: {label.enabled}}}"
     for key, value in _mapping(metadata.get("annotations")).items():
         if key in (label.key, settings.inject_key):
             meant = value if value in values else label.enabled

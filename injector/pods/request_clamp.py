@@ -27,14 +27,14 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
             continue
         if request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
-            said = f"the template's {limit} goes up to the request {request}"
+            said = f"the template's {limit} is raised to the request {request}"
             told.append((f"resources/limits/{escape(name)}", said))
         else:
             requests = {**requests, name: limit}
             told.append(
                 (
                     f"resources/requests/{escape(name)}",
-                    f"{request} comes down to the limit {limit}; for more, raise the limit",
+                    f"{request} is lowered to the limit {limit}; for more, raise the limit",
                 )
             )
     if not told or type(resources) is not dict:

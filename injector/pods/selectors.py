@@ -109,7 +109,7 @@ def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path, mea
             to_do = meant or values_help(str(field), given[field]) or (f"did you mean {near}?" if near else "")
             if known is _FIELDS and isinstance(given[field], str) and not to_do:
                 to_do = f"write matchLabels: {{{field}: {given[field]}}}"
-            message, to_do = f"unknown key {shortened(field)}", to_do or f"there are {', '.join(known)}"
+            message, to_do = f"unknown key {shortened(field)}", to_do or f"the keys are {', '.join(known)}"
             raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=known)
 
 

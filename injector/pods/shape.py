@@ -147,12 +147,16 @@ def check_overlay(overlay: Overlay) -> None:
     """
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
-            raise OverlayError("it stands outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
+            raise OverlayError("it is outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
     for field in overlay:
         if field in KUSTOMIZE:
-            raise OverlayError("it is Kustomize's; write what it changes as a partial pod, from `spec:` on", (field,))
+            raise OverlayError(
+                "it belongs to Kustomize; write what it changes as a partial pod that begins with `spec:`", (field,)
+            )
         if isinstance(field, str) and field.endswith("+"):
-            raise OverlayError(f"it is Jsonnet's; write {field.rstrip('+')}, which is merged into the pod's", (field,))
+            raise OverlayError(
+                f"it is Jsonnet syntax; write {field.rstrip('+')}, whose value is merged into the pod's", (field,)
+            )
         if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):
             raise OverlayError("a pod has no such field; write `containers:` below `spec:`", (field,))
         if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
@@ -198,7 +202,7 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
-                message = f"it is named {name[:63]}, as {spoken_path(places[name])} is; use each name once"
+                message = f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once"
                 raise OverlayError(message, here)
             places[name] = here
 
@@ -210,7 +214,9 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
         if names is None:
             continue
         if name != EVERY_CONTAINER:
-            message = f'it is for the container "{EVERY_CONTAINER}", which patches those of the app; take it out'
+            message = (
+                f'only the container "{EVERY_CONTAINER}", which patches the app\'s containers, can have it; take it out'
+            )
             raise OverlayError(message, (*here, field))
         _need_one(names, (*here, field), list)
         for position, one in enumerate(names):
@@ -219,7 +225,8 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
                 raise OverlayError(message, (*here, field, position))
             if "*" in one or "?" in one:
                 message = (
-                    f"{shortened(one)} is no container's name, and patterns are not available; name each container"
+                    f"{shortened(one)} is not the name of a container, and patterns are not available; name each "
+                    "container"
                 )
                 raise OverlayError(message, (*here, field, position))
 
@@ -270,7 +277,7 @@ def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: 
 
 def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
-        found = "replaced as a whole" if type(value) is Replace else kind_of(value)
+        found = "a value with `!replace`" if type(value) is Replace else kind_of(value)
         what = "a mapping" if kind is dict else "a list"
         of_item = isinstance(path[-1], int)
         to_do = item_help(value, POD.at(path[:-1])) if of_item else shape_help(value, POD.at(path))

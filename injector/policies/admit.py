@@ -62,7 +62,7 @@ def _values(obj: Object) -> Iterator[str]:
 
 
 #: What stands before the reason of an object that is let through although something failed.
-_AS_IT_IS = "let through as it is"
+_AS_IT_IS = "admitted without changes"
 #: Reasons that a template gives itself, by `deny()` and `fail()`.
 _IN_ITS_OWN_WORDS = (Reason.DENIED, Reason.NOT_SERVED)
 
@@ -202,7 +202,7 @@ def _merged(
         what = "that is being deleted" if asked.request.operation == "DELETE" else "that is not in the review"
         fields = {"template": template.name}
         raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"template {template.name} adds to an object {what}", fields=fields
+            Reason.TEMPLATE_FAILED, f"template {template.name} cannot add to an object {what}", fields=fields
         )
     if not asked.is_pod:
         filled = merge_object(state, overlay, defaults)

@@ -123,7 +123,7 @@ class Metrics(Collector):
             "injector_template_reviews", "Reviews by each template that took part.", ("template", "outcome")
         )
         self.seconds = Latencies(
-            "injector_review_seconds", "Time from a whole request to its answer.", ("path", "cached")
+            "injector_review_seconds", "Time between the arrival of a whole request and its answer.", ("path", "cached")
         )
         self.unreadable = Numbers(
             "injector_unreadable_requests",
@@ -153,7 +153,9 @@ class Metrics(Collector):
         self.certificate_end = Numbers(
             "injector_certificate_not_after_timestamp_seconds", "When the certificate in use expires.", kind="gauge"
         )
-        self.leader = Numbers("injector_leader", "1 on the replica that keeps the built-in certificates.", kind="gauge")
+        self.leader = Numbers(
+            "injector_leader", "1 on the replica that renews the built-in certificates.", kind="gauge"
+        )
         self.authority_end = Numbers(
             "injector_authority_not_after_timestamp_seconds", "When the built-in authority expires.", kind="gauge"
         )
@@ -172,14 +174,14 @@ class Metrics(Collector):
         self.retries = Numbers("injector_retries", "Controllers that were made to try again after an outage.")
         self.away = Numbers(
             "injector_api_server_away_seconds",
-            "Seconds for which the state may be out of date; 0: it is not.",
+            "For how many seconds the state may have been out of date; 0 if it is up to date.",
             kind="gauge",
         )
-        self.late = Numbers("injector_event_loop_late", "Times that the event loop was a second late or more.")
+        self.late = Numbers("injector_event_loop_late", "Times that the event loop was late by a second or more.")
         self.connections = Numbers("injector_connections", "Open HTTPS connections.", kind="gauge")
         self.connections_closed = Numbers(
             "injector_connections_closed",
-            "HTTPS connections closed by the server, by reason: above the bound, or too slow.",
+            "HTTPS connections closed by the server, by reason: over the limit, or too slow.",
             ("why",),
             known=_each("too-many", "refused", "handshake", "body", "idle"),
         )

@@ -108,7 +108,7 @@ def misspelt_annotations(
             words = get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)
             near = written[words[0]] if words else None
         if near is not None:
-            message = f"{what} {cut(key, 120)} does not apply"
+            message = f"{what} {cut(key, 120)} has no effect"
             fields = {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
@@ -138,7 +138,7 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
             fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
         )
     if more := len(unknown[SEARCHES:]):
-        message = f"{more} more {whose} annotations are of templates that do not exist"
+        message = f"{more} more {whose} annotations are for templates that do not exist"
         yield Diagnostic(Reason.UNKNOWN_TEMPLATE.label, "warning", message, fields={"more": more})
 
 
@@ -160,7 +160,7 @@ def origins_of(
     if asked is not None and not required:
         return by_pod
     if key in namespace.annotations:
-        origin = Origin(f"namespace annotation {key}", f"those who may annotate namespace {namespace.name}")
+        origin = Origin(f"namespace annotation {key}", f"anyone who can annotate namespace {namespace.name}")
         found = dict.fromkeys(names_in(namespace.annotations[key]), origin)
     elif matching := catalog.matching(string_map(pod, "labels"), namespace):
         origin = Origin("the templates' selectors", "a cluster admin")
@@ -183,7 +183,10 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
         )
     if name not in catalog.injected_names:
         why = template.why_not_injected
-        words = f"template {template.name} ({source}) cannot be injected, it is only for a path of the settings: {why}"
+        words = (
+            f"template {template.name} ({source}) cannot be injected; it can only be used for a path in the "
+            f"settings: {why}"
+        )
         raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})
     return template
 
@@ -214,10 +217,10 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
             fields=fields,
         )
     if is_windows(spec):
-        return InjectionError(Reason.WINDOWS, f"template {template.name} does not serve Windows pods", fields=fields)
+        return InjectionError(Reason.WINDOWS, f"template {template.name} does not support Windows pods", fields=fields)
     if spec.get("hostNetwork") is True and template.host_network == "skip":
         return InjectionError(
-            Reason.HOST_NETWORK, f"template {template.name} does not serve pods with hostNetwork: true", fields=fields
+            Reason.HOST_NETWORK, f"template {template.name} does not support pods with hostNetwork: true", fields=fields
         )
     return None
 

@@ -90,8 +90,8 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
             if kind == "empty-list":
                 return "the list is empty, so there is nothing to take from it; use `| default(...)`"
             if kind == "no-argument":
-                rest = f"where it is called, or a default here: {{% macro name({values[0]}=none) %}}"
-                return f"the macro gets no {values[0]}; give it one {rest}"
+                rest = f"in the call, or give it a default here: {{% macro name({values[0]}=none) %}}"
+                return f"the macro's argument {values[0]} is missing; pass it {rest}"
             # Jinja's words about an import name a line, which is an offset here
             return f"{values[0]} did not define {name} (see its {{% if %}})" if values else self._undefined_hint
         if owner is missing:
@@ -221,7 +221,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if type(obj) is Macro:
             made = context.call(obj, *args, **kwargs)
             if type(made) is not Text:
-                raise FaultError("a macro wrote something else than text")
+                raise FaultError("a macro wrote something other than text")
             return made
         if "caller" in kwargs:
             # a call block writes what it calls without a hole, so that has to be a macro
@@ -232,7 +232,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return obj(*args, **kwargs)
         if isinstance(obj, Undefined):
             obj._fail_with_undefined_error()
-        raise FaultError(f"{kind_of(obj)} cannot be called; there are the template's macros, {', '.join(FUNCTIONS)}")
+        raise FaultError(f"{kind_of(obj)} cannot be called; you can call the template's macros, {', '.join(FUNCTIONS)}")
 
     def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
         """`left operator right`, its result bounded."""

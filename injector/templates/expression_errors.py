@@ -19,7 +19,7 @@ _FOREIGN = {
     "define": "{% macro name() %}",
     "template": '{% include "_file.j2" %}',
     "foreach": "{% for ... in ... %}",
-    "do": "a filter, such as map, select or list: lists and mappings do not change",
+    "do": "a filter, such as map, select or list: lists and mappings cannot be changed",
     **dict.fromkeys(("break", "continue"), "{% for item in list if condition %}, which takes only some items"),
     **dict.fromkeys(("switch", "case", "when"), '{% if params.x == "a" %} ... {% elif params.x == "b" %}'),
     **dict.fromkeys(("let", "var", "local", "const", "assign", "capture"), "{% set name = value %}"),
@@ -28,7 +28,7 @@ _FOREIGN = {
     **dict.fromkeys(("fi", "endunless"), "{% endif %}"),
     **dict.fromkeys(("done", "endforeach", "endwhile", "endeach"), "{% endfor %}"),
     "unless": "{% if not ... %}",
-    "then": "nothing: {% if ... %} needs no then",
+    "then": "nothing: {% if ... %} has no `then`",
     "comment": "{# ... #}",
     "endcomment": "{# ... #}",
     "verbatim": "{% raw %}",
@@ -41,11 +41,11 @@ _CHARACTERS = {
     "&": "write `and`",
     "!": "write `not`",
     "$": "names have no $ here",
-    "`": "strings stand in \" or '",
+    "`": "strings are quoted with \" or '",
     "@": "names have no @ here",
     "#": "a comment is {# ... #}",
     "\\": "write quotes without \\ before them",
-    **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings stand in plain \" or '"),
+    **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings are quoted with plain \" or '"),
 }
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 
@@ -112,7 +112,7 @@ _PLAIN = {
     "open-comment": "the comment that begins here does not end; #} is missing",
     "open-raw": "{% raw %} begins here and does not end; {% endraw %} is missing",
     "no-expression": "a value is missing here",
-    "no-name": "a name is missing behind the dot",
+    "no-name": "a name is missing after the dot",
 }
 
 
@@ -138,7 +138,7 @@ def _expected(wanted: str, got: str, text: str, offset: int) -> tuple[str, int]:
     if got == "string" and text[offset - 1 : offset] in ("f", "F"):
         return 'f"..." is Python; join with ~, as in {{ params.a ~ ":" ~ params.b }}', offset - 1
     if got == "=":
-        return "one = sets a value; write == to compare", offset
+        return "a single = sets a value; write == to compare", offset
     if closing in ("}}", "%}"):
         return f"{closing} or an operator is expected here, not {shown}; join strings with ~", offset
     return f"{closing} is expected here, not {shown}", offset
@@ -151,7 +151,7 @@ def _unknown_tag(name: str, inner: str, *, called: bool) -> str:
             return f"{{% {name} %}} does not close the block that is open here, {{% {inner} %}}"
         return f"{{% {name} %}} closes nothing; no such block is open here"
     if name in ("else", "elif"):
-        return f"{{% {name} %}} stands outside of an {{% if %}}"
+        return f"{{% {name} %}} is not inside an {{% if %}}"
     if name in _FOREIGN:
         return f"no tag {name} here; write {_FOREIGN[name]}"
     if called:

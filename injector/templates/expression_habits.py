@@ -61,7 +61,7 @@ def choice(text: str, begin: int, offset: int) -> _Said:
             return f"`if` follows the value here: write {written}", offset
     if found := _INSTEAD_OF_NULL.fullmatch(inner):
         left, right = found[1].strip(), found[2].strip()
-        return f"for a value in place of a missing one write {{{{ {left} | default({right}) }}}}", offset
+        return f"for a default value, write {{{{ {left} | default({right}) }}}}", offset
     at = text.rfind("{{{", 0, offset)
     if at >= 0 and (triple := _TRIPLE.match(text[at : at + _LONGEST])):
         return f"two braces are enough: write {{{{ {triple[1]} }}}}", offset
@@ -90,7 +90,7 @@ def habit(kind: str, values: Sequence[str], text: str, begin: int, offset: int) 
     if "lambda" in inner or "=>" in inner:
         return "a template defines no functions; write a filter, such as map, select or reject, or a {% for %}", offset
     if got == "for" and kind == "wrong-token":
-        return f"brackets do not hold a loop here; write {_LOOP}, or a filter such as map or select", offset
+        return f"a loop inside brackets is not available; write {_LOOP}, or a filter such as map or select", offset
     return _between(kind, wanted, got, text, begin, offset, inner)
 
 
@@ -101,7 +101,7 @@ def _between(kind: str, wanted: str, got: str, text: str, begin: int, offset: in
     end = wanted.startswith("end of")
     if end and (filter_ := _FILTER.search(text, begin, offset)):
         given = re.split(r"-?[%}]\}|\|", text[offset:].partition("\n")[0])[0].strip(" :-")
-        return f"a filter has its values in brackets: write {filter_[1]}({given[:40]})", offset
+        return f"a filter has its arguments in parentheses: write {filter_[1]}({given[:40]})", offset
     if wanted == "name" and _IS.search(text[begin:offset]):
         return "`is` is for tests such as `is defined`; write == or != to compare", offset
     if got in _OPERATORS:
@@ -128,7 +128,7 @@ def _sign(text: str, offset: int) -> str:
     if sign in ("++", "--"):
         return f"write {name} {sign[0]} 1"
     if sign in ("?.", "?["):
-        return "leave ? out: what is within a missing value is missing too, so `| default(...)` at the end is enough"
+        return "leave ? out: a field of a missing value is missing too, so `| default(...)` at the end is enough"
     return _NO_PATTERNS if sign == "=~" else ""
 
 
@@ -167,14 +167,14 @@ def _of_tag(tag: str, inner: str, wanted: str, got: str, text: str) -> str:
         name = name.strip() or (re.findall(r"\w+", value) or ["x"])[-1]
         dotted = re.search(r"\{\{-?\s*\.(\w+)", text)
         below = f"{{{{ {name}.{dotted[1] if dotted else 'x'} }}}}"
-        return f"with gives a value a name: write {{% with {name} = {value.strip()} %}}, and {below} below it"
+        return f"`with` gives a name to a value: write {{% with {name} = {value.strip()} %}}, and {below} after it"
     if tag == "include" and wanted.startswith("end of"):
         return (
-            "include takes the name of a file and nothing else; the file sees params and what {% set %} sets, and its "
-            "lines keep their own indentation"
+            "`include` takes only the name of a file; that file can use params and what {% set %} sets, and "
+            "its lines keep their own indentation"
         )
     if tag == "macro" and wanted == "(":
-        return f"a macro has brackets: write {{% macro {inner or 'name'}() %}}"
+        return f"a macro has parentheses: write {{% macro {inner or 'name'}() %}}"
     if tag == "import" and wanted == "as":
         return f"write {{% import {inner} as name %}}, and {{{{ name.macro() }}}} to use it"
     return ""

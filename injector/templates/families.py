@@ -29,12 +29,12 @@ def make_family(parameter: Parameter) -> Parameter:
     if parameter.type != "object":
         raise ValueError(
             ("type",),
-            f"it is a family, which is a map: write `type: object`, and `additionalProperties: {{type: "
-            f"{parameter.type}}}` for each value",
+            "a parameter whose name ends in * is a family, and its value is a map: write `type: object`, and "
+            f"`additionalProperties: {{type: {parameter.type}}}` for each value",
         )
     for keyword in _APART:
         if keyword in schema:
-            raise ValueError((keyword,), f"a family has one schema for all its members; write no {keyword}")
+            raise ValueError((keyword,), f"a family has one schema for all its members; leave {keyword} out")
     values = schema.get("additionalProperties")
     if not isinstance(values, Mapping):
         raise ValueError((), "a family needs the schema of its values: additionalProperties: {type: string}")

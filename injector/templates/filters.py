@@ -72,7 +72,7 @@ def _int(value: Any, default: Any = None) -> Any:
     except (ValueError, OverflowError):
         if default is not None:
             return default
-        raise FaultError("int: this is not an integer; write | int(0) for 0 in its place") from None
+        raise FaultError("int: this is not an integer; write `| int(0)` to get 0 instead") from None
 
 
 def _float(value: Any) -> float:

@@ -53,7 +53,7 @@ def unnamed_file(node: nodes.Expr) -> ForbiddenError:
     to_do = "choose between files with {% if %}"
     if path is not None and path[-1] == "j2":
         to_do = f'write it in quotes: "{".".join(path)}"'
-    words = f"the name of another file has to stand there as a string; {to_do}"
+    words = f"the name of the included file has to be a string in quotes; {to_do}"
     return ForbiddenError(words, node.lineno, rule="file")
 
 

@@ -54,11 +54,11 @@ _SENTENCES = {
     "enumerate": "write {% for x in list %}; {{ loop.index0 }} counts from 0",
     "zip": "write {% for i in range(a | length) %}, with a[i] and b[i]",
     **dict.fromkeys(("required", "mandatory"), "write `required: true` at the parameter in template.yaml"),
-    **dict.fromkeys(("super", "caller", "self"), "write the text itself; parts that come again are a {% macro %}"),
+    **dict.fromkeys(("super", "caller", "self"), "write the text itself; put parts that repeat into a {% macro %}"),
     **dict.fromkeys(("import", "require", "load"), 'write {% import "_file.j2" as name %}'),
     **dict.fromkeys(
         ("semverCompare", "semver", "version_compare", "vercmp"),
-        'cluster.version is a text such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30',
+        ('cluster.version is a string such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'),
     ),
 }
 #: Filters that take the items of one list.
@@ -77,7 +77,7 @@ def called(name: str, expression: str, functions: Collection[str]) -> str:
     if not _WORD.match(expression) or not expression.startswith(name):
         return ""
     to_do = instead_of_call(name, _values(expression[expression.index("(") + 1 :]))
-    known = hint(name, functions, "there are the functions and macros")
+    known = hint(name, functions, "the functions and macros are")
     return f"there is no function {name[:60]} here{f'; {to_do}' if to_do else known}"
 
 

@@ -27,7 +27,7 @@ VALUES = {
     "default": 'write {{ params.x | default("...") }}',
     "omit": "write {{ params.x }} alone: a key without a value is left out",
     "forloop": "write loop.index, loop.first or loop.last",
-    **dict.fromkeys(("spec", "metadata", "annotations", "labels"), "the pod as it came is in `object`"),
+    **dict.fromkeys(("spec", "metadata", "annotations", "labels"), "the pod before injection is in `object`"),
     **dict.fromkeys(
         ("lookup", "env", "getenv", "file", "readFile", "os", "ENV", "environ", "hostvars", "groups", "ansible_facts"),
         "a template reads nothing from elsewhere; declare a parameter",
@@ -37,7 +37,7 @@ VALUES = {
         ("now", "timestamp", "uuidv4", "random"), "a template gives the same result each time; declare a parameter"
     ),
     "name": "write workload.name, namespace.name or container.name",
-    "std": 'this looks like Jsonnet; write a filter of Jinja\'s, such as {{ params.x | join(",") }}',
+    "std": 'this looks like Jsonnet; write a Jinja filter, such as {{ params.x | join(",") }}',
 }
 #: Names of what holds the parameters elsewhere.
 HOLDERS = frozenset(
@@ -52,20 +52,23 @@ OWN = {
     **dict.fromkeys(("varargs", "kwargs"), "name the arguments of the macro"),
 }
 _IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
-_NO_OBJECT = "template.yaml is no Kubernetes object; it begins with `description:` and `parameters:`"
+_NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
 #: Keys of other files in template.yaml, with where their content goes here.
 OTHER_KEYS = {
     **dict.fromkeys(("configMapGenerator", "secretGenerator", "configMap", "data"), "write each file below `files:`"),
     **dict.fromkeys(("values", "vars", "variables", "inputs", "properties", "args"), "write it below `parameters:`"),
     **dict.fromkeys(("containers", "initContainers", "volumes", "image", "env", "ports"), _IN_OVERLAY),
     **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
-    **dict.fromkeys(("syntax", "validate", "template"), "write it at its file, as in files: {a.conf: {syntax: nginx}}"),
+    **dict.fromkeys(
+        ("syntax", "validate", "template"),
+        "write it below the name of its file, as in files: {a.conf: {syntax: nginx}}",
+    ),
     "required": "write `required: true` at each parameter that is required",
     **dict.fromkeys(
         ("appliesTo", "resources", "target", "match", "matchConstraints", "rules"),
         "write `for: {resources: [services]}` for other objects than pods",
     ),
-    **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it is of Helm's Chart.yaml"),
+    **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it belongs to Helm's Chart.yaml"),
     "name": "leave it out; a template has the name of its folder",
 }
 #: Keywords of other schemas at a parameter, with what is written here.
@@ -77,8 +80,11 @@ OTHER_KEYWORDS = {
     **dict.fromkeys(("regex", "match", "validation"), "write pattern"),
     **dict.fromkeys(("help", "doc", "unit", "comment"), "write it into the description"),
     "sensitive": "write secret",
-    **dict.fromkeys(("schema", "openAPIV3Schema"), "write its keys right beside the description"),
-    **dict.fromkeys(("annotation", "key"), "leave it out: the annotation has the template's and the parameter's name"),
+    **dict.fromkeys(("schema", "openAPIV3Schema"), "write its keys at the same level as the description"),
+    **dict.fromkeys(
+        ("annotation", "key"),
+        "leave it out: the annotation's key is made from the names of the template and the parameter",
+    ),
 }
 #: Types as other languages call them, where the spelling does not tell.
 MEANT_TYPES = {
@@ -89,7 +95,7 @@ _OURS = "values keep their own type here: write `key: {{ params.x }}`, without q
 #: Filters that are not available, with what is said about them.
 HABITS = {
     **{name: f"{_OURS} {name}" for name in ("toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json")},
-    **{name: f"{_OURS} {name}; write a macro's text with its indentation" for name in ("indent", "nindent")},
+    **{name: f"{_OURS} {name}; in a macro, indent the text as it is needed" for name in ("indent", "nindent")},
     **dict.fromkeys(("quote", "squote"), 'for a string write "{{ params.x }}", in quotes'),
     **dict.fromkeys(
         ("safe", "e", "escape", "forceescape"), "a value cannot change the document, so there is nothing to escape"
@@ -116,7 +122,7 @@ HABITS = {
     ),
     **dict.fromkeys(
         ("sha256sum", "sha256", "sha1sum", "sha1", "hash", "md5", "md5sum"),
-        "leave it out: a new text of a file gives its ConfigMap a new name",
+        "leave it out: when the text of a file changes, its ConfigMap gets a new name",
     ),
     **dict.fromkeys(("ternary",), "write {{ a if condition else b }}"),
     **dict.fromkeys(("empty", "falsy"), "write {% if not params.x %}"),
@@ -124,23 +130,23 @@ HABITS = {
     **dict.fromkeys(("match", "regex", "matches", "search"), 'write params.x.startswith("a"), or "a" in params.x'),
     **dict.fromkeys(("contains", "includes"), 'write "a" in params.x'),
     **dict.fromkeys(("startswith", "endswith"), 'write params.x.startswith("a"), or .endswith'),
-    "version": 'cluster.version is a text such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30',
+    "version": ('cluster.version is a string such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'),
     **dict.fromkeys(("random", "shuffle", "hash_id"), "a template gives the same result each time"),
     **dict.fromkeys(("json_query", "jsonpath", "jmespath"), "write the path, as in params.x.a"),
     **dict.fromkeys(("hasKey", "has"), 'write {% if "key" in params.x %}'),
     **dict.fromkeys(
         NAMED.keys() - set(EMBEDDED),
-        "it is for text files; in YAML and JSON values need no quotes, except within a script for a shell "
-        "(`| shell_quote`) and within a text that is JSON (`| json_quote`)",
+        "it is only for text files; in YAML and JSON, do not quote values, except inside a shell script "
+        "(`| shell_quote`) and inside JSON text (`| json_quote`)",
     ),
 }
 #: Methods that are not available, with what is said about them.
 METHOD_HABITS = {
     **dict.fromkeys(
         ("append", "extend", "insert", "push", "add", "remove", "pop", "sort"),
-        "a list does not change: write {{ a + b }} for two lists, or each item in a {% for %}",
+        "a list cannot be changed: write {{ a + b }} for two lists, or each item in a {% for %}",
     ),
-    **dict.fromkeys(("update", "set", "setdefault"), "a mapping does not change: write its keys one by one"),
+    **dict.fromkeys(("update", "set", "setdefault"), "a mapping cannot be changed: write its keys one by one"),
     **dict.fromkeys(("has_key", "containsKey", "has"), 'write {% if "key" in params.x %}'),
     **dict.fromkeys(("format", "format_map"), f"join with ~: write {JOINED}"),
     **dict.fromkeys(("contains", "includes", "indexOf"), 'write {% if "a" in params.x %}'),
@@ -176,7 +182,7 @@ def missing_file(name: str, files: Collection[str]) -> str:
     """What to say about another file that the template does not have; `files` are those that it can include."""
     begin = f'no file "{name}" in this template'
     if "/" in name and (last := name.rpartition("/")[2]) not in files:
-        return f"{begin}, which is one folder; copy {last} into it and include it by that name"
+        return f"{begin}, because a template is a single folder; copy {last} into it and include it by that name"
     if name.endswith(".j2"):
         return begin + hint(name, files)
-    return f"{begin}; call it {name.rpartition('.')[0] or name}.j2: the injector reads no other file"
+    return f"{begin}; rename the file to {name.rpartition('.')[0] or name}.j2: the injector reads only .j2 files"

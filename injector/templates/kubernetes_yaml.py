@@ -91,7 +91,7 @@ def scalar(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     if _SPECIAL.match(text):
-        raise ValueError("JSON, and so Kubernetes, has no infinity and no not-a-number")
+        raise ValueError("JSON, and so Kubernetes, cannot express infinity or NaN")
     if text[0] == ".":
         return float(text) if _FLOAT.match(text) else text
     plain = text.replace("_", "")
@@ -142,7 +142,7 @@ class Builder:
         """The value of a node. Raises YAMLError with the mark of what is wrong."""
         self._left -= 1
         if self._left < 0:
-            raise TooMuchError(None, None, "too many values (aliases written out)", node.start_mark)
+            raise TooMuchError(None, None, "too many values (after YAML aliases are expanded)", node.start_mark)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         self._enter(node)
@@ -195,7 +195,7 @@ class Builder:
         if tag in _TAGS:
             value = self.text(node, True)
             if type(value) not in _TAGS[tag]:
-                raise _error(node, f"this is no {tag.removeprefix(_STANDARD)}")
+                raise _error(node, f"this is not a valid {tag.removeprefix(_STANDARD)}")
             return value
         return self.tagged(node, self.text(node, not node.style))
 
@@ -214,7 +214,7 @@ class Builder:
                 continue
             key = self.key(key_node)
             if key in pairs:
-                raise _error(key_node, f"the key {key} is there twice")
+                raise _error(key_node, f"the key {key} appears twice")
             pairs[key] = self.value(value_node)
         # the mapping's own keys win over those it merges in, and earlier ones over later ones
         for other in merged:

@@ -30,14 +30,16 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
         stripped = line.strip()
         tags = [] if raw else list(_TAG.finditer(line))
         if tags and stripped.startswith("{%-") and document and _holds_text(before):
-            words = "the dash of {%- takes away the line end before it, so this line goes on with the line above"
+            words = "the dash in {%- removes the line break before it, so this line is joined to the line above"
             yield offset + tags[0].start(), words, "write {%"
         if tags and stripped.endswith("-%}") and document and following[:1] == " ":
-            words = "the dash of -%} takes away the indentation of the next line"
+            words = "the dash in -%} removes the indentation of the next line"
             yield offset + tags[-1].start(), words, "write %}"
         last = tags[-1] if tags and line.rstrip("\n").endswith(tags[-1][0]) else None
         if last and following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(last[0]):
-            words = f"{last[0][:40]} at the end of a line takes away the line end, so the next line goes on here"
+            words = (
+                f"{last[0][:40]} at the end of a line removes the line break, so the next line is joined to this line"
+            )
             comment = last[0].startswith("{#") and document
             yield offset + last.start(), words, "begin it with # instead" if comment else "put it on a line of its own"
         raw = "{% raw" in line or (raw and "{% endraw" not in line)
@@ -70,9 +72,9 @@ def dash_before(text: str, offset: int) -> str:
     if not found or (at := text.count("\n", 0, found[-1].start()) + 1) < line - _DASH_LINES:
         return ""
     dash = found[-1][0]
-    side = "before" if dash.startswith("{") else "behind"
+    side = "before" if dash.startswith("{") else "after"
     plain = dash.replace("-", "")
-    return f"write {plain} in line {at}: the dash of {dash} takes away the line end {side} it, and so "
+    return f"write {plain} on line {at}: the dash in {dash} removes the line break {side} it. As a result, "
 
 
 def _holds_text(line: str) -> bool:

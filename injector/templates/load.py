@@ -57,7 +57,9 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             fields[field] = read()
     with manifest.collecting():
         if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
-            manifest.refuse(("files",), "files are for the sidecars of a pod; this template is not for pods on CREATE")
+            manifest.refuse(
+                ("files",), "only a template that applies to CREATE of pods can have `files`; this template does not"
+            )
     manifest.finish()
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
     program = Program(name, kept, roots, [p.variable for p in fields["parameters"].values()], origin)

@@ -152,7 +152,7 @@ class Manifest:
         made: dict[str, Parameter] = {}
         declared = self._data.get("parameters")
         if isinstance(declared, dict) and isinstance(declared.get("type"), str) and "properties" in declared:
-            words = "write what is below `properties:` right below `parameters:`, and leave `type:` out"
+            words = "move what is below `properties:` to directly below `parameters:`, and leave `type:` out"
             self.refuse(("parameters", "properties"), words)
         for name, declaration in self.mapping("parameters", "{type: string}").items():
             with self.collecting():
@@ -161,7 +161,7 @@ class Manifest:
             if is_family(name) and name.removesuffix(FAMILY) in made:
                 with self.collecting():
                     variable = made[name].variable
-                    self.refuse(("parameters", name), f"templates call two parameters params.{variable}; rename one")
+                    self.refuse(("parameters", name), f"templates have two parameters params.{variable}; rename one")
         return made
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
@@ -169,7 +169,7 @@ class Manifest:
             plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
             meant = plain if _PARAMETER.match(plain) else "a name such as app-port"
             family = f"{plain or 'secret'}-*"
-            what = f"{family} for a family, one for each annotation {family[:-1]}<name>" if "*" in name else meant
+            what = f"{family} for a family, which reads each annotation {family[:-1]}<name>" if "*" in name else meant
             self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {what}")
         if nested := nested_help(name, declaration):
             self.refuse(("parameters", name), f"parameter {name}: {nested}")
@@ -210,21 +210,21 @@ class Manifest:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
             last = name.rstrip("/").rpartition("/")[2]
-            to_do = f"; write {last}, and the folder as mountPath" if FILE.match(last) and "/" in name else ""
+            to_do = f"; write {last}, and set mountPath to the folder" if FILE.match(last) and "/" in name else ""
             self.refuse(at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only{to_do}")
         for key in item:
             if key not in _FILE_KEYS:
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
         source = item.get("template", f"{name}.j2")
         if source == MANIFEST:
-            self.refuse((*at, "template"), f"{MANIFEST} is not a config file; give {name} a source of its own")
+            self.refuse((*at, "template"), f"{MANIFEST} is not a config file; name another file as `template`")
         if not isinstance(source, str) or source not in self._sources:
             shown = source if isinstance(source, str) else "template"
             known = [f for f in self._sources if f.endswith(".j2")]
             words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
             if "/" in shown:
                 words = (
-                    f"{shortened(shown)}: a template's files lie in its folder, not in folders below it; move it up, "
+                    f"{shortened(shown)}: a template's files must be in its folder, not in a subfolder; move it up, "
                 )
                 words += f"and write {shown.rpartition('/')[2]}"
             if shown.endswith(".j2") and shown.removesuffix(".j2") in self._sources:
@@ -232,14 +232,14 @@ class Manifest:
             self.refuse((*at, "template"), words, rule="file")
         validate = self.strings(("files", name, "validate"), ())
         if validate and not any("{path}" in word for word in validate):
-            self.refuse((*at, "validate"), 'validate has to name the file as "{path}"')
+            self.refuse((*at, "validate"), 'validate has to contain "{path}", which stands for the path of the file')
         if validate and not validate[0].strip():
             self.refuse((*at, "validate", 0), "validate has to begin with the name of a program")
         for number, word in enumerate(validate):
             if "\0" in word:
                 self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
         if source == OVERLAY:
-            self.refuse((*at, "template"), f"{OVERLAY} is the overlay's; give the config file a source of its own")
+            self.refuse((*at, "template"), f"{OVERLAY} renders the overlay; name another file as `template`")
         return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
 
     def _syntax(self, name: str, source: str, said: Any) -> str:
@@ -264,7 +264,7 @@ class Manifest:
         if not isinstance(value, dict):
             names = [value] if isinstance(value, str) else value
             to_do = f"; write for: {{resources: {flow(names)}}}" if isinstance(names, list) else ""
-            self.refuse(("for",), f"for has to be a mapping with {', '.join(FOR)}{to_do}")
+            self.refuse(("for",), f"`for` has to be a mapping with {', '.join(FOR)}{to_do}")
         for key in value:
             if key not in FOR:
                 kinds = value[key] if key in ("kind", "kinds") else []

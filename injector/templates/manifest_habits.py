@@ -79,7 +79,7 @@ def nested_help(name: str, declaration: Mapping[str, Any]) -> str:
     if not inner or len(inner) < len(declaration):
         return ""
     names = ", ".join(f"{name}-{legal_name(key)}" for key in inner[:5])
-    return f"it has no type, and others are declared below it; declare each by itself, as {names}"
+    return f"it has no type, and other parameters are declared below it; declare each one separately, as {names}"
 
 
 def shape_of_keyword(key: str, value: Any) -> str:
@@ -130,7 +130,7 @@ def slashes_help(pattern: str, default: Any) -> str:
     inner = f"(?i){slashes[1]}" if "i" in slashes[2] else slashes[1]
     if not _NEVER.match(pattern) and not _only(pattern, inner, default):
         return ""
-    return f"a pattern has no slashes around it, and no flags behind them; write {inner}"
+    return f"a pattern has no slashes around it, and no flags after it; write {inner}"
 
 
 def _only(pattern: str, inner: str, default: Any) -> bool:
@@ -144,7 +144,7 @@ def _only(pattern: str, inner: str, default: Any) -> bool:
 def glob_help(pattern: str) -> str:
     """What to write for a pattern that RE2 refuses and that a file's name might have, as in `*.example.com`."""
     if not pattern.startswith(("*", "?")):
-        return "\\Z is $ here" if "\\Z" in pattern else ""
+        return "write $ in place of \\Z" if "\\Z" in pattern else ""
     escaped = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".").replace(r"\-", "-")
     return f"for any text write .*, as in ^{escaped}$"
 

@@ -19,15 +19,15 @@ _WORDS = {
     "define": "{% macro name() %} ... {% endmacro %}",
     "block": "{% macro name() %} ... {% endmacro %}",
     "template": '{% include "_file.j2" %}',
-    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, and give each line of it the '
-    "indentation that it needs here",
+    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, and indent each line of that '
+    "file as it is needed here",
     "printf": JOINED,
     "print": JOINED,
     "default": "{{ params.x | default(80) }}, or a default in template.yaml",
     "required": "`required: true` at the parameter in template.yaml",
     "quote": '"{{ params.x }}", in quotes',
     "toYaml": "{{ params.x }}, which keeps its type",
-    "not": "{{ not x }} within {% if %}",
+    "not": "{% if not x %}",
     "and": "`a and b`",
     "or": "`a or b`",
     "eq": "`a == b`",
@@ -126,7 +126,7 @@ def instead(line: str, word: str = "") -> str | None:
 #: What marks a template as one of Helm's, and so no text for another program.
 _HELM = re.compile(r"\.(?:Values|Release|Chart|Capabilities|Template|Files)\b")
 #: Files that are rendered for a program.
-_RAW = "{% raw %} before it and {% endraw %} behind it"
+_RAW = "{% raw %} before it and {% endraw %} after it"
 
 
 def left_alone(words: str, text: str, *, first: bool = False) -> str:
@@ -136,8 +136,8 @@ def left_alone(words: str, text: str, *, first: bool = False) -> str:
     if _HELM.search(text):
         return words
     if first:
-        return f"if the program that reads this file needs it as it is, write {_RAW}; otherwise {words}"
-    return f"{words}; or, if the program that reads this file needs it as it is, write {_RAW}"
+        return f"to pass this text unchanged to the program that reads the file, write {_RAW}; otherwise {words}"
+    return f"{words}; or, to pass this text unchanged to the program that reads the file, write {_RAW}"
 
 
 def hash_braces(text: str, offset: int) -> str:

@@ -109,19 +109,19 @@ def compiled(pattern: str) -> Any:
     it.
     """
     if len(pattern) > _LONGEST_PATTERN:
-        raise ValueError(f"is not available: it has more than {_LONGEST_PATTERN} characters", "limit")
+        raise ValueError(f"is not supported: it has more than {_LONGEST_PATTERN} characters", "limit")
     if _FAR_TOO_OFTEN.search(pattern):  # RE2 takes this for characters
-        raise ValueError(f"is not available: {_TOO_OFTEN}", "limit")
+        raise ValueError(f"is not supported: {_TOO_OFTEN}", "limit")
     try:
         return re2.compile(pattern, _OPTIONS)
     except UnicodeEncodeError:
-        raise ValueError("is not available: half of a surrogate pair", "limit") from None
+        raise ValueError("is not supported: it holds half of a surrogate pair", "limit") from None
     except re2.error as error:
         said = error.args[0].decode(errors="replace")
         words = _WORDS.get(re2_message(said).kind)
         if words is None:
-            raise ValueError(f"is no regular expression: {said[:80]}") from None
-        raise ValueError(f"is not available: {words}", "limit") from None
+            raise ValueError(f"is not a regular expression: {said[:80]}") from None
+        raise ValueError(f"is not supported: {words}", "limit") from None
 
 
 def found(pattern: str, text: str) -> bool:

@@ -48,7 +48,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     if (kind := declaration.get("type")) not in TYPES:
         _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
         if kind == "enum":
-            raise ValueError(("type",), "enum is no type; write `type: string` and `enum: [...]`")
+            raise ValueError(("type",), "enum is not a type; write `type: string` and `enum: [...]`")
         meant = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
         to_do = type_help(declaration) or (f"did you mean {meant}?" if meant else "")
         raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}{f'; {to_do}' if to_do else ''}")
@@ -81,7 +81,11 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
             raise ValueError(path, "enum is an empty list, so no value is allowed")
     if "required" in schema and schema["type"] != "object":
         raise ValueError(
-            ("required",), f"a list under required names keys of an object, and this is of type {schema['type']}"
+            ("required",),
+            (
+                "`required` with a list is only for an object, to name its required keys; this parameter is of "
+                f"type {schema['type']}"
+            ),
         )
     for path, pattern in patterns_in(schema):
         if to_do := slashes_help(pattern, schema.get("default")):
@@ -143,7 +147,7 @@ def _setters(value: Any) -> tuple[str, ...]:
     if value is None:
         return SETTERS
     if not isinstance(value, list) or not value:
-        raise ValueError(("from",), f"from has to be a list of who may set it: {', '.join(SETTERS)}")
+        raise ValueError(("from",), f"`from` has to be a list of who may set the parameter: {', '.join(SETTERS)}")
     for index, name in enumerate(value):
         if name not in SETTERS:
             raise ValueError(("from", index), f"from: {shortened(name)} is not one of {', '.join(SETTERS)}")

@@ -40,7 +40,7 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
         if value is UNSET:
             raise ValueError(_unreadable(raw, parameter))
         if not _fits(value):
-            raise ValueError(f"must hold no more than {_MOST} values, no more than {_DEEPEST} deep")
+            raise ValueError(f"must hold no more than {_MOST} values, nested no more than {_DEEPEST} levels deep")
     wrong = wrong_with(parameter, value)
     if wrong is not None:
         raise ValueError(wrong)
@@ -115,7 +115,7 @@ def _unreadable(text: str, parameter: Parameter) -> str:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return f"is not JSON from {line}column {error.colno} on; it must be {wanted}"
+        return f"is not valid JSON: the error is at {line}column {error.colno}; it must be {wanted}"
     except (ValueError, RecursionError):
         return f"must be {wanted}"
     of_the_type = isinstance(value, list if parameter.type == "array" else dict)  # NaN, which Python alone reads
@@ -129,7 +129,7 @@ def _unreadable_item(text: str, parameter: Parameter) -> str:
         return ""
     wrong = ((index, part) for index, part in enumerate(parts) if _read(part, items) is UNSET)
     index, part = next(wrong, (0, ""))
-    return f", and [{index}] is {shortened(part)}" if part else ""
+    return f", but item [{index}] is {shortened(part)}" if part else ""
 
 
 # --------------------------------------------------------------------------------------------- checking values
@@ -155,7 +155,7 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
     part = f"{parameter.name}{steps} " if steps else ""
     given = ""
     if len(path) == 1 and isinstance(value, list) and len(value) > 1 and not isinstance(error.instance, list | dict):
-        given = f", and is {shortened(error.instance)}"
+        given = f"; it is {shortened(error.instance)}"
     return (
         cut(f"{part}{_mistake(error, parameter.schema.get('examples', ()), whole=not steps)}", _LONGEST_WORDS) + given
     )
@@ -206,7 +206,9 @@ def _says_what(schema: Any) -> bool:
 
 def _ruled_out(schema: Any) -> str:
     """What a schema under `not` takes, to follow "must not be"."""
-    return _allowed({"type": "string", **schema}) if _says_what(schema) else "what `not` rules out"
+    return (
+        _allowed({"type": "string", **schema}) if _says_what(schema) else "a value that matches the schema under `not`"
+    )
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:

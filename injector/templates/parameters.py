@@ -100,7 +100,7 @@ def resolve(
             else:
                 more += 1
     if more:
-        message = f"{more} more parameters of template {template.name} are not there or may not be set"
+        message = f"{more} more parameters of template {template.name} do not exist or may not be set"
         warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
     resolved: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -159,7 +159,7 @@ def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> It
         words = shlex.split(value[0])
     except ValueError:
         return
-    message = f"{origin} = {shortened(raw)} is a list of one item that has blanks in it"
+    message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
     advice = f"to make it {len(words)} items write {spelled(spelled_list(words), origin, parameter)}"
     yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
 

@@ -231,7 +231,11 @@ class Program:
             others = shared if file != source else facts.lasting
             for name, code in facts.undeclared(loader.undeclared[file], others | FUNCTIONS.keys()):
                 if name in facts.assigned and name in facts.outside:
-                    words = f"{name} has no value here, only within the loop or macro that sets it; move this into it"
+                    words = (
+                        f"{name} has a value only inside the loop or macro that sets it, not here; move this "
+                        "expression "
+                        "into that loop or macro"
+                    )
                     self._refuse(words, file, facts.outside[name], "name", word=name)
                 known = NAMES | set(FUNCTIONS) | facts.assigned
                 line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
@@ -308,7 +312,7 @@ class Program:
 def in_comment(place: Place) -> str:
     """What to add to a message about a hole in a comment of YAML's, or of most other files."""
     commented = place.text.lstrip().startswith("#") and not place.text.lstrip().startswith("#}")
-    return "; a hole in a # comment counts as well, one within {# ... #} does not" if commented else ""
+    return "; {{ }} in a # comment is rendered as well, {{ }} in {# ... #} is not" if commented else ""
 
 
 class _Loader(BaseLoader):

@@ -7,27 +7,29 @@ from injector.names import KINDS
 
 _KINDS = {
     **KINDS,
-    "MissingValue": "something that is not there",
+    "MissingValue": "a missing value",
     "replaced": "replace",  # a filter of another name in Python
 }
 #: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
 _SENTENCES = {
-    "uneven-items": "an item does not have as many values as there are names; to loop over a mapping write `x.items()`",
+    "uneven-items": (
+        "the loop has more or fewer names than an item has values; to loop over a mapping write `x.items()`"
+    ),
     "one-value": "there are several names here, and only one value: {0}",
-    "no-order": "{0} and {1} cannot be compared with < or >; a number stands without quotes, and `| int` makes one",
+    "no-order": ("{0} and {1} cannot be compared with < or >; write a number without quotes, or convert with `| int`"),
     "no-whole-number": "a whole number is needed here, and this is {0}",
     "no-iteration": "a list is needed here, and this is {0}",
     "no-length": "{0} has no length; only strings, lists and mappings have one",
     "no-items": "{0} has no items",
     "missing-argument": "{0}(): the argument {1} is missing",
-    "too-many-arguments": "{0}: these are too many arguments",
+    "too-many-arguments": "{0}: too many arguments",
     "unknown-argument": "{0}: no argument {1}",
     "missing-in-call": "the argument {0} is missing",
-    "too-many-in-call": "these are too many arguments",
+    "too-many-in-call": "too many arguments",
     "unknown-in-call": "no argument {0}",
     "no-hash": "{0} cannot be used as a key",
-    "no-container": "{0} has no items among which to look; write == to compare, or a list behind `in`",
-    "no-text-in": "{0} cannot be within a string; write a list behind `in`, as in `x in [8080, 8081]`",
+    "no-container": "{0} has no items to search with `in`; write == to compare, or put a list after `in`",
+    "no-text-in": "{0} cannot be within a string; put a list after `in`, as in `x in [8080, 8081]`",
     "no-number": "a number is needed here, and this is {0}",
     "no-string": "a string is needed here, and this is {0}",
 }

@@ -83,19 +83,21 @@ _SHELL_DOUBLE = re.compile(
 )
 
 _FAULTS = {
-    "arithmetic": "stands within $((...)), where only numbers can stand; write an integer parameter without quote",
-    "backtick": "stands between backticks, which the value can end; write $(...) in their place",
-    "case": 'stands in or behind a `case` within "$(...)"; take the `case` out of the quotes',
-    "comment": "stands in a comment; take it out of the comment",
-    "escape": "stands behind a backslash, which takes its first quote away; leave the backslash out",
-    "expansion": "stands behind a $, which gives its quotes another meaning; leave the $ out",
-    "here": "stands in a here-document, where its quotes are part of the text; write the text as a string",
+    "arithmetic": (
+        "is inside $((...)), where only numbers are valid; declare an integer parameter and leave `| quote` out"
+    ),
+    "backtick": "is between backticks, and the value could contain a backtick; write $(...) instead",
+    "case": 'is in or after a `case` within "$(...)"; take the `case` out of the quotes',
+    "comment": "is in a comment; take it out of the comment",
+    "escape": "is directly after a backslash, which escapes its first quote; remove the backslash",
+    "expansion": "is directly after a $, which gives its quotes another meaning; remove the $",
+    "here": ("is in a here-document, where its quotes are part of the text; write the text as a quoted string instead"),
     "word": (
-        "stands within a word, where nginx knows no quotes; give the whole word to quote, for example"
-        ' {{ ("http://" ~ params.host) | quote }}'
+        "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for "
+        'example {{ ("http://" ~ params.host) | quote }}'
     ),
 }
-_QUOTES = "stands within quotes of the file's own; leave those out: quote adds its own"
+_QUOTES = "is inside quotes that the file already has; remove those quotes: the quote filter adds its own"
 
 
 def with_marks(text: str, syntax: str) -> str:

@@ -50,7 +50,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: What marks places in a text that is being rendered, see `structure` and `quoted_places`.
 _MARKS = re.compile("[\ufdd0-\ufdd4]")
 #: What to do about a value that is not quoted, or quoted for another syntax.
-USE_QUOTE = "write | quote, and no quotes around it"
+USE_QUOTE = "write `| quote`, without quotes around it"
 #: iptables-restore reads words of at most 1024 bytes.
 _LONGEST_WORD = 1000
 
@@ -89,17 +89,21 @@ def check_harmless(value: Any, syntax: str = "") -> str:
     if kind is bool:
         word = "true" if value else "false"
         if syntax in _LITERALS:
-            raise FaultError(f"a boolean (it is {word}) is written by quote here; {USE_QUOTE}")
+            raise FaultError(f"a boolean (here {word}) needs the quote filter in this file; {USE_QUOTE}")
         raise FaultError(
-            f'a boolean has no fixed spelling in a text; write {{{{ "on" if x else "off" }}}} (it is {word})'
+            f'a boolean (here {word}) can be written in different ways in a text; write {{{{ "on" if x else "off" }}}}'
         )
     if value is None:
         raise FaultError(
-            "a null in a text; give it a `| default(...)`, or leave the line out with {% if x is not none %}"
+            "a null cannot be written into a text; give it a `| default(...)`, or leave the line out with {% "
+            "if x is not none %}"
         )
     rest = ", or write | quote" if syntax in _LITERALS else ""
     joined = 'write | join(",") for one line, or ' if kind is list or kind is tuple else ""
-    raise FaultError(f"a list or mapping in a text; {joined}loop over it with {{% for %}} on lines of its own{rest}")
+    raise FaultError(
+        f"a list or mapping cannot be written into a text; {joined}loop over it with {{% for %}} on lines "
+        f"of its own{rest}"
+    )
 
 
 def check_quoted(quoted: Quoted, syntax: str) -> str:
@@ -135,8 +139,10 @@ def ini_value(value: Any) -> str:
     """The right side of `key = value` in an INI file."""
     text = _string(value)
     _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, text != text.strip(), "a blank at an end")
-    _refuse(text, text[:1] in ("'", '"', "[") or text[-1:] in ("'", '"'), "a quote or bracket at an end")
+    _refuse(text, text != text.strip(), "a space at the beginning or the end")
+    _refuse(
+        text, text[:1] in ("'", '"', "[") or text[-1:] in ("'", '"'), "a quote or bracket at the beginning or the end"
+    )
     _refuse(text, re.search(r"[;#%$\\]", text), "one of ; # % $ \\")
     return text
 
@@ -268,7 +274,7 @@ def _refuse(text: str, found: object, what: str) -> None:
 
 
 def _refuse_expanded(text: str) -> None:
-    _refuse(text, re.search(r"[$#]\{", text), "${ or #{, which many readers expand whatever stands before it")
+    _refuse(text, re.search(r"[$#]\{", text), "${ or #{, which many readers expand even if it is escaped")
 
 
 def _utf16(character: str) -> str:
@@ -328,7 +334,7 @@ class UnknownSyntaxError(FaultError):
         meant = next((syntax for pattern, syntax in _OF_PROGRAMS if pattern.search(file)), "")
         if meant:
             return f"{self._words}; write `{file}: {{syntax: {meant}}}` below `files:` in template.yaml{self._then}"
-        name_it = "name it in template.yaml, as `syntax:` of the file"
+        name_it = "set the syntax of the file in template.yaml, with `syntax:`"
         rest = "" if self._then else f": one of {', '.join(self._known)} (ini and plain write the value without quotes)"
         return f"{self._words}; {name_it}{self._then}{rest}"
 

@@ -200,7 +200,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:
-            raise OverlayError("`!default` cannot stand here; it is for single elements and fields", path)
+            raise OverlayError("`!default` cannot be used here; it is for single elements and fields", path)
     keyed = pointer_to if only_pods else _pointer
     defaults = frozenset(keyed(value, path) for path in paths)
     return Rendered(value, warnings, _containers(value), defaults, paths)

@@ -128,7 +128,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
 _MAPPED = re.compile(r"\bmap\(\s*[\"'](\w*quote)[\"']")
 #: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
 _LATER = {
-    "name": ("metadata.name", "a pod of a Deployment or the like has no name yet when it is injected"),
+    "name": ("metadata.name", "a pod of a Deployment or a similar workload has no name yet when it is injected"),
     "uid": ("metadata.uid", "a pod has no uid yet when it is injected"),
     "nodeName": ("spec.nodeName", "a pod has no node yet when it is injected"),
     "podIP": ("status.podIP", "a pod has no address yet when it is injected"),
@@ -141,14 +141,16 @@ def _not_yet(expression: str, word: str) -> str:
     path, why = _LATER.get(word) or ("", "")
     if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
         return ""
-    return f"{why}; let a container have it from a variable with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
+    return (
+        f"{why}; give it to a container in an environment variable, with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
+    )
 
 
 def _of_version(expression: str, message: str) -> str:
     """The message, with what to do where the version of Kubernetes is compared as a number."""
     if not re.search(r"\bcluster\.version\s*[<>]|[<>]=?\s*cluster\.version\b", expression):
         return message
-    return 'cluster.version is a text such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'
+    return 'cluster.version is a string such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'
 
 
 def _missing(job: _Render, expression: str, error: UndefinedError) -> str:
@@ -165,8 +167,8 @@ def _after_import(job: _Render, file: str, expression: str) -> str:
     if not imported or not name or not re.search(rf"\{{%-?\s*set\s+{re.escape(name)}\b", text[imported.end() :]):
         return ""
     return (
-        f"{name} has no value here: the macros of a file see what was set before the file is imported; move "
-        f"{{% set {name} = ... %}} above the import, or give it to the macro as an argument"
+        f"{name} has no value here: macros only see variables that are set before the import of their "
+        f"file; move {{% set {name} = ... %}} above the import, or pass it to the macro as an argument"
     )
 
 

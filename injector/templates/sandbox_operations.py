@@ -113,7 +113,7 @@ def each(value: Any, units: int = 1, names: int = 1) -> Any:
 #: What to do about what a loop cannot go over, by its type.
 _IN_PLACE_OF_A_LIST: dict[type, str] = {
     str: '; declare the parameter as `type: array`, or write x.split(",")',
-    int: "; for as many numbers write range(x)",
+    int: "; to loop that many times, write range(x)",
     bool: "; write {% if x %}",
     type(None): "; write {% for item in x or [] %}",
 }
@@ -130,7 +130,7 @@ def sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
     """`value[start:stop:step]`."""
     value = operand(value)
     if not isinstance(value, str | list | tuple | range):
-        raise FaultError(f"{kind_of(value)} has no parts to take with [:]")
+        raise FaultError(f"{kind_of(value)} cannot be sliced with [:]")
     return value[start:stop:step]
 
 

@@ -46,12 +46,12 @@ def scalar_text(value: Any) -> str:
         return repr(value)
     if value is None:
         raise FaultError(
-            "a null stands within a string; give it a `| default(...)`, or leave the line out with "
-            "{% if x is not none %}"
+            "a null is used inside a string; give it a `| default(...)`, or leave the line out with {% if x "
+            "is not none %}"
         )
-    name = "add `.name` for its name, " if isinstance(value, dict) and "name" in value else ""
+    name = "add `.name` for its name, or " if isinstance(value, dict) and "name" in value else ""
     rest = f"{name}write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
-    raise FaultError(f"{kind_of(value)} stands within a string; {rest}")
+    raise FaultError(f"{kind_of(value)} is used inside a string; {rest}")
 
 
 def untagged(text: str) -> str:
@@ -148,7 +148,7 @@ class MappingPlan(FillPlan):
             if isinstance(key, MixedPlan):
                 name = key.fill(values)
                 if name in result or name in self.plain:
-                    raise FaultError(f'the key "{name[:60]}" is there twice').at(key.offset)
+                    raise FaultError(f'the key "{name[:60]}" appears twice').at(key.offset)
                 result[name] = value
             else:
                 result[key] = value
@@ -295,7 +295,7 @@ class _Builder(Builder):
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         for key, value in node.value if getattr(node, "flow_style", False) else ():
             if value.start_mark.index == value.end_mark.index and (found := _RUN_TOGETHER.match(key.value)):
-                problem = f"a blank is missing behind the colon of {found[1]}:"
+                problem = f"a space is missing after the colon of {found[1]}:"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):

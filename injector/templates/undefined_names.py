@@ -37,7 +37,7 @@ def dotted_key(text: str, name: str) -> str:
     for found in _DOTTED_KEY.finditer(text):
         key = found[2].rstrip(".-")
         if name in re.split(r"[./-]", key) and re.search(r"[./-]", key):
-            return f'a key with dots, dashes or a slash stands in brackets: write {found[1]}["{key}"]'
+            return f'write a key that has dots, dashes or a slash in brackets: {found[1]}["{key}"]'
     return ""
 
 
@@ -74,4 +74,4 @@ def undefined(
         return f"{shown} is not defined; did you mean {near}?", "name"
     declare = f"declare a parameter {shown.replace('_', '-').lower()} in template.yaml and write params.{shown.lower()}"
     words = f"{shown} is not defined; {declare}"
-    return (left_alone(words, config) if config else f"{words}; beside params there are: {_SEEN}"), "name"
+    return (left_alone(words, config) if config else f"{words}; besides params, you can use: {_SEEN}"), "name"

@@ -131,7 +131,7 @@ def _mistake(message: str, **more: Any) -> ValidationError:
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str):
         if len(instance) > LONGEST:
-            yield _mistake(f"is longer than the {LONGEST} characters that a pattern is tried with")
+            yield _mistake(f"is longer than {LONGEST} characters, the most that can be checked against a pattern")
         elif not found(pattern, instance):
             yield _mistake(f"{shortened(instance)} does not match {pattern}")
 
@@ -139,7 +139,9 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     for name, value in instance.items() if isinstance(instance, dict) else ():
         if len(name) > LONGEST:
-            yield _mistake(f"has a key longer than the {LONGEST} characters that a pattern is tried with")
+            yield _mistake(
+                f"has a key longer than {LONGEST} characters, the most that can be checked against a pattern"
+            )
             continue
         for pattern, inner in patterns.items():
             if found(pattern, name):
@@ -164,7 +166,7 @@ def _additional_properties(validator: Any, others: Any, instance: Any, schema: A
 def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
     if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
-        yield _mistake("has an item twice; each must be there once")
+        yield _mistake("has a duplicate item; each item must appear only once")
 
 
 def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:

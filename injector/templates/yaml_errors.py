@@ -70,7 +70,10 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     if kind == "no-key" and (ended := _text_above(text, at, line_of)):
         return f"this line is indented less than the text above it; if it belongs to {ended}", at
     if kind == "open-bracket" and (comment := _IN_BRACKETS.search(text, start or 0, at + 2)):
-        return f"{comment[1]} begins no comment here; write {{# ... #}}, which is left out", comment.start(1)
+        return (
+            f"{comment[1]} does not begin a comment here; write {{# ... #}}, which is not in the output",
+            comment.start(1),
+        )
     above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
     if kind in ("open-bracket", "no-value") and (hidden := _HIDDEN.search(text, above, at)):
         return "# begins a comment, which hides the rest of the line; put the value in quotes", hidden.start(1)
@@ -96,20 +99,20 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
 
 
 #: What is said of a tab that indents.
-TAB = "a tab; YAML is indented with blanks only"
+TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _AT_THE_START = {
-    "no-colon": "this line is neither `key: value` nor `- item`; is a colon and a blank missing?",
+    "no-colon": "this line is neither `key: value` nor `- item`; is a colon or a space missing?",
     "open-quote": "the quote that begins here does not end",
 }
 _WORDS = {
     "tab": TAB,
-    "no-document": "this line does not belong to what stands above it; look at its indentation",
+    "no-document": "this line does not belong to the lines above it; check its indentation",
     "second-document": "--- begins a second document, and there can be only one; move its fields below the one "
     "`spec:` above, and a ConfigMap's content below `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and this file has no such anchor above it; a text that begins with * needs "
     "quotes",
     "no-value": "a value is missing here",
-    "no-list": "a list cannot begin here; its first `-` stands on a line of its own",
+    "no-list": "a list cannot begin here; put its first `-` on a line of its own",
     "unknown-escape": "a backslash in double quotes begins an escape; for a plain backslash use single quotes",
     "no-question": "a ? cannot begin a value; put the text in quotes",
 }
@@ -126,21 +129,24 @@ def _here_document(text: str, start: int, line_of: LineOf) -> tuple[str, int] | 
     if begin is None:
         return None
     less = re.compile(rf"^(?! {{{len(begin[1])}}})(?=.*\S)", re.MULTILINE).search(text, begin.end())
-    message = f"the here-document of line {line_of(begin.start())} leaves the text of YAML; let each of its lines, and "
+    message = (
+        f"the here-document that begins on line {line_of(begin.start())} is indented too little, so the "
+        "YAML text ends early; let each of its lines, and "
+    )
     return f"{message}{word}, begin in column {len(begin[1]) + 1}", less.start() if less else start
 
 
 def _at_a_line(text: str, start: int) -> str:
     """What is wrong with a line that is no YAML, where it begins; "" where that is not plain."""
     if _COMMENT.match(text, start):
-        return "a comment begins with # in YAML, or is {# ... #} of the template"
+        return "write a comment with # in YAML, or with {# ... #} in the template"
     if text.startswith(OPEN, start):
         return (
-            "a hole that is alone on its line writes a value; write its key in front of it, or, for each key of a "
+            "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a "
             "mapping, {% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
         )
     run_together = _RUN_TOGETHER.match(text, start)
-    return f"a blank is missing behind the colon of {run_together[1]}:" if run_together else ""
+    return f"a space is missing after the colon of {run_together[1]}:" if run_together else ""
 
 
 def _text_above(text: str, at: int, line_of: LineOf) -> str:
@@ -153,7 +159,7 @@ def _text_above(text: str, at: int, line_of: LineOf) -> str:
         if line.strip() and found <= indentation:
             if not column or not TEXT_BEGINS.search(line):
                 return ""
-            return f"the text of line {line_of(sum(map(len, above)))}, let it begin in column {column}"
+            return f"the text that begins on line {line_of(sum(map(len, above)))}, indent it to column {column}"
         column = found + 1 if line.strip() else column
     return ""
 
@@ -167,21 +173,23 @@ def _last_word(line: str) -> int:
 def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, int]:
     line = text.rfind("\n", 0, at) + 1
     if text[line:at].strip(" -"):
-        return "the value has ended before this; put all of it in quotes, or what follows on a new line", at
+        return (
+            "the value ended before this point; put the whole value in quotes, or put what follows on a new line"
+        ), at
     if start is None:
-        return "this line's indentation fits no line above it", at
+        return "this line's indentation does not match any line above it", at
     column = start - text.rfind("\n", 0, start)
     if text.startswith("- ", at) and at - line + 1 == column:
         message = (
-            f"a list's item stands among the keys of the mapping that begins on line {opening}; indent it like the "
+            f"a list item is among the keys of the mapping that begins on line {opening}; indent it like the "
             "items before it"
         )
         return message, at
     if text[at] in "]}":
         return f"{text[at]} closes nothing here", at
     message = (
-        f"wrong indentation: this line begins in column {at - line + 1}, the keys of the mapping that begins on line "
-        f"{opening} in column {column}"
+        f"wrong indentation: this line begins in column {at - line + 1}, but the keys of the mapping that "
+        f"begins on line {opening} are in column {column}"
     )
     return message, at
 
@@ -195,18 +203,23 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
     above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
     if comment := _COMMENT.match(above.lstrip()):
         at = line - len(above.lstrip())
-        return f"{comment[0].strip()} begins no comment here; write {{# ... #}}, which is left out", at
+        return (
+            f"{comment[0].strip()} does not begin a comment here; write {{# ... #}}, which is not in the output"
+        ), at
     if ":" not in above:
-        return "the line above is a text that goes on here; is a colon missing at its end?", key
+        return "the line above continues on this line; is a colon missing at the end of the line above?", key
     start = text.rfind("\n", 0, max(line - 1, 0)) + 1
     first = len(above) - len(above.lstrip(" -"))
     if (run_together := _RUN_TOGETHER.match(above, first)) and not re.search(r":[ \t]", above):
-        return f"a blank is missing behind the colon of {run_together[1]}:", start + first
+        return f"a space is missing after the colon of {run_together[1]}:", start + first
     if re.match(r" *-[A-Za-z]", above):
-        return "a blank is missing behind the - of this item", start + len(above) - len(above.lstrip(" "))
+        return "a space is missing after the - of this item", start + len(above) - len(above.lstrip(" "))
     column = len(above) - len(above.lstrip(" "))
     if (item := _ITEM.search(text, 0, start)) and len(item[1]) == column and not above.lstrip(" ").startswith("- "):
-        return f"this line stands beside the - of its list's item; indent it to column {column + 3}", start + column
+        return (
+            f"this line is at the same indentation as the - of its list item; indent it to column {column + 3}",
+            start + column,
+        )
     return "this key is indented further than the line above it, which has a value of its own already", key
 
 
@@ -221,7 +234,7 @@ def _unreadable(error: Any, text: str) -> tuple[str, int]:
     offset = len(text.encode("utf-8", "surrogatepass")[:position].decode("utf-8", "ignore"))
     found = text[offset : offset + 1]
     name = f"U+{ord(found):04X}" if found else "a character"
-    return f"{name} cannot stand in YAML; it is a control character, or no character", offset
+    return f"{name} is not allowed in YAML; it is a control character or not a valid character", offset
 
 
 def _offset(text: str, mark: Any) -> int | None:

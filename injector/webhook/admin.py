@@ -99,4 +99,4 @@ def start_admin(
 class _Nothing(_Page):
     def prepare(self) -> None:
         self.set_status(404)
-        self.finish("there are /healthz, /readyz and /metrics\n")
+        self.finish("nothing is at this path; the paths are /healthz, /readyz and /metrics\n")

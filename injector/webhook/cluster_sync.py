@@ -74,7 +74,9 @@ class ClusterSync:
         away = self.away_seconds
         if away < 1:
             return ()
-        return (f"the API server has not been reached for {away:.0f} s; injection goes on from the last state",)
+        return (
+            (f"the API server has not been reached for {away:.0f} s; injection continues with the last known state"),
+        )
 
     async def begin(self) -> None:
         """Read all of it and build the first snapshot; from then on it is kept up to date."""
@@ -117,7 +119,7 @@ class ClusterSync:
             if reported and not away:
                 self._logger.info("api-server-back")
             elif away > _AWAY_SECONDS and not reported:
-                effect = "injection goes on from the last state; what needs a new ConfigMap fails"
+                effect = "injection continues with the last known state; pods that need a new ConfigMap fail"
                 self._logger.warning("api-server-away", seconds=away, effect=effect)
             reported = away > _AWAY_SECONDS or (reported and away > 0)
             await asyncio.sleep(1.0)

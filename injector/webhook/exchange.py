@@ -201,7 +201,7 @@ class Exchange(HTTPMessageDelegate):
         elif method == "POST" and headers.get("Content-Type") != "application/json":
             given = headers.get("Content-Type", "")
             if given.partition(";")[0].strip().lower() != "application/json":
-                self._error = (415, "a review is sent as Content-Type: application/json")
+                self._error = (415, "send the review with Content-Type: application/json")
         length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
         size = limit if length is None and "Transfer-Encoding" in headers else 0
         if length is not None and len(length) >= _LARGE_DIGITS and length.isdecimal():

@@ -102,7 +102,7 @@ def check_bounds(raw: bytes, what: str) -> None:
 def _check_size(raw: bytes, what: str) -> None:
     large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
     if large and _least_size(_without_strings(raw)) > OBJECT_BYTES:
-        raise ReviewError(f"{what} holds more values than an object of {OBJECT_BYTES} bytes can", 413)
+        raise ReviewError(f"{what} holds more values than fit into an object of {OBJECT_BYTES} bytes", 413)
 
 
 def _check_depth(raw: bytes, what: str) -> None:
@@ -183,7 +183,9 @@ def read_request(review: Review, body: bytes) -> Object:
     """
     rest = len(body) - len(bytes(review.request.object)) - len(bytes(review.request.old_object))
     if rest > REQUEST_BYTES:
-        raise ReviewError(f"the body holds {rest} bytes besides the two objects, more than {REQUEST_BYTES}", 413)
+        raise ReviewError(
+            f"apart from object and oldObject, the body holds {rest} bytes; the maximum is {REQUEST_BYTES}", 413
+        )
     try:
         request = _fields_decoder.decode(_fields_decoder.decode(body)["request"])
         fields = {name: value for name, value in request.items() if name not in ("object", "oldObject")}

@@ -105,7 +105,7 @@ def test_sections_of_the_gallery_are_up_to_date(name: str) -> None:
 @pytest.mark.parametrize(
     ("overlay", "says"),
     [
-        ("spec: {}", "Nothing, to a pod with port 8080."),
+        ("spec: {}", "Nothing, for a pod with port 8080."),
         ('{{ deny("no pods on Sundays") }}', "no pods on Sundays"),
         ('{{ fail("declare a port") }}', "declare a port"),
     ],
@@ -135,7 +135,7 @@ def test_where_no_value_of_a_required_parameter_is_known_it_says_so() -> None:
         ({"type": "string", "enum": ["a", "", True]}, 'one of `a`, `""`, `true`'),
         ({"type": "string", "const": "x"}, "only `x`"),
         ({"type": "string", "minLength": 1, "maxLength": 1}, "a string, 1 character"),
-        ({"type": "array", "minItems": 1, "uniqueItems": True}, "a list, at least 1 item, no two the same"),
+        ({"type": "array", "minItems": 1, "uniqueItems": True}, "a list, at least 1 item, no duplicates"),
         ({"type": "object", "maxProperties": 9}, "an object, as JSON, up to 9 keys"),
         ({"type": ["string", "null"]}, "a string or null"),
     ],

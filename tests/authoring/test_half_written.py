@@ -30,7 +30,9 @@ def test_a_neighbour_that_nobody_asked_for_is_told_of(folder: Path, command: str
     assert injector(*arguments).code == 1
     done = injector(*arguments, "--templates", "mine", "--param", "mine.app-port=8080")
     assert done.code == 0, done.err
-    assert f"warning: other is left out, as it does not load and is not among --templates: {folder}/other" in done.err
+    assert (
+        f"warning: other is ignored, because it cannot be loaded and is not in --templates: {folder}/other" in done.err
+    )
     assert "mine" in done.out
     broken = injector(*arguments, "--templates", "other")
     assert (broken.code, f"{folder}/other: error: there is no overlay.yaml.j2" in broken.err) == (1, True)

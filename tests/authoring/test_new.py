@@ -180,7 +180,7 @@ def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
     before = files_below(tmp_path)
     again = injector("new", "hello", cwd=tmp_path)
     assert (again.code, again.out) == (1, "")
-    assert "hello is there already and is not empty" in again.err
+    assert "hello already exists and is not empty" in again.err
     (tmp_path / "file").write_text("mine\n")
     assert injector("new", "file", cwd=tmp_path).code == 1
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -255,7 +255,7 @@ def test_manifests_and_golden_files_beside_cases_come_along(copies: Path, tmp_pa
 
 def test_a_name_of_the_gallery_is_told(tmp_path: Path) -> None:
     done = injector("new", "nginx", "--from", "nginx", "--dir", tmp_path)
-    assert done.code == 0 and "yours is used" in done.out
+    assert done.code == 0 and "Yours takes precedence" in done.out
     (tmp_path / "nginx/overlay.yaml.j2").write_text("spec: {priority: 7}\n")
     assert "priority: 7" in injector("render", "nginx", "--templates-dir", tmp_path).out
 

@@ -281,7 +281,7 @@ def test_the_preview_follows_the_author(template: Path) -> None:
     overlay, config = template / "overlay.yaml.j2", template / "logger.yaml.j2"
     with on_a_terminal("render", "./logger", "--pod", "web.yaml", "--watch", cwd=template.parent) as shown:
         first = shown.until("# overlay of logger", "level: info")
-        assert first.startswith("./logger, 5 files are watched; Ctrl-C ends")
+        assert first.startswith("./logger, watching 5 files; press Ctrl-C to stop")
 
         config.write_text("level: {{ params.level }}\nworkload: {{ workload.name }}\n")
         assert "logger.yaml.j2 changed at" in shown.until("workload: web").splitlines()[0]
@@ -445,7 +445,11 @@ def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, pla
         ("    secret: x\n", "5:5", "there is no field secret here; "),
         ("  volumes: [{name: v, emptyDir: true}]\n", "5:33", "emptyDir is a boolean; it has to be a mapping"),
         ("    tty: ${params.debug}\n", "5:10", "${params.debug} is plain text here: no value is put in its place"),
-        ("annotations: {a: b}\n", "5:1", "annotations stands beside `spec`, where it has no effect; write it below `m"),
+        (
+            "annotations: {a: b}\n",
+            "5:1",
+            "annotations is on the same level as `spec`, where it has no effect; write it below `m",
+        ),
     ],
 )
 def test_what_gets_nowhere_is_told(tmp_path: Path, overlay: str, place: str, words: str) -> None:
@@ -461,7 +465,10 @@ def test_lines_of_an_included_file_that_are_not_indented_are_told(tmp_path: Path
     folder(tmp_path, overlay)
     (tmp_path / "mine" / "_l.j2").write_text("team: web\n")
     done = injector("render", "mine", cwd=tmp_path)
-    assert "warning: mine/_l.j2:1:1: team stands beside `spec`, where it has no effect; begin each line of" in done.err
+    assert (
+        "warning: mine/_l.j2:1:1: team is on the same level as `spec`, where it has no effect; indent each line of"
+        in done.err
+    )
 
 
 def test_the_cause_of_a_refusal_stands_before_it(tmp_path: Path) -> None:

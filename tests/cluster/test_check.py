@@ -163,7 +163,7 @@ def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Insta
     [
         ("sidecar.injector", True, "is as it should be"),
         ("sidecar.injector", False, "has no binding: it has no effect"),
-        ("other.injector", True, "is not what these settings make"),
+        ("other.injector", True, "does not match these settings"),
     ],
 )
 def test_the_policy_for_updates(
@@ -212,7 +212,7 @@ def test_labels_that_are_misspelt(
             "failed",
             f"kubectl label namespace {one} injection=enabled --overwrite",
         )
-        assert any(other in text and "the label is injection" in text for text in failing(control_plane))
+        assert any(other in text and "the injector's label is injection" in text for text in failing(control_plane))
         assert any(third in text for text in warned(lines))
         assert any(f"namespace {ignored} has injection=enabled, but the injector" in text for text in warned(lines))
         assert code == 1
@@ -269,7 +269,7 @@ def test_an_authority_that_is_another(
         found = failing(control_plane)
         names = ", ".join(entry["name"] for entry in configuration["webhooks"])
         text = f"entry {names}: caBundle does not trust the certificate in secret sidecar-injector-tls"
-        assert "authority into caBundle" in found[text]
+        assert "put the CA certificate that signed this certificate into caBundle" in found[text]
         assert any(text.startswith("TLS to ") for text in found)
         untouched = f"a pod in namespace {labelled['enabled']} comes back untouched"
         assert any(text.startswith(untouched) for text in found), found
@@ -400,9 +400,9 @@ def test_templates_at_paths_of_the_other_type(control_plane: ControlPlane, insta
             "path /claims (validating): default-storage-class changes objects, which fails at a validating path": (
                 "list it at a path of type mutating"
             ),
-            "path /services (mutating): deny-load-balancer only refuses or warns, and a webhook that is asked later "
-            "may still change what it has seen": (
-                "say `type: validating` in the settings: then it sees the object as it will be stored"
+            "path /services (mutating): deny-load-balancer only refuses or warns. Webhooks that are called "
+            "later can still change the object after this check": (
+                "set `type: validating` in the settings: then the template checks the object as it will be stored"
             ),
         }
     finally:
@@ -473,7 +473,7 @@ def test_other_webhooks(control_plane: ControlPlane, installed: Installed) -> No
             "a-before also changes new pods, before the injector, and is not called again: it sees no sidecars" in texts
         )
         assert any(text.startswith("rival: b.other.example also selects by label injection") for text in texts)
-        hostage = "z-jailer: c.other.example fails closed and covers namespace"
+        hostage = "z-jailer: c.other.example has failurePolicy Fail and covers namespace"
         assert any(text.startswith(hostage) for text in warned(lines))
         assert code == 1
     finally:
@@ -487,7 +487,7 @@ def test_what_one_may_not_look_at_is_said(control_plane: ControlPlane, installed
         cli, ["check", "--kubeconfig", str(kubeconfig), "-n", installed.namespace], standalone_mode=False
     )
     assert result.exception is None
-    assert "not looked at" in result.stdout and "run it as a user who may read that" in result.stdout
+    assert "not checked" in result.stdout and "run the command as a user who has this permission" in result.stdout
 
 
 def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Installed, labelled: dict[str, str]) -> None:

@@ -83,14 +83,14 @@ def test_objects_of_any_kind_and_who_asks_about_them(control_plane: ControlPlane
     trail = at(found, "/v/services")
     assert trail["message"].startswith("denied: port 80")
     assert trail["entry"] == {
-        "words": "webhook path-v-services.injector.example: called; when it fails: Ignore",
+        "words": "webhook path-v-services.injector.example: called; failurePolicy: Ignore",
         "called": True,
     }
     found = explained(control_plane, "pvc/data", "-n", ns)
     assert at(found, "/m/claims")["changes"] == [{"op": "replace", "path": "/spec/volumeMode"}]
     assert at(found, "/m/claims")["entry"]["called"] is False
     assert "no webhook entry has this path" in at(found, "/m/claims")["entry"]["words"]
-    assert any("the decision of that time is not stored" in note for note in found["notes"])
+    assert any("the original decision is not stored" in note for note in found["notes"])
 
 
 def test_a_namespace_is_asked_about_as_itself(control_plane: ControlPlane, shop: tuple[str, str]) -> None:
@@ -163,5 +163,8 @@ def owned(control_plane: ControlPlane, namespace: str, name: str) -> Any:
 def test_without_paths_only_what_holds_a_pod(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
     ns = namespace()
     control_plane.api.create(service("web", 80), ns)
-    with pytest.raises(DocumentError, match="svc/web: holds no pod, and the injector's settings have no paths"):
+    with pytest.raises(
+        DocumentError,
+        match="svc/web: has no pod template, and the injector's settings define no paths for other objects",
+    ):
         explained(control_plane, "svc/web", "-n", ns)

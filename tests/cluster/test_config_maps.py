@@ -160,8 +160,12 @@ def test_refusals_say_what_to_do(control_plane: ControlPlane, namespace: Namespa
     failure(
         nobody, generated(ns), said="cannot create resource .* let the injector's service account create configmaps"
     )
-    failure(admin, generated(ns, "Bad_Name"), said="refuses it .* must render other files")
-    failure(admin, generated(ns, data={"big": "x" * 1_200_000}), said="refuses it .* must render other files")
+    failure(admin, generated(ns, "Bad_Name"), said="refuses it .* change the files that the template renders")
+    failure(
+        admin,
+        generated(ns, data={"big": "x" * 1_200_000}),
+        said="refuses it .* change the files that the template renders",
+    )
     bad_key = replace(generated(ns), data={"a/b": ""})
     failure(admin, bad_key, said="refuses it")
 

@@ -62,8 +62,8 @@ def test_a_pod_that_is_older_than_its_namespace_s_label(
     assert (after["reason"], after["namespace"]) == ("injected", ns)
     assert [t["name"] for t in after["templates"]] == ["logger"]
     notes = " | ".join(after["notes"])
-    assert "the decision of that time is not stored" in notes
-    assert "webhook pods.injector.example: called; when it fails: Ignore" in notes
+    assert "the original decision is not stored" in notes
+    assert "webhook pods.injector.example: called; failurePolicy: Ignore" in notes
     assert "label injection was set at" in notes
 
 
@@ -94,7 +94,7 @@ def test_a_wrong_template_is_noted_and_no_end_of_the_explanation(
     control_plane.api.create(config_map("broken", broken, labels=labels), installed)
     found = explained(control_plane, "deployment.apps/web", "-n", ns)
     assert found["reason"] == "injected"
-    broken_at = f"a template is wrong: configmap/{installed}/broken/overlay.yaml.j2:1:17: error: params.nothing"
+    broken_at = f"a template is invalid: configmap/{installed}/broken/overlay.yaml.j2:1:17: error: params.nothing"
     assert any(broken_at in note for note in found["notes"]), found["notes"]
 
 

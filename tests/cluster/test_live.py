@@ -95,7 +95,7 @@ def test_any_kind_is_found_as_kubectl_finds_it(
 def test_how_the_injector_is_set_up(
     control_plane: ControlPlane, namespace: NamespaceFactory, live: BlockingClient
 ) -> None:
-    with pytest.raises(ClusterError, match="no injector's webhooks"):
+    with pytest.raises(ClusterError, match="no webhooks of an injector"):
         live.installation()
     ns, api = namespace(), control_plane.api
     assert live.settings_text(ns) is None

@@ -188,7 +188,9 @@ def test_a_pause_lets_everything_pass(
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
     before = entries(control_plane)
 
-    assert "Templates at the settings' paths refuse and complete nothing." in injector(control_plane, "pause")
+    assert "Templates at the settings' paths do not change or refuse objects while the injector is paused." in injector(
+        control_plane, "pause"
+    )
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
     eventually("nobody completes", lambda: not storage_class(control_plane, shop))
     paused = [line["text"] for line in told(control_plane) if line["check"] == "paused"]
@@ -252,11 +254,12 @@ def test_check_says_what_is_wrong_with_a_path(
     lines = [line for line in told(control_plane) if line["check"] == "path /policies/services"]
     assert [line["result"] for line in lines] == ["failed"]
     assert lines[0]["text"] == (
-        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be used, so the "
-        "path's entry is not known; requests there are refused"
+        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be loaded, so "
+        "this path's webhook entry cannot be checked; requests at the path are refused"
     )
     assert lines[0]["toDo"].startswith(
-        "apply ConfigMap no-load-balancers to namespace sidecar-injector with label sidecar.injector/template=true"
+        "if ConfigMap no-load-balancers does not exist, apply it to namespace sidecar-injector with label "
+        "sidecar.injector/template=true; if it exists, correct it"
     )
     assert not [line for line in told(control_plane) if ENTRY in line["text"] and line["check"].startswith("entry")]
     for field in ("resourceVersion", "uid"):

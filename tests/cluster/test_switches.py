@@ -97,7 +97,7 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
     explained = run(control_plane, "explain", "pod/seen", "-n", spaces["enabled"], code=0)
     assert "not called, paused by admin at" in explained.stdout
 
-    assert "on again" in run(control_plane, "resume").stderr
+    assert "resumed" in run(control_plane, "resume").stderr
     for space in spaces.values():
         eventually(f"pods of {space} are injected again", lambda space=space: injected(api, space))
     for configuration, earlier in zip(configurations(installed), before, strict=True):
@@ -105,7 +105,7 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
         assert not [key for key in configuration["metadata"].get("annotations") or {} if "paused" in key]
         assert MANAGER not in [m["manager"] for m in configuration["metadata"]["managedFields"]]
     again = run(control_plane, "resume").stderr
-    assert "was not paused" in again and "created meanwhile" not in again
+    assert "was not paused" in again and "created while injection was paused" not in again
     missing = json.loads(run(control_plane, "list", "-n", spaces["enabled"], "--missing", "--output", "json").stdout)
     assert [row["pod"] for row in missing["pods"]] == ["seen"]
 

@@ -159,7 +159,7 @@ def test_every_alert_is_tried_here() -> None:
 
 @pytest.mark.parametrize("alert", CASES)
 def test_an_alert_fires_for_its_cause_alone(alert: str, rule_groups: dict[str, Any], tmp_path: Path) -> None:
-    """What else fires on the way is not looked at: a certificate that ends has ended for every other alert too."""
+    """What else fires on the way is not checked: a certificate that ends has ended for every other alert too."""
     [rule] = [rule for group in rule_groups["groups"] for rule in group["rules"] if rule["alert"] == alert]
     case = CASES[alert]
     labels = {key: value for key, value in (rule["labels"] | case.labels).items() if value}

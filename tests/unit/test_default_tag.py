@@ -128,7 +128,7 @@ def test_a_value_that_is_not_given_is_none() -> None:
 
 @pytest.mark.parametrize("overlay", ["spec: !default {}", "!default {}", "spec: {containers: !default []}"])
 def test_it_is_for_single_fields(overlay: str) -> None:
-    with pytest.raises(InjectionError, match="`!default` cannot stand here; it is for single elements and fields"):
+    with pytest.raises(InjectionError, match="`!default` cannot be used here; it is for single elements and fields"):
         render_overlay(template(overlay), context())
 
 

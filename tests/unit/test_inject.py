@@ -131,7 +131,7 @@ def test_names_without_a_comma_between_them() -> None:
 def test_the_usual_annotation_is_not_counted_where_the_settings_have_another() -> None:
     result = inject(web({"sidecar.injector/templates": "nope"}), ENABLED, snapshot("logger", named_by=REQUEST))
     assert result.reason is Reason.INJECTED
-    assert f"pod annotation sidecar.injector/templates does not apply; did you mean {REQUEST}?" in result.warning_lines
+    assert f"pod annotation sidecar.injector/templates has no effect; did you mean {REQUEST}?" in result.warning_lines
 
 
 @pytest.mark.parametrize("value", ["true", "TRUE", "Yes", "y", "On", " enabled ", "ENABLED"])

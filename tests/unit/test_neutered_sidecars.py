@@ -133,7 +133,7 @@ def test_sources_of_variables_in_another_order(name: str) -> None:
 
 
 def test_left_open_what_a_source_of_variables_brings() -> None:
-    """What a ConfigMap holds is not looked at: it may define DIGIT, and win over ours as the later source."""
+    """What a ConfigMap holds is not checked: it may define DIGIT, and win over ours as the later source."""
     pod = injected()
     named(pod, "app")["envFrom"].append({"configMapRef": {"name": "own"}})
     passes(pod)

@@ -30,7 +30,9 @@ SNAPSHOT = build_snapshot(
     {"ship": {"template.yaml": "overridable: [image]", "overlay.yaml.j2": OVERLAY}},
     Cluster(),
 )
-APP = "this namespace requires what the template sets in the app's containers: remove your own from web"
+APP = (
+    "this namespace requires the values that the template sets in the app's containers: remove your own values from web"
+)
 LIST = "ask the template's author to list it as `overridable`"
 
 
@@ -101,9 +103,9 @@ def test_a_refusal_names_where_each_template_came_from_and_who_can_change_it() -
     assert refused.reason is Reason.POD_SECURITY
     assert "template root comes from the settings' default, which a cluster admin can change" in refused.message
     assert "template plain comes from pod annotation sidecar.injector/templates, which" in refused.message
-    assert refused.message.endswith("a pod's annotation can add templates and cannot drop one")
+    assert refused.message.endswith("a pod's annotation can add templates, but cannot remove one")
     of_namespace = replace(hardened, annotations={"sidecar.injector/templates": "root,plain"})
     refused = inject(given, of_namespace, CLUSTER)
     assert refused.diagnostic is not None
     assert set(refused.diagnostic.fields["origins"].values()) == {"namespace annotation sidecar.injector/templates"}
-    assert f"those who may annotate namespace {of_namespace.name} can change" in refused.message
+    assert f"anyone who can annotate namespace {of_namespace.name} can change" in refused.message

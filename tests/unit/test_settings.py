@@ -30,8 +30,7 @@ MISTAKES = [
     ),
     (
         "replicas: 2",
-        'replicas: unknown key "replicas"; it is a value of the chart and no setting; write it into the '
-        "chart's values",
+        'replicas: unknown key "replicas"; it is a chart value, not a setting; put it into the chart\'s values',
     ),
     ("excludedNamespaces: [a]", 'excludedNamespaces: unknown key "excludedNamespaces"; write ignoredNamespaces: [...]'),
     ("yesValues: [true]", "yesValues[0]: a string is needed, and this is a boolean (true); put it in quotes"),
@@ -57,7 +56,7 @@ MISTAKES = [
     ("paths: {/x: {templates: [], typ: 1}}", 'paths[/x].typ: unknown key "typ"; did you mean type?'),
     (
         "paths: {/x: {templates: []}}",
-        "paths[/x].templates: the list is empty; name the templates for what is posted there",
+        "paths[/x].templates: the list is empty; list the templates for the objects that are sent to this path",
     ),
     (
         "paths: [a]",
@@ -68,7 +67,7 @@ MISTAKES = [
         "paths: {x: {templates: [a]}}",
         "paths.x: it is not a path; write it like /policies/services (letters, digits, - . _ ~ and /)",
     ),
-    ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is a path of `server` already; choose another"),
+    ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is already a path of `server`; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
         'paths[/a-b]: its webhook entry would be called "a-b"; choose a path with another name: /a/b has the same name',

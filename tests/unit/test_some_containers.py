@@ -87,7 +87,10 @@ def test_init_containers() -> None:
     [
         ("{name: '*', only: web}", r"spec\.containers\[\d\]\.only: it is a string; it has to be a list"),
         ("{name: '*', except: [1]}", "it is a number; it has to be the name of a container"),
-        ("{name: side, only: [web]}", 'it is for the container "\\*", which patches those of the app; take it out'),
+        (
+            "{name: side, only: [web]}",
+            r'only the container "\*", which patches the app\'s containers, can have it; take it out',
+        ),
     ],
 )
 def test_what_names_nothing(container: str, message: str) -> None:
@@ -107,9 +110,9 @@ def test_a_loop_is_told_what_to_write(tmp_path: Path, condition: str) -> None:
     )
     (folder / "overlay.yaml.j2").write_text(f"spec:\n  containers:\n  - name: mine-side\n    image: s:1\n{loop}")
     said = injector("lint", folder).out
-    assert "overlay.yaml.j2:6:" in said and 'write one container named "*", ' in said and "`except:`" in said
+    assert "overlay.yaml.j2:6:" in said and 'write one container with the name "*"' in said and "`except:`" in said
     if not condition:
-        assert 'write one container named "*", for all containers' in injector("render", folder).err
+        assert 'write one container with the name "*": it stands for all containers' in injector("render", folder).err
 
 
 def each(overlay: str, **files: str) -> Snapshot:

@@ -111,13 +111,13 @@ class _Marker:
         if isinstance(node, nodes.For):
             self._into(node.body, node.lineno, "for")
             if node.else_:
-                self._into(node.else_, else_ or node.lineno, "else of for")
+                self._into(node.else_, else_ or node.lineno, "the `else` branch of a `for` loop")
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):
             node.expr1 = self._value(node.expr1, "inline if")
             if node.expr2 is not None:
-                node.expr2 = self._value(node.expr2, "else of inline if")
+                node.expr2 = self._value(node.expr2, "the `else` value of an inline `if`")
 
     def _if(self, node: nodes.If) -> None:
         else_ = next(self._elses, 0) or node.lineno

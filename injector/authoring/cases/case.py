@@ -56,32 +56,39 @@ class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     username: Annotated[str, described("The user's name.")] = ""
     uid: Annotated[str, described("The user's id.")] = ""
     groups: Annotated[list[str], described("The groups that the user is in.")] = []
-    extra: Annotated[dict[str, list[str]], described("What else the authenticator said.")] = {}
+    extra: Annotated[dict[str, list[str]], described("Extra information about the user from the authenticator.")] = {}
 
 
 class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The path that the object is posted to, as the settings' `paths` have it."""
 
-    type: Annotated[Literal["mutating", "validating"], described("Of which kind its webhook is.")] = "mutating"
+    type: Annotated[Literal["mutating", "validating"], described("The type of the path's webhook.")] = "mutating"
     failure_policy: Annotated[
-        Literal["Ignore", "Fail"], described("What becomes of an object for which a template fails.")
+        Literal["Ignore", "Fail"], described("What happens to an object if a template fails for it.")
     ] = "Ignore"
 
 
 class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What has to come out. What is left out is not looked at."""
 
-    decision: Annotated[DecisionName, described("What becomes of the pod.")]
+    decision: Annotated[DecisionName, described("The expected decision about the pod.")]
     reason: Annotated[str | None, described("The reason's name.")] = None
     message: Annotated[str | None, described("A part of the message.")] = None
     code: Annotated[int | None, described("The HTTP status code of a denial.")] = None
     warnings: Annotated[
-        list[str] | None, described("Parts of warnings. Each warning must contain one of them. [] expects none.")
+        list[str] | None,
+        described(
+            "Texts to find in the warnings. Each warning must contain at least one of these texts. [] means "
+            "that no warning is expected."
+        ),
     ] = None
     pod: Annotated[
-        dict[str, Any] | None, described("A part of the pod after injection. !absent for what must not be there.")
+        dict[str, Any] | None,
+        described("A part of the pod after injection. Use !absent for a field that must not exist."),
     ] = None
-    object: Annotated[dict[str, Any] | None, described("The same of an object at a path.")] = None
+    object: Annotated[
+        dict[str, Any] | None, described("A part of the object after amendment, for an object at a path.")
+    ] = None
     files: Annotated[
         dict[str, Any] | None, described("Config files by name: parts of the text, or a part of the YAML or JSON.")
     ] = None
@@ -91,7 +98,7 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"old_object": "oldObject"}):
     """A pod or an object that goes in, with all that decides about it, and what has to come out."""
 
-    name: Annotated[str, described("Says what is shown; unique in its file.")]
+    name: Annotated[str, described("Says what the case tests. Must be unique in its file.")]
     pod: Annotated[dict[str, Any] | None, described("A Pod, or any object with a pod template.")] = None
     object: Annotated[
         dict[str, Any] | None,
@@ -105,20 +112,24 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, described("The operation. The default is CREATE.")
     ] = None
     resource: Annotated[
-        str | None, described("Its resource, where the kind does not say it: gateways, pods/ephemeralcontainers.")
+        str | None,
+        described(
+            "The resource of the object, if it does not follow from the kind: gateways, pods/ephemeralcontainers."
+        ),
     ] = None
     user: Annotated[GivenUser | None, described("Who asks.")] = None
     request: Annotated[
         dict[str, Any] | None, described("Other fields of the review's request, such as dryRun and options.")
     ] = None
-    path: Annotated[GivenPath | None, described("The path that it is posted to.")] = None
+    path: Annotated[GivenPath | None, described("The path that the object is posted to.")] = None
     namespace: GivenNamespace = GivenNamespace()
-    params: Annotated[dict[str, Any], described("Parameters, before any annotation.")] = {}
+    params: Annotated[dict[str, Any], described("Parameters. They take precedence over annotations.")] = {}
     settings: Annotated[dict[str, Any], described("Settings of the injector, as in its settings file.")] = {}
     templates: Annotated[
         list[str] | Literal["chosen"] | None,
         described(
-            "The templates in order; by default this template. `chosen`: those that a cluster chooses for the pod."
+            "The templates, in order. The default is this template. `chosen`: the templates that the injector "
+            "chooses for the pod."
         ),
     ] = None
     kubernetes: Annotated[str | None, described('Version of the API server, such as "1.30".')] = None

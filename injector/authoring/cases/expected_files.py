@@ -138,7 +138,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
             if name in texts:
                 yield checked.problem("files", f"{name}: this file must not be there, but it is", *steps)
         elif name not in texts:
-            message = f"{name}: no such config file came out{hint(name, texts)}"
+            message = f"{name}: no such config file was rendered{hint(name, texts)}"
             yield checked.problem("files", message, *steps, key=True)
         elif isinstance(expected, list) and all(isinstance(_part(e), str) for e in expected):
             for index, part in enumerate(expected):
@@ -148,7 +148,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif isinstance(expected, str):
             yield from _text(checked, name, expected, texts[name])
         else:
-            message = f"{name}: expected are parts of its text, or a part of its YAML, and not {shown_text(expected)}"
+            message = f"{name}: give parts of the text, or a part of the YAML, not {shown_text(expected)}"
             yield checked.problem("files", message, *steps)
 
 
@@ -171,18 +171,18 @@ def _among(part: str, lines: list[str]) -> str:
     """The first line that begins with the same word."""
     word = part.split(maxsplit=1)[0] if part.split() else ""
     line = next((line for line in lines if word and line.split(maxsplit=1)[0] == word), None)
-    return f"there is {shortened(line, 160)}" if line else ""
+    return f"a similar line is {shortened(line, 160)}" if line else ""
 
 
 def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
     steps = ("expect", "files", name)
     if not name.endswith(_YAML):
-        yield checked.problem("files", f"{name}: is a text; give a list of parts that have to be in it", *steps)
+        yield checked.problem("files", f"{name} is a text file: give a list of strings that it must contain", *steps)
         return
     try:
         found = load_manifest(text)
     except YAMLError as error:
-        yield checked.problem("files", f"{name}: what came out is no YAML: {error}", *steps, key=True)
+        yield checked.problem("files", f"{name}: the rendered file is not valid YAML: {error}", *steps, key=True)
         return
     for difference in mismatches_of(expected, found, pod=False):
         message = f"{name}: {difference}"

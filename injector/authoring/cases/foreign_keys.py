@@ -9,8 +9,8 @@ from injector.names import flow_value
 
 #: Characters of somebody's own value that is written under another key.
 _LONGEST: Final = 80
-_EXPECT = "what has to come out stands in `expect:`, such as expect: {decision: injected}"
-_INPUT = "what goes in stands in `pod:`, or in a file beside this one, `file:`"
+_EXPECT = "write the expected result in `expect:`, such as expect: {decision: injected}"
+_INPUT = "write the input in `pod:`, or in a file beside this one, `file:`"
 _METADATA = "write it in the metadata of `pod:`"
 #: Keys of a case whose value stands under another key here.
 _RENAMED: Final = {
@@ -27,7 +27,7 @@ _CASE: Final = {
     **dict.fromkeys(("given", "input", "manifest", "deployment", "workload", "when", "kubernetesProvider"), _INPUT),
     **dict.fromkeys(("annotations", "labels", "metadata", "spec"), _METADATA),
     **dict.fromkeys(("documentIndex", "documentSelector"), "leave it out: a case has one pod"),
-    "release": "leave it out; the namespace stands in `namespace: {name: ...}`",
+    "release": "remove it; the namespace is set by `namespace: {name: ...}`",
     **dict.fromkeys(("chart", "skip", "only", "tags", "timeout", "postRenderer"), "leave it out"),
     "capabilities": 'write kubernetes: "1.33"',
     **dict.fromkeys(("decision", "reason", "message", "files", "golden", "warnings", "code"), "write it in `expect:`"),
@@ -41,7 +41,8 @@ _OF_EXPECT: Final = {
          "containers", "sidecars", "sidecar", "metadata", "patch"),
         "write the part of the pod in `pod:`, such as pod: {spec: {containers: [{name: web}]}}",
     ),
-    **dict.fromkeys(("notExists", "notEqual", "notContains", "isNull"), "write !absent in `pod:` for what must go"),
+    **dict.fromkeys(("notExists", "notEqual", "notContains", "isNull"), ("write !absent in `pod:` for what "
+"must not be in the output")),
     **dict.fromkeys(("matchSnapshot", "snapshot"), "write golden: NAME.golden.yaml"),
     **dict.fromkeys(("failedTemplate", "error", "errorMessage", "fails"), "write decision: failed and message: ..."),
     **dict.fromkeys(("injected", "status", "outcome", "effect", "allowed"), "write decision: injected, or another"),
@@ -52,7 +53,10 @@ _OF_EXPECT: Final = {
 TOP: Final = {
     **dict.fromkeys(("suite", "name", "description"), "leave it out: each case has a `name:`"),
     **dict.fromkeys(("tests", "test", "specs", "it"), "write cases:"),
-    **dict.fromkeys(("templates", "template"), "leave it out: the cases are of the template whose folder this is in"),
+    **dict.fromkeys(
+        ("templates", "template"),
+        "remove it: the cases in this file always test the template whose folder contains the file",
+    ),
     **dict.fromkeys(("values", "set", "params"), "write `params:` in each case"),
     **dict.fromkeys(("release", "capabilities", "settings", "namespace", "kubernetes"), "write it in each case"),
 }

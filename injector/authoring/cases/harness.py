@@ -130,13 +130,13 @@ class Harness:
 
     def _not_injected(self, checked: Checked) -> Diagnostic:
         name, why = self.template.name, self.template.why_not_injected
-        message = f"{name} cannot be injected, it works only at a path of the settings: {why}"
+        message = f"{name} cannot be injected. It works only if the settings list it at a path: {why}"
         steps = () if checked.case.pod is None else ("pod",)
         return checked.problem(
             "case",
             message,
             *steps,
-            help="write `object:` for what goes in; beside `file:` write `operation: CREATE`",
+            help="write the input object in `object:`; if you use `file:`, add `operation: CREATE`",
             key=True,
         )
 
@@ -217,7 +217,7 @@ class Harness:
             if slash:
                 of = prefix.partition(".")[0]
                 meant = f"{of}.{bare}" if of in known and of != self.template.name and "." not in bare else bare
-                message = f"{key}: params has the names of parameters, without {prefix}/; write {meant}"
+                message = f"{key}: in `params`, write parameter names without {prefix}/; write {meant}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             template = known.get(owner)
             if template is None:

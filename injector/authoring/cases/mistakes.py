@@ -36,11 +36,11 @@ def mistakes(item: Any, document: CaseDocument, steps: Path) -> Iterator[Diagnos
     if isinstance(name, str) and not name.strip():
         yield document.refuse((*steps, "name"), "the name is empty; say what the case shows")
     if "pod" in item and "file" in item:
-        yield document.refuse((*steps, "file"), "`pod` and `file` both say what goes in; leave one out", key=True)
+        yield document.refuse((*steps, "file"), "`pod` and `file` both give the input; remove one of them", key=True)
     yield from _path_mistakes(item, document, steps)
     for field_ in ("pod", "object", "oldObject", "request", "params", "settings"):
         for inner in _absent(item.get(field_), ()):
-            message = "!absent is for what has to come out: `expect.pod`, `expect.object` and `expect.files`"
+            message = "!absent is only for expected output: `expect.pod`, `expect.object` and `expect.files`"
             yield document.refuse((*steps, field_, *inner), message)
     if isinstance(version, str) and version_of(version) is None:
         yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
@@ -61,18 +61,18 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
             yield document.refuse((*at, "object"), message, key=True)
         if decision == "amended":
             message = "only an object at a path is amended; a pod is injected"
-            yield document.refuse((*at, "decision"), message, help="write `object` for what goes in at a path")
+            yield document.refuse((*at, "decision"), message, help="for an object at a path, write it in `object`")
         return
     if "pod" in item:
         message = (
-            f"`{keys[0]}` is for an object at a path, and `pod` for an injection; write `object` in place of `pod`"
+            f"`{keys[0]}` is for an object at a path, but `pod` is for an injection; use `object` instead of `pod`"
         )
         yield document.refuse((*steps, "pod"), message, key=True)
     if "object" in item and "file" in item:
-        yield document.refuse((*steps, "file"), "`object` and `file` both say what goes in; leave one out", key=True)
+        yield document.refuse((*steps, "file"), "`object` and `file` both give the input; remove one of them", key=True)
     for key, instead in (("pod", "write `object`"), ("files", "only sidecars have config files")):
         if key in expect:
-            message = f"`{key}` is expected of an injection, and this case is about an object at a path; {instead}"
+            message = f"`{key}` is only for injections, but this case is about an object at a path; {instead}"
             yield document.refuse((*at, key), message, key=True)
     if decision in ("injected", "failed"):
         instead = (
@@ -81,7 +81,10 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
         message = f"an object at a path is never {decision}; write {instead}"
         yield document.refuse((*at, "decision"), message)
     if item.get("templates") == CHOSEN:
-        message = "a path has the templates that the settings name, so `chosen` does not work; list them here"
+        message = (
+            "`chosen` is only for pods. For an object at a path, list the templates here, as the settings do "
+            "for the path"
+        )
         yield document.refuse((*steps, "templates"), message)
     yield from _operation_mistakes(item, document, steps)
     resource = item.get("resource")
@@ -91,7 +94,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     request = item.get("request")
     for key in request if isinstance(request, dict) else ():
         if key in _SAID_BY:
-            message = f"do not write request.{key}; use {_SAID_BY[key]} of the case"
+            message = f"do not write request.{key}; in the case, use {_SAID_BY[key]}"
             yield document.refuse((*steps, "request", key), message, key=True)
 
 
@@ -108,13 +111,13 @@ def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Pat
         yield document.refuse((*steps, "oldObject"), message, key=True)
     if not told and not (operation == "DELETE" and "oldObject" in item):
         missing = "oldObject" if operation == "DELETE" else "object"
-        yield document.refuse(steps, f"{missing} is missing; it is what goes in on {operation}")
+        yield document.refuse(steps, f"{missing} is missing; {operation} needs it as the input")
 
 
 def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     for field_ in ("pod", "object", "files"):
         for inner in _nulls(expect.get(field_), ()):
-            message = f"{inner[-1]} has no value, and the output has no key without a value"
+            message = f"{inner[-1]} has no value here, but every key in the output has a value"
             help_ = "write !absent for what must not be there"
             yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
     files = expect.get("files")
@@ -133,7 +136,7 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path
         if not 400 <= code <= 599:
             yield document.refuse((*steps, "code"), f"code is {code}; it has to be from 400 to 599")
         if expect.get("decision") in ("injected", "amended", "unchanged", "skipped", "failed"):
-            message = f"`code` goes only with the decision refused, and here it is {expect['decision']}"
+            message = f"`code` is only allowed with `decision: refused`, but the decision here is {expect['decision']}"
             yield document.refuse((*steps, "code"), message, key=True)
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
         message = f"{shortened(golden)} is not a name of a file beside this one that ends in {GOLDEN}"

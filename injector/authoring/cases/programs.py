@@ -165,7 +165,7 @@ class Programs:
         if code == 0:
             return None
         output = output.replace(f"{folder}/", "").strip()
-        verdict = f"ends with {code}" if code > 0 else f"is ended by signal {-code}"
+        verdict = f"exits with code {code}" if code > 0 else f"is terminated by signal {-code}"
         return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], *named_line(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:

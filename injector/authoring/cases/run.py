@@ -80,7 +80,7 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
     except CaseError as error:
         result.problems.append(error.problem)
     except TemplateError as error:
-        message = f"{error.message}; more than {SECONDS:g} s"
+        message = f"{error.message}; the limit is {SECONDS:g} s"
         result.problems += [checked.problem(error.rule, message, "name"), error.diagnostic]
     result.seconds = time.perf_counter() - start
     return result, for_programs
@@ -123,8 +123,8 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
             if place is not None:
                 template = applied.template
-                where = f"{refusal.program} does not take what this renders"
-                help_ = f"a ; is missing at the end of this line, so {refusal.program} names a later one"
+                where = f"{refusal.program} does not accept the output of this line"
+                help_ = f"a ; is missing at the end of this line; {refusal.program} reports a later line"
                 place = replace(place, origin=template.origin or template.name)
                 result.problems.append(Diagnostic("validate", "error", where, help_ if above else "", place=place))
         if ways.require_programs:
@@ -168,7 +168,7 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
     if expect.message is not None and expect.message not in injection.message:
         message = f"message: expected {shortened(expect.message, 160)} in it, found {shortened(injection.message, 300)}"
         if _PATTERN.search(expect.message):
-            message += "; `message` is a part of the text, and no regular expression"
+            message += "; `message` is a part of the text, not a regular expression"
         yield checked.problem("message", message, "expect", "message")
     if expect.code is not None and expect.code != injection.code:
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
@@ -193,8 +193,11 @@ def _why_not_for(outcome: Outcome, template: str) -> str:
     if tested is not None and tested.applies_to.covers(outcome.asked.request):
         asks = {"`namespaces`": tested.namespaces, "`selector`": tested.selector}
         which = " or ".join(name for name, selector in asks.items() if selector is not None)
-        return f"its `for` covers this; its {which} does not match: give the case's namespace or object the labels"
-    return f"this was {request_words(outcome.asked.request)}; if that is wrong, say `resource:`"
+        return (
+            f"the template's `for` matches this request, but its {which} does not: add the missing labels to "
+            "the case's namespace or object"
+        )
+    return f"the request was {request_words(outcome.asked.request)}; if that is wrong, set `resource:`"
 
 
 def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnostic]:

@@ -91,14 +91,22 @@ class _Comparison:
             if keys is None:
                 same = [item for item in found if not list(self.compare(value, item, at, where, field.element, {}))]
                 if absent and same:
-                    yield Mismatch(at, where, f"{shown_text(value)} must not be among them, and is")
+                    yield Mismatch(at, where, f"the list must not contain {shown_text(value)}, but it does")
                 elif not absent and not same:
-                    yield Mismatch(at, where, f"expected {shown_text(value)} among them; there are {shown_text(found)}")
+                    yield Mismatch(
+                        at, where, f"the list must contain {shown_text(value)}; it contains {shown_text(found)}"
+                    )
                 continue
             name = _name(value, keys, field)
             if name is None:
                 yield Mismatch(
-                    at, where, f"an element is found by its {' and '.join(keys)}, and {shown_text(value)} has none"
+                    at,
+                    where,
+                    (
+                        f"elements of this list are identified by {' and '.join(keys)}, but "
+                        f"{shown_text(value)} does not "
+                        "have it"
+                    ),
                 )
                 continue
             here = f"{where}[{name}]"
@@ -109,7 +117,7 @@ class _Comparison:
                 yield Mismatch(at, here, "must not be there, but it is")
             elif match and absent:
                 if not list(self.compare(value, match[0], at, here, field.element, {})):
-                    yield Mismatch(at, here, f"must not be there with {shown_text(_rest(value, keys))}, and is")
+                    yield Mismatch(at, here, f"must not exist with {shown_text(_rest(value, keys))}, but it does")
             elif match:
                 yield from self.compare(_rest(value, keys), match[-1], at, here, field.element, {})
 
@@ -171,7 +179,7 @@ def _fits(value: Any, field: Field) -> bool:
 
 def _of_workload(where: str, key: str, value: Any) -> str:
     """What to say of a field of a workload that is expected of a pod; "" for any other."""
-    is_a = "`pod` is the pod itself, of a workload its pod template"
+    is_a = "`pod` describes the pod, or the pod template of a workload"
     if where == "spec" and key == "template":
         parts = [f"{part}.{next(iter(inner), '...')}" for part, inner in value.items() if isinstance(inner, dict)]
         return f"; {is_a}; write {' and '.join(parts) or 'spec'}, without spec.template" if parts else f"; {is_a}"

@@ -115,7 +115,7 @@ def _stranger(document: CaseDocument) -> Diagnostic:
     keys = document.value if isinstance(document.value, dict) else ()
     near = hint("cases", list(keys), "there are") if "?" in hint("cases", list(keys)) else ""
     near = next((f"; {TOP[key]}, not {key}:" for key in keys if TOP.get(key) == TOP["tests"]), near)
-    message = f"there is no `cases:` in it, and no case names it as its `file:`{near}"
+    message = f"this file has no `cases:`, and no case refers to it with `file:`{near}"
     return document.refuse((), message)
 
 
@@ -157,7 +157,7 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
         message, to_do = "!absent cannot be here", "that is for `expect.pod`, `expect.object` and `expect.files`"
     elif problem.path == ("expect", "decision") and value in [reason.label for reason in Reason]:
         choices = ", ".join(problem.fields["allowed"])
-        message, to_do = f'"{value}" is a reason', f"write it as `reason`, and here one of: {choices}"
+        message, to_do = f'"{value}" is a reason', f"write it in `reason`; `decision` must be one of: {choices}"
     elif len(problem.path) == 1 and problem.path[0] in _OBJECTS and isinstance(value, str):
         to_do = f"write file: {shortened(value)[1:-1]} in place of {problem.path[0]}:"
     at_key = problem.code == "unknown-key" or value is None

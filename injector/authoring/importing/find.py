@@ -112,16 +112,16 @@ def _in_object(source: ImportSource, steps: ObjectPath, value: Any, found: Found
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
         what = f"{shortened(kind)} {name}".rstrip() if isinstance(kind, str) else "this object"
-        message = f"{what} is not a sidecar config and no ConfigMap; it is left aside"
+        message = f"{what} is neither a sidecar config nor a ConfigMap, so it is ignored"
         found.problems.append(source.problem(steps, message, severity="warning"))
         return
     data = value.get("data") or {}
     if not isinstance(data, dict):
-        found.problems.append(source.problem((*steps, "data"), "data has to be a mapping of texts"))
+        found.problems.append(source.problem((*steps, "data"), "data must be a mapping of keys to strings"))
         return
     texts = {key: text for key, text in data.items() if isinstance(text, str)}
     for key in data.keys() - texts.keys():
-        message = f"data.{key} has to be a text; write `{key}: |` and the config below, indented"
+        message = f"data.{key} must be a string; write `{key}: |` and indent the config below it"
         found.problems.append(source.problem((*steps, "data", key), message))
     others = dict(texts)
     for key in texts:
@@ -165,7 +165,7 @@ def _text_at(source: ImportSource, steps: ObjectPath) -> str:
 
 def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], found: FoundConfigs) -> None:
     for key in texts:
-        message = f"the key {key} is not a sidecar config; it is left aside"
+        message = f"the key {key} is not a sidecar config, so it is ignored"
         found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
 
 

@@ -46,21 +46,19 @@ def settings_for(templates: Sequence[Imported]) -> str:
 
 _NAMED = """\
 prefix: injector.tumblr.com                # what is before the slash in your pods' annotations
-templatesKey: injector.tumblr.com/request  # the annotation by which they name what they want
-podDefault: named                          # only pods that have it, wherever they are
+templatesKey: injector.tumblr.com/request  # the annotation in which a pod names its sidecars
+podDefault: named                          # only pods with this annotation, in all namespaces
 templates: []
-nativeSidecars: never                      # plain containers, as before
+nativeSidecars: never                      # plain containers, as with your old injector
 """
 _PLAIN = """\
 prefix: sidecar-injector-webhook.morven.me  # what is before the slash in your pods' annotations
 namespaceLabel: {key: sidecar-injector}     # your namespaces' label
 podDefault: skip                            # only pods whose annotation says yes
 TEMPLATES
-nativeSidecars: never                       # plain containers, as before
+nativeSidecars: never                       # plain containers, as with your old injector
 """
-_BOTH = """\
-# for the configs with a name: templatesKey: .../request, and podDefault: named instead of skip
-"""
+_BOTH = "# if a config has a name: set templatesKey: .../request, and podDefault: named instead of skip\n"
 
 
 #: The file of the case.
@@ -92,7 +90,7 @@ def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[
     except InjectorError as error:
         why = str(error)
     if why:
-        message = f"the template that this makes does not work for a pod: {why}"
+        message = f"the template made from this config does not work for a pod: {why}"
         problems.append(config.source.problem(config.steps, message))
         return None
     return Imported(name, files, sidecar)
@@ -198,14 +196,22 @@ def _pruned(value: Any, field: Field) -> Any:
 def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
     lines = [f"# {name}", "", "Imported from a sidecar config of another injector by `injector import`.", ""]
     if sidecar.name:
-        lines += [f"Pods ask for it by its name there, {code(sidecar.name)}, in the annotation of `templatesKey`.", ""]
-    lines += ["Where pods have something of the same name, theirs stays, and a warning says so."]
+        lines += [
+            (
+                f"Pods request it by the name in the old config, {code(sidecar.name)}, in the annotation of "
+                "`templatesKey`."
+            ),
+            "",
+        ]
+    lines += ["If a pod already has something with the same name, the pod's own is kept, and a warning says so."]
     if sidecar.env or sidecar.mounts:
         lines += ["The variables and mounts for all containers are for init containers too."]
     if sidecar.service_account:
         lines += [f"Pods with the service account `default` get {code(sidecar.service_account)}."]
     if brought := _brought(sidecar):
-        lines += [f"Pods have to bring the volumes {', '.join(map(code, brought))}."]
+        lines += [f"Pods must define the volumes {', '.join(map(code, brought))} themselves."]
     if delivered.files:
-        lines += ["Its config files come with it, so no namespace needs their ConfigMap any more."]
+        lines += [
+            ("The template includes its config files, so namespaces no longer need a ConfigMap with these files.")
+        ]
     return "\n".join([*lines, "", BEGIN, "", END, ""])

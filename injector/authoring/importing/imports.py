@@ -46,7 +46,7 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
             problems.append(config.source.problem((*config.steps, "name"), message))
         elif name in taken:
             other = taken[name].source.place(taken[name].steps)
-            message = f"the config at {other} would be template {shortened(name)[1:-1]} as well; rename one of the two"
+            message = f"the config at {other} would also become template {shortened(name)[1:-1]}; rename one of the two"
             problems.append(config.source.problem((*config.steps, "name"), message))
         taken.setdefault(name, config)
         names.append(name)
@@ -93,7 +93,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
         except SchemasMissingError:
             return ImportResult((), (_NO_SCHEMAS,))
         if sidecar is not None and sidecar.empty:
-            message = "nothing in this config is for pods; no template is made of it"
+            message = "this config has no settings for pods, so no template is made from it"
             problems.append(config.source.problem(config.steps, message, severity="warning"))
         elif sidecar is not None:
             sidecars.append(sidecar)
@@ -147,7 +147,9 @@ def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, .
         return sidecar
     told = Teller(config, problems)
     if config.folder is None:
-        message = "inherits works only in files, so it is ignored here, as your old injector ignores it"
+        message = (
+            "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well"
+        )
         told.warn(("inherits",), message)
         return sidecar
     base = _base(config.folder / sidecar.inherits, told, problems, before)
@@ -160,7 +162,7 @@ def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Pa
     try:
         real = path.resolve()
         if real in before or len(before) >= _DEEPEST:
-            told.tell(("inherits",), f"{shortened(name)} inherits from itself, or from too many in a row")
+            told.tell(("inherits",), f"{shortened(name)} inherits from itself, or the chain of `inherits` is too long")
             return None
         with path.open("rb") as file:
             data = file.read(LIMIT + 1)
@@ -171,7 +173,10 @@ def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Pa
     found = find_configs([(name, data)])
     problems += found.problems
     if len(found.configs) != 1:
-        told.tell(("inherits",), f"{shortened(name)} has {len(found.configs)} sidecar configs; it takes one")
+        told.tell(
+            ("inherits",),
+            (f"{shortened(name)} has {len(found.configs)} sidecar configs; `inherits` needs a file with exactly one"),
+        )
         return None
     return read_whole(found.configs[0], problems, (*before, real))
 

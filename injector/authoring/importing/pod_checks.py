@@ -32,14 +32,14 @@ def without_duplicates(name: str, items: list[Any], steps: Path, told: Teller) -
         if key not in kept:
             kept[key] = item
         elif name == "env":
-            told.warn((*steps, found[key], "name"), f"variable {key} is there twice; the last counts, and is taken")
+            told.warn((*steps, found[key], "name"), f"variable {key} is defined twice; the last value is used")
             kept.pop(key)
             kept[key] = item
         elif name == "hostAliases":
             hosts = [*kept[key].get("hostnames", ()), *item.get("hostnames", ())]
             kept[key] = {**kept[key], "hostnames": list(dict.fromkeys(hosts))}
         elif name != "imagePullSecrets":
-            message = f"{name}: {key} is there twice; keep one of the two"
+            message = f"{name}: {key} is defined twice; keep one of the two"
             told.tell((*steps, number), message)
         found[key] = number
     return list(kept.values())
@@ -64,7 +64,8 @@ def check_names(fields: Object, told: Teller) -> None:
             name, steps = item.get("name"), (kind, number, "name")
             if not is_dns_label(name):
                 told.tell(
-                    steps, f"{shortened(name)} is not a name here: up to 63 of a-z, 0-9 and -, as Kubernetes has it"
+                    steps,
+                    f"{shortened(name)} is not a valid Kubernetes name: use at most 63 characters of a-z, 0-9 and -",
                 )
             elif kind != "volumes" and name in taken:
                 told.tell(steps, f"there is an init container {name} already; rename one of the two")
@@ -92,7 +93,7 @@ def _check_container(container: Object, steps: Path, told: Teller) -> None:
         except ValueError:  # no quantity; a pod with it is refused, and told why
             continue
         if above:
-            message = f"the request of {shortened(name)[1:-1]} is {request}, and its limit is {limits[name]}"
+            message = f"the {shortened(name)[1:-1]} request is {request}, but the limit is {limits[name]}"
             told.tell((*steps, "resources", "requests", name), f"{message}; raise the limit, or request less")
 
 
@@ -120,4 +121,4 @@ def _check_mounts(fields: Object, told: Teller) -> None:
             known.add(name)
             near = nearest(str(name), known - {name})
             more = f"; did you mean {near}?" if near else ""
-            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so pods have to bring it{more}")
+            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so each pod must define it{more}")

@@ -31,7 +31,7 @@ from injector.pods.context import Object
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd4]")
-_QUOTES = "put it in quotes: without them YAML reads numbers, and y, n, yes, no, on and off as true and false"
+_QUOTES = "put it in quotes: without quotes, YAML reads y, n, yes, no, on and off as booleans, and digits as numbers"
 _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
@@ -121,7 +121,7 @@ def _check_texts(value: Any, steps: Path, told: Teller) -> None:
         for number, item in enumerate(value):
             _check_texts(item, (*steps, number), told)
     elif isinstance(value, str) and (found := _RESERVED.search(value)):
-        told.tell(steps, f"the character U+{ord(found[0]):04X} is no text, and no template can hold it; take it out")
+        told.tell(steps, f"the character U+{ord(found[0]):04X} is not allowed in a template; remove it")
 
 
 def _is_taken(key: str, value: Any, told: Teller) -> bool:
@@ -139,7 +139,10 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
     if key in OF_PODS:
         told.warn(
             (key,),
-            f"{key} becomes spec.{key}, but in a cluster the API server already set that, and its value stays",
+            (
+                f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
+                "value is kept"
+            ),
             help="write `!replace` before its value in overlay.yaml.j2, or take it out",
         )
         return True

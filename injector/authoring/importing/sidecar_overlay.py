@@ -172,17 +172,21 @@ def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagn
 
 def _refused(files: ConfigFiles, taken: str) -> str:
     if taken not in ("", files.name):
-        return f"a template has one ConfigMap of its own, and {taken} is it"
+        return f"a template can have only one ConfigMap, and this template already uses {taken}"
     if files.binary or not files.data:
         return "it has binaryData" if files.binary else "there is nothing in it"
     odd = [n for n, text in files.data.items() if not FILE.match(n) or n in (".", "..", MANIFEST) or "\r" in text]
-    return f"a template cannot have the file {odd[0]}, because of its name or a CR in it" if odd else ""
+    return (
+        (f"a template cannot have the file {odd[0]}: its name is not allowed, or it contains a carriage return")
+        if odd
+        else ""
+    )
 
 
 def unused(found: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Diagnostic]:
     """A warning for each ConfigMap that is neither a config nor a sidecar's."""
     asked = {mapping(v.get("configMap")).get("name") for s in sidecars for v in s.spec.get("volumes", ())}
-    message = "holds no sidecar config, and no config mounts it; it is left aside"
+    message = "holds no sidecar config and is not mounted by one, so it is ignored"
     return [
         files.source.problem(files.steps, f"ConfigMap {files.name} {message}", severity="warning")
         for files in found

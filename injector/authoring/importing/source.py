@@ -102,7 +102,7 @@ class ImportSource:
 def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
     """The documents of an input that says something. Raises ImportProblems where one cannot be read."""
     if len(data) > LIMIT:
-        raise _refused(name, f"larger than {LIMIT // 1024 // 1024} MiB, as no sidecar config is")
+        raise _refused(name, f"larger than {LIMIT // 1024 // 1024} MiB, which is too large for a sidecar config")
     try:
         text = normal(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -107,7 +107,7 @@ def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], ob
             try:
                 done[path] = future.result()
             except BrokenProcessPool:
-                message = "the linter was killed over this template or one beside it: lint them one by one"
+                message = "the linter was killed while it checked this template or another one: lint them one at a time"
                 done[path] = Linted(path, (Diagnostic("limit", "error", message, place=Place(origin=path)),))
             told(done[path])
     finally:

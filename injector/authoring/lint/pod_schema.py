@@ -51,8 +51,8 @@ def versions() -> Mapping[tuple[int, int], Path]:
     spec = find_spec("kubernetes_validate")
     if spec is None or not spec.submodule_search_locations:
         raise SchemasMissingError(
-            "lint needs Kubernetes' own schemas (the package kubernetes-validate): "
-            "pip install 'sidecar-injector[lint]'; or go without them: --disable schema"
+            "lint needs Kubernetes' own schemas (the package kubernetes-validate): pip install "
+            "'sidecar-injector[lint]'; to lint without the schemas: --disable schema"
         )
     folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema"
     found = {(int(m[1]), int(m[2])): path for path in folder.iterdir() if (m := _FOLDER.match(path.name))}
@@ -65,7 +65,7 @@ def check_version(version: tuple[int, int]) -> None:
     if version not in known:
         names = [f"{major}.{minor}" for major, minor in known]
         raise SchemasMissingError(
-            f"no schema of Kubernetes {version[0]}.{version[1]} here; there are {names[0]} to {names[-1]}"
+            f"no schema for Kubernetes {version[0]}.{version[1]} is installed; available are {names[0]} to {names[-1]}"
         )
 
 

@@ -122,7 +122,7 @@ class _Renders:
 
     def unknown(self) -> list[RenderFailure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""
-        what, help_ = "parameter {} is required, and no value that it takes is known", "give it `examples`"
+        what, help_ = "parameter {} is required, but no valid value is known", "give it `examples`"
         code, place = Reason.BAD_PARAMETER.label, Place(MANIFEST)
         return [
             RenderFailure(

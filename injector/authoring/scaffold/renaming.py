@@ -81,7 +81,9 @@ def _derived(rest: str, new: str, *, port: bool) -> str:
     if port:
         return new[: _PORT - len(rest)].rstrip("-") + rest
     if len(new + rest) > _LABEL:
-        raise LongNameError(f"{new} is too long: {new}{rest} would have {len(new + rest)} characters, of {_LABEL}")
+        raise LongNameError(
+            f"{new} is too long: {new}{rest} would have {len(new + rest)} characters; the limit is {_LABEL}"
+        )
     return new + rest
 
 

@@ -114,10 +114,16 @@ def _keywords() -> dict[str, Schema]:
             "description": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
         },
         "default": {"description": "Its value when none is given. Without a default it is null."},
-        "examples": {"type": "array", "description": "Values; a template is tried with these where one is required."},
+        "examples": {
+            "type": "array",
+            "description": "Example values. They are used to try the template if the parameter is required.",
+        },
         "enum": {"type": "array", "description": "The values that it may have."},
         "const": {"description": "The one value that it may have."},
-        "deprecated": {"type": "boolean", "description": "Whether it should no longer be set."},
+        "deprecated": {
+            "type": "boolean",
+            "description": "Whether the parameter is deprecated, which means that it should no longer be set.",
+        },
         "minimum": {**_NUMBER, "description": "Least number."},
         "maximum": {**_NUMBER, "description": "Greatest number."},
         "exclusiveMinimum": {**_NUMBER, "description": "It has to be above this."},
@@ -129,8 +135,8 @@ def _keywords() -> dict[str, Schema]:
         "items": {**_SCHEMA, "description": "What each item of a list takes."},
         "prefixItems": {**_SCHEMAS, "description": "What the first items of a list take, one by one."},
         "contains": {**_SCHEMA, "description": "At least one item of a list has to fit this."},
-        "minContains": {**_COUNT, "description": "Least number of items that fit contains."},
-        "maxContains": {**_COUNT, "description": "Greatest number of items that fit contains."},
+        "minContains": {**_COUNT, "description": "Least number of items that match the schema in `contains`."},
+        "maxContains": {**_COUNT, "description": "Greatest number of items that match the schema in `contains`."},
         "minItems": {**_COUNT, "description": "Least number of items."},
         "maxItems": {**_COUNT, "description": "Greatest number of items."},
         "uniqueItems": {"type": "boolean", "description": "Whether no two items may be the same."},
@@ -144,11 +150,14 @@ def _keywords() -> dict[str, Schema]:
             "additionalProperties": _SCHEMA,
             "description": "What each key that matches a regular expression takes.",
         },
-        "additionalProperties": {**_SCHEMA, "description": "What keys take that properties does not name, or false."},
-        "propertyNames": {**_SCHEMA, "description": "What the keys of an object have to be like."},
+        "additionalProperties": {
+            **_SCHEMA,
+            "description": "The schema for keys that `properties` does not list; false allows no other keys.",
+        },
+        "propertyNames": {**_SCHEMA, "description": "The schema for the names of an object's keys."},
         "minProperties": {**_COUNT, "description": "Least number of keys."},
         "maxProperties": {**_COUNT, "description": "Greatest number of keys."},
-        "anyOf": {**_SCHEMAS, "description": "It has to fit one of these, or more."},
+        "anyOf": {**_SCHEMAS, "description": "It must match at least one of these."},
         "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
         "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
         "not": {**_SCHEMA, "description": "It must not fit this."},
@@ -163,7 +172,7 @@ def keyword_schema() -> Schema:
     types = [*TYPES, "null"]
     properties: dict[str, Any] = {
         "type": {
-            "description": "What it is.",
+            "description": "The type of the value.",
             "anyOf": [
                 {"enum": types},
                 {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
@@ -194,14 +203,16 @@ def parameter_schema() -> Schema:
         },
         "secret": {
             "type": ["boolean", "null"],
-            "description": "true: its value is left out of receipts, messages and `injector explain`. It still stands "
-            "in the pod.",
+            "description": "true: its value is left out of receipts, messages and `injector explain`. The pod "
+            "itself still "
+            "contains the value.",
         },
         "required": {
             "type": ["boolean", "array"],
             "items": {"type": "string"},
-            "description": "true: a missing value is an error that names the annotation to set. For an object "
-            "also a list of required keys.",
+            "description": "true: a missing value is an error that names the annotation to set. For an object, "
+            "this can also "
+            "be a list of required keys.",
         },
     }
     return {

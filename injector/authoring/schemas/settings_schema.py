@@ -22,9 +22,9 @@ HELP: Final = {
     "yesValues": "values of a pod's annotation or label `inject` that mean yes, in upper or lower case",
     "noValues": "values that mean no; a value cannot be in both lists",
     "podDefault": (
-        "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace the pod must also say yes. "
-        "`named`: as `skip`, but a pod that names its templates is also injected, in any namespace that does not say "
-        "no"
+        "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace, the pod must also "
+"say yes. `named`: like `skip`, but a pod is also injected if it names its templates, unless its "
+"namespace says no"
     ),
     "ignoredNamespaces": (
         "namespaces in which the injector does nothing, whatever their label is; the injector's own namespace is "

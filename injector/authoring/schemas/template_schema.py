@@ -30,18 +30,23 @@ _FILES: Final[Schema] = {
     "propertyNames": {"pattern": _FILE},
     "additionalProperties": {
         "type": "object",
-        "description": "A config file; {} where its source is its name with .j2.",
+        "description": "A config file. Write {} if its source is a file with the same name followed by .j2.",
         "additionalProperties": False,
         "properties": {
             "template": {
                 "type": "string",
                 "not": {"const": "overlay.yaml.j2"},
-                "description": "The source that renders it, a file of this folder. By default its name with .j2.",
+                "description": (
+                    "The source from which the file is rendered, in this folder. The default is the file's name "
+                    "followed by .j2."
+                ),
             },
             "syntax": or_null(
                 {
                     "enum": sorted(SYNTAXES),
-                    "description": "The syntax of a text file, for `quote`. By default what its name tells.",
+                    "description": (
+                        "The syntax of a text file, for the filter `quote`. The default follows from the file's name."
+                    ),
                 }
             ),
             "validate": or_null(
@@ -56,9 +61,9 @@ _FILES: Final[Schema] = {
 }
 
 _HELP: Final = {
-    "apiGroups": 'API groups; "" is the core.',
-    "apiVersions": "Versions of those.",
-    "resources": "Resources, in the plural; a subresource like pods/ephemeralcontainers.",
+    "apiGroups": 'API groups; "" is the core group.',
+    "apiVersions": "Versions of the API groups.",
+    "resources": "Resources, in the plural. Write a subresource as RESOURCE/SUBRESOURCE: pods/ephemeralcontainers.",
     "operations": "Operations, such as CREATE or UPDATE.",
 }
 
@@ -71,8 +76,8 @@ def _for() -> Schema:
         properties[key] = or_null(strings(_HELP[key], default=list(default), minItems=1, items=items))
     return {
         "type": "object",
-        "description": "The requests that it is for. The default is CREATE of pods. A template for anything else "
-        "works only at a path of the settings.",
+        "description": "The requests that the template is for. The default is CREATE of pods. A template for other "
+        "requests works only if the settings list it at a path.",
         "additionalProperties": False,
         "properties": properties,
     }
@@ -85,8 +90,10 @@ def template_schema() -> Schema:
         "parameters": or_null(
             {
                 "type": "object",
-                "description": "Parameters by name: app-port is params.app_port in the template's files. secret-* is "
-                "a family: params.secret is a map with a member for each annotation secret-<name>.",
+                "description": "Parameters by name. The files of the template read the parameter app-port as "
+                "params.app_port. A "
+                "name that ends in -* stands for many annotations: with secret-*, params.secret is a map with one "
+                "entry for each annotation secret-<name>.",
                 "propertyNames": {
                     "pattern": r"^[a-z](?:(?:[-a-z0-9]{0,61}[a-z0-9])?|(?:[-a-z0-9]{0,48}[a-z0-9])?-\*)$"
                 },
@@ -105,17 +112,20 @@ def template_schema() -> Schema:
             {
                 "enum": ["skip", "inject"],
                 "default": "skip",
-                "description": "Whether pods with hostNetwork: true are served.",
+                "description": "Whether pods with hostNetwork: true are injected.",
             }
         ),
         "selector": selector("Pods that get this template when neither they nor their namespace names one."),
-        "namespaces": selector("Namespaces in which it may be used; without it all."),
+        "namespaces": selector("Namespaces in which the template can be used. The default is all namespaces."),
         "overridable": or_null(
             strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")
         ),
         "shared": or_null(
             strings(
-                "Volumes of the template's that other containers may mount in a required namespace; * is any text.",
+                (
+                    "Volumes of the template that other containers may mount in a required namespace; * matches any "
+                    "text."
+                ),
                 examples=[["logs", "*-shared"]],
             )
         ),
@@ -160,8 +170,8 @@ def case_schema() -> Schema:
     refused = {"properties": {"decision": {"const": "refused"}}}
     defs["Expect"] |= {"if": {"required": ["code"]}, "then": refused}
     for name, words in (
-        ("namespace", "The namespace that the pod is created in, or that the object lies in."),
-        ("expect", "What has to come out."),
+        ("namespace", "The namespace in which the pod is created, or the namespace of the object."),
+        ("expect", "The expected result."),
     ):
         case[name].setdefault("description", words)
     file = defs.pop("CaseFile")

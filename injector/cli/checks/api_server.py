@@ -43,8 +43,14 @@ def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
     else:
         yield warning(
             "native-sidecars",
-            "native sidecars are there, but not used by default before 1.32: sidecars are plain containers",
-            "with all kubelets at 1.29 or newer set nativeSidecars: always; Jobs end by themselves only with it",
+            (
+                "this cluster supports native sidecars, but the injector uses them by default only from "
+                "Kubernetes 1.32 on: sidecars are plain containers"
+            ),
+            (
+                "if all kubelets are 1.29 or newer, set nativeSidecars: always; without native sidecars, Jobs do "
+                "not end by themselves"
+            ),
         )
 
 

@@ -54,7 +54,7 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
             to_do = f"take it out of {flag.rstrip('=')} of kube-apiserver"
             yield bad("admission-plugin", f"admission plugin {plugin} is switched off: no webhook is called", to_do)
     if not off & set(_PLUGINS):
-        yield good("admission-plugin", "admission webhooks are there")
+        yield good("admission-plugin", "admission webhooks are enabled")
 
 
 def person(context: CheckContext) -> Iterator[Diagnostic]:
@@ -114,7 +114,7 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
     own = next((labels_of(one) for one in context.namespaces if one["metadata"]["name"] == context.namespace), None)
     if own is None:
-        yield good("pod-security", f"namespace {context.namespace} is free")
+        yield good("pod-security", f"namespace {context.namespace} does not exist yet")
     else:
         level = own.get(_LEVEL, "the cluster's default")
         yield good(

@@ -54,16 +54,19 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
             return
         causes.add(cause)
         if error.status in (401, 403):
-            yield warning(name, f"not looked at: {error}", "run it as a user who may read that")
+            yield warning(name, f"not checked: {error}", "run the command as a user who has this permission")
         elif not error.status:
-            reach = "see that the API server can be reached, or name another one (--context)"
+            reach = "make sure that the API server can be reached, or name another one (--context)"
             yield bad(_LOST, str(error), reach if error.reason else "name the injector's namespace with -n")
         else:
-            yield bad(name, f"not looked at: {error}", "correct what the API server says, then check again")
+            yield bad(name, f"not checked: {error}", "fix the cause of this API server error, then check again")
     except SettingsError:
         if SettingsError not in causes:
             causes.add(SettingsError)
-            text = "not all was checked: that needs the settings, which are wrong (see settings-and-templates)"
+            text = (
+                "some checks were skipped: they need the settings, and the settings are invalid (see "
+                "settings-and-templates)"
+            )
             yield warning(name, text, "correct the settings first")
 
 
@@ -89,7 +92,7 @@ def show_results(results: Results, form: str) -> None:
                     click.echo(f"    {printable_lines(verdict.help)}")
             click.echo()
     counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
-    words = f"{counts['note']} good, {counts['warning']} to note, {counts['error']} failed"
+    words = f"good: {counts['note']}, warnings: {counts['warning']}, failed: {counts['error']}"
     click.echo(f"Result: {_sign(worst(results))} ({words})")
 
 

@@ -35,7 +35,7 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
         if error.status != 403:
             raise
         to_do = "run it as somebody who may create subjectaccessreviews (an admin)"
-        yield warning("permissions", f"not looked at: {error}", to_do)
+        yield warning("permissions", f"not checked: {error}", to_do)
         return
     denied: dict[int, list[Object]] = {}
     for (line, attributes), answer in zip(asked, answers, strict=True):

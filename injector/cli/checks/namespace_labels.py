@@ -27,7 +27,7 @@ def labels(context: CheckContext) -> Iterator[Diagnostic]:
     else:
         yield warning(
             "namespace-labels",
-            f"no namespace has its pods injected ({told}); only pods that say yes are",
+            f"no namespace enables injection ({told}); only pods that ask for sidecars get them",
             f"kubectl label namespace NAME {label.key}={label.enabled}",
             **known,
         )
@@ -54,13 +54,17 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
             yield bad("namespace-label", text, f"kubectl label namespace {name} {label.key}={near[0]} --overwrite")
         else:
             there = " or ".join(f"{label.key}={one}" for one in allowed)
-            yield warning("namespace-label", text, f"say {there}: kubectl label namespace {name} --overwrite ...")
+            yield warning("namespace-label", text, f"set {there}: kubectl label namespace {name} --overwrite ...")
     elif value is None:
         for key in get_close_matches(label.key, found, n=1, cutoff=0.85):
             if found[key] in allowed:
                 yield bad(
                     "namespace-label",
-                    f"namespace {name} has {key}={found[key]}; the label is {label.key}: its pods are not injected",
+                    (
+                        f"namespace {name} has {key}={found[key]}, but the injector's label is {label.key}: "
+                        "the pods of "
+                        "the namespace are not injected"
+                    ),
                     f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
                 )
 
@@ -130,7 +134,7 @@ def _missing(entry: Object | None, found: dict[str, str]) -> str:
     if is_paused(entry):
         return "is paused"
     if not matches(entry.get("namespaceSelector") or {}, found):
-        return "does not select it"
+        return "does not select the namespace"
     return "" if entry.get("failurePolicy", "Fail") == "Fail" else "lets pods through when it fails"
 
 

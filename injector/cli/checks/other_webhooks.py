@@ -44,12 +44,18 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
         yield bad(
             "second-injector",
             f"{name}: {', '.join(rivals)} also selects by label {label.key}: two injectors for the same namespaces",
-            "remove one of them, or give one another label (namespaceLabel in the settings, and its webhooks)",
+            (
+                "remove one of them, or use a different label for one of them (namespaceLabel in the settings, "
+                "and its webhooks)"
+            ),
         )
         return
     again = all(entry.get("reinvocationPolicy") == "IfNeeded" for entry in entries)
     if name > ours:
-        text = f"{name} also changes new pods, after the injector; if it changes one, the injector is called again"
+        text = (
+            f"{name} also changes new pods, after the injector; if it changes a pod, the API server calls the "
+            "injector again"
+        )
     elif again:
         text = f"{name} also changes new pods, before the injector, and is called again to see the sidecars"
     else:
@@ -63,8 +69,8 @@ def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: s
         if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):
             yield warning(
                 "other-webhooks",
-                f"{name}: {entry['name']} fails closed and covers namespace {namespace}: while it is down, the "
-                "injector's pods cannot start",
+                f"{name}: {entry['name']} has failurePolicy Fail and covers namespace {namespace}: while that "
+                "webhook is down, the injector's pods cannot start",
                 f"leave namespace {namespace} out of its namespaceSelector",
             )
 

@@ -27,9 +27,13 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             names = " and ".join(unknown[:3])
             yield bad(
                 f"path {path}",
-                f"{where}: {names} cannot be used, so the path's entry is not known; requests there are {meanwhile}",
-                f"apply ConfigMap {unknown[0]} to namespace {context.namespace} with label "
-                f"{settings.template_label}=true, correct it if it is there, or correct paths in the settings",
+                (
+                    f"{where}: {names} cannot be loaded, so this path's webhook entry cannot be checked; requests at "
+                    f"the path are {meanwhile}"
+                ),
+                f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} "
+                f"with label {settings.template_label}=true; "
+                "if it exists, correct it; or correct paths in the settings",
                 templates=list(at.templates),
             )
         else:
@@ -51,7 +55,10 @@ def _never_asked(path: str, templates: Iterable[Template], context: CheckContext
             yield warning(
                 f"path {path}",
                 f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server does not have",
-                "the API server never asks: correct `for` in the template; `kubectl api-resources` lists what there is",
+                (
+                    "the API server never sends such requests: correct `for` in the template; `kubectl api-resources` "
+                    "lists the available resources"
+                ),
                 templates=[template.name],
             )
 
@@ -71,8 +78,8 @@ def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Templat
     elif len(judging) == len(templates):
         yield warning(
             f"path {path}",
-            f"path {path} (mutating): {some(judging)} only refuses or warns, and a webhook that is asked later may "
-            "still change what it has seen",
-            "say `type: validating` in the settings: then it sees the object as it will be stored",
+            f"path {path} (mutating): {some(judging)} only refuses or warns. Webhooks that are called later "
+            "can still change the object after this check",
+            "set `type: validating` in the settings: then the template checks the object as it will be stored",
             templates=judging,
         )

@@ -33,7 +33,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
         yield bad(
             "endpoints",
             f"Service {namespace}/{context.name} has no ready endpoint: nothing answers the API server",
-            f"kubectl get pods -n {namespace}; /readyz on the plain port says what is missing, the log says why",
+            (f"kubectl get pods -n {namespace}; /readyz on the HTTP port says what is missing, and the log says why"),
         )
 
 
@@ -47,7 +47,9 @@ def replicas(context: CheckContext) -> Iterator[Diagnostic]:
     name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
     status = deployment.get("status") or {}
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
-    look = f"kubectl rollout status deployment/{name} -n {context.namespace}; kubectl describe pods there"
+    look = (
+        f"kubectl rollout status deployment/{name} -n {context.namespace}; kubectl describe pods -n {context.namespace}"
+    )
     if not ready:
         yield bad("replicas", f"Deployment {name}: none of {wanted} replicas is ready", look)
     elif ready < wanted or updated < wanted:

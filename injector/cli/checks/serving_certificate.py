@@ -19,16 +19,22 @@ from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _RENEW = (
-    "renew it: docs/serving.md, part 3, or docs/csr.md; one that is built in or made by cert-manager renews itself: "
-    "see the logs"
+    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. A certificate from the source "
+    "`builtin` or `cert-manager` is renewed automatically: see the logs"
 )
 #: Who writes caBundle, but where a person does.
 _WRITTEN = {
-    "builtin": "the injector writes it as soon as it runs: see the sections server and permissions, and its log",
+    "builtin": (
+        'the injector writes the caBundle when it starts: see the sections "server" and "permissions" '
+        "of this report, and the injector's log"
+    ),
     "cert-manager": "cert-manager's cainjector writes it: look at its log, and at the Certificate",
 }
 _MADE = {
-    "builtin": "the injector makes it as soon as it runs: see the sections server and permissions, and its log",
+    "builtin": (
+        'the injector makes the certificate when it starts: see the sections "server" and '
+        '"permissions" of this report, and the injector\'s log'
+    ),
     "cert-manager": "cert-manager makes it: kubectl describe certificate -n NAMESPACE",
     "csr": "make one: injector certs --signer (docs/csr.md)",
 }
@@ -41,7 +47,7 @@ def bundles(context: CheckContext) -> Iterator[Diagnostic]:
     """Every entry's caBundle: present, readable, with certificates of authorities, not expired."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
-    by_hand = "put the authority's certificate there (docs/serving.md, part 4)"
+    by_hand = "put the CA certificate into caBundle (docs/serving.md, part 4)"
     to_do = _WRITTEN.get(context.settings.certificates.source, by_hand)
     for fault in dict.fromkeys(faults.values()):
         names = [name for name, found in faults.items() if found == fault]
@@ -78,7 +84,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         if error.status != 403:
             raise
         to_do = f"run it as somebody who may get secret {name} in namespace {context.namespace}"
-        yield warning("certificate", f"not looked at: {error}", to_do)
+        yield warning("certificate", f"not checked: {error}", to_do)
         return
     chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
     if not chain:
@@ -98,7 +104,10 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         yield bad(
             "certificate-trusted",
             f"{whose}: caBundle does not trust the certificate in secret {name}",
-            "put the certificate's own authority into caBundle, or serve a certificate of that authority",
+            (
+                "put the CA certificate that signed this certificate into caBundle, or use a certificate that a "
+                "CA in caBundle signed"
+            ),
         )
     elif bundles and all(bundles.values()):
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
@@ -150,14 +159,19 @@ def handshake(context: CheckContext) -> Iterator[Diagnostic]:
         # nobody there, or not for us: the API server may be able to, and the pod below tells
         yield good("handshake", f"{address}:{port} cannot be reached from here ({came.fault}); see the Secret above")
     elif name in certificate_names(came.certificate):
-        to_do = "caBundle and certificate are of different authorities, or the injector has not read the new one yet"
+        to_do = (
+            "the certificate was not signed by the CA in caBundle, or the injector has not yet read the new certificate"
+        )
         yield bad("handshake", f"TLS to {address}:{port} as {name}: {came.fault}", to_do)
     else:
         names = ", ".join(sorted(certificate_names(came.certificate))) or "no name"
         yield warning(
             "handshake",
             f"the server at {address}:{port} has a certificate for {names}, not for {name}",
-            "outside the cluster that may be another machine; inside, the certificate is for the wrong names",
+            (
+                "if you run this outside the cluster, another machine may have answered; if you run it inside, "
+                "the certificate has the wrong names"
+            ),
         )
 
 

@@ -18,7 +18,9 @@ def settings(context: CheckContext) -> Iterator[Diagnostic]:
     try:
         found = context.settings
     except SettingsError as error:
-        to_do = "correct the settings' ConfigMap (docs/settings.md); the injector uses what it had before"
+        to_do = (
+            "correct the settings' ConfigMap (docs/settings.md); until then, the injector uses its previous settings"
+        )
         yield bad("settings", str(error), to_do)
         return
     label = found.namespace_label
@@ -31,14 +33,14 @@ def templates(context: CheckContext) -> Iterator[Diagnostic]:
         snapshot, wrong = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)
     except SnapshotError as error:
         for one in error.errors:
-            to_do = "correct the settings' ConfigMap; the injector uses what it had before"
+            to_do = "correct the settings' ConfigMap; until then, the injector uses its previous settings"
             yield bad("settings", str(one), to_do)
         return
     for name, error_text in wrong.items():
-        to_do = f"correct or remove ConfigMap {name}; until then the injector uses all that it had before"
+        to_do = f"correct or remove ConfigMap {name}; until then, the injector uses its previous settings and templates"
         yield bad("template", error_text, to_do)
     for problem in snapshot.warnings:
-        yield warning("settings", problem.located, "correct the settings, or add what they name")
+        yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
     listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
     digests = {template.name: template.digest for template in snapshot.catalog}
     if not wrong:

@@ -64,7 +64,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
             to_do = f"run it as somebody who may create pods in namespace {name}"
             yield warning("injection", f"no pod was tried: {error}", to_do)
         else:
-            to_do = "the lines above with a cross say more; else the injector's log at this moment"
+            to_do = "see the failed lines above. If there are none, see the injector's log at the time of this check"
             yield bad("injection", str(error), to_do, namespace=name)
         return
     milliseconds = round(statistics.median(seconds) * 1000, 1)
@@ -74,8 +74,9 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         with_templates = ", ".join(receipt.templates) or "no template"
         yield good(
             "injection",
-            f"a pod in namespace {name} is injected with {with_templates}; median of {_RUNS} dry runs "
-            f"{milliseconds:.1f} ms, with all that the API server does",
+            f"a pod in namespace {name} is injected with {with_templates}; median of {_RUNS} dry "
+            f"runs {milliseconds:.1f} "
+            "ms, including all other work of the API server",
             namespace=name,
             milliseconds=milliseconds,
         )
@@ -96,7 +97,10 @@ def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]
             yield warning(
                 "template-in-use",
                 f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
-                "wait some seconds; if it stays, see snapshot-refused in its log (injector_reload_failing is then 1)",
+                (
+                    "wait a few seconds; if this warning remains, see snapshot-refused in the injector's log "
+                    "(injector_reload_failing is then 1)"
+                ),
             )
 
 
@@ -109,12 +113,15 @@ def _untouched(context: CheckContext, namespace: Object, pod: Object) -> Diagnos
     name = namespace["metadata"]["name"]
     replay = inject(pod, namespace_of(namespace), _snapshot(context))
     if replay.effect is Effect.SKIP:
-        to_do = "nothing, if that is what you want; injector explain -f POD.yaml shows every step"
+        to_do = "no action is needed if you want that; injector explain -f POD.yaml shows every step"
         return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)
     return bad(
         "injection",
         f"a pod in namespace {name} comes back untouched: the API server did not call the injector, or the call failed",
-        "the lines above with a cross say why; else the API server's log, and its audit log's annotation failed-open",
+        (
+            "see the failed lines above. If there are none, see the API server's log, and the annotation "
+            "failed-open in its audit log"
+        ),
         namespace=name,
     )
 

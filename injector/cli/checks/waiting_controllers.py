@@ -22,11 +22,11 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             "waiting",
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
             f"for 17 minutes at most: {some(names)}",
-            f"injector list -n {namespace} prints a command for each, to make it try at once",
+            (f"injector list -n {namespace} prints a command for each controller, with which it retries immediately"),
             controllers=names,
         )
     if not found:
-        yield good("waiting", "no controller waits because the injector did not answer")
+        yield good("waiting", "no controller is waiting for the injector")
 
 
 def policy(context: CheckContext) -> Iterator[Diagnostic]:
@@ -36,7 +36,10 @@ def policy(context: CheckContext) -> Iterator[Diagnostic]:
     name = f"{context.installation.name}-retries"
     kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
     if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
-        yield good("retry-policy", f"ValidatingAdmissionPolicy {name} limits the permission to have controllers retry")
+        yield good(
+            "retry-policy",
+            f"ValidatingAdmissionPolicy {name} limits what the injector can change to make controllers retry",
+        )
     else:
         yield warning(
             "retry-policy",

@@ -16,7 +16,7 @@ from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
-_APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must say the same"
+_APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
 #: Without these entries pods lack nothing.
 _DISPENSABLE = ("advice",)
 
@@ -83,7 +83,7 @@ def choices(context: CheckContext) -> Iterator[Diagnostic]:
                 "failure-policy",
                 f"entry {chosen.entry_name(entry)} has failurePolicy Fail: its pods do not start while the injector "
                 "is down",
-                "use Ignore, and label the namespaces that want Fail as required",
+                "use Ignore; give the namespaces that need Fail the label value `required`",
             )
     if chosen.timeout_seconds > 10:
         text = f"timeoutSeconds is {chosen.timeout_seconds}: the creation of each pod may wait that long"
@@ -122,11 +122,11 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
     live = context.found(f"{API}/validatingadmissionpolicies/{name}")
     if live is None:
         return
-    to_do = "updatePolicy.enabled of the chart, or injector guard --policy with these settings, makes it anew"
+    to_do = "create it again with updatePolicy.enabled of the chart, or with injector guard --policy and these settings"
     if context.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
         yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it has no effect", to_do)
     elif not any(_has(live["spec"], policy["spec"]) for policy in policies):
-        yield warning("updates", f"ValidatingAdmissionPolicy {name} is not what these settings make", to_do)
+        yield warning("updates", f"ValidatingAdmissionPolicy {name} does not match these settings", to_do)
     else:
         yield good("updates", f"ValidatingAdmissionPolicy {name} is as it should be")
 

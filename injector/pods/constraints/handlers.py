@@ -69,7 +69,7 @@ def _numbers(where: Path, name: str, probe: Object) -> Violations:
     if grace is not None and name == "readinessProbe":
         yield invalid(here, "it is for the other probes", "drop it")
     elif isinstance(grace, int) and grace < 1:
-        yield wrong_value(here, grace, "it must be 1 at least")
+        yield wrong_value(here, grace, "it must be at least 1")
 
 
 def _sleep(where: Path, hook: Object, spec: Object) -> Violations:
@@ -80,7 +80,7 @@ def _sleep(where: Path, hook: Object, spec: Object) -> Violations:
     if isinstance(seconds, int) and not 0 <= seconds <= grace:
         yield invalid(
             (*where, "sleep"),
-            f"it is {shown_value(seconds)} s, the pod's terminationGracePeriodSeconds {shown_value(grace)}",
+            f"it is {shown_value(seconds)} s, but the pod's terminationGracePeriodSeconds is {shown_value(grace)}",
             "raise that",
             value=seconds,
             most=grace,

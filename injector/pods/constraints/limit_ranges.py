@@ -75,7 +75,7 @@ def _defaults_fit(where: Path, ask: Ask) -> Violations:
         limit = ask.limits.get(resource, request)
         if request > limit:
             asked, most = format_quantity(request), format_quantity(limit)
-            message = f"with the LimitRange's defaults {resource} request {asked} is above its limit {most}"
+            message = f"with the defaults of the LimitRange, the {resource} request {asked} is above its limit {most}"
             fields = {"resource": resource, "request": asked, "limit": most}
             yield violation(Reason.QUOTA, where, message, "set both in the template", **fields)
 
@@ -95,18 +95,21 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
             yield violation(
                 Reason.QUOTA,
                 where,
-                f"{_whole(where)}LimitRange {name} wants a {resource} request and limit, to bound their ratio",
+                (
+                    f"{_whole(where)}LimitRange {name} limits the ratio of {resource} limit to request, so it requires "
+                    "both"
+                ),
                 "set them",
                 limit_range=name,
                 resource=resource,
             )
         elif limit > request * most:
             message = (
-                f"{_whole(where)}{resource} limit {format_quantity(limit)} is over {format_quantity(most)} times its "
-                f"request {format_quantity(request)}, more than LimitRange {name} allows"
+                f"{_whole(where)}{resource} limit {format_quantity(limit)} is more than {format_quantity(most)} "
+                f"times its request {format_quantity(request)}, which is the most that LimitRange {name} allows"
             )
             fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
-            yield violation(Reason.QUOTA, where, message, "bring them closer", **fields)
+            yield violation(Reason.QUOTA, where, message, "lower the limit or raise the request", **fields)
 
 
 def _compare(
@@ -119,7 +122,7 @@ def _compare(
         yield violation(
             Reason.QUOTA,
             where,
-            f"{_whole(where)}LimitRange {name} wants a {resource} {what} ({allowed})",
+            f"{_whole(where)}LimitRange {name} requires a {resource} {what} ({allowed})",
             "set it",
             missing=True,
             **fields,

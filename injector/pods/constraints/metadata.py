@@ -25,7 +25,10 @@ def find(parts: PodView) -> Violations:
                 continue
             if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
                 yield invalid(
-                    ("metadata", field), f"{shown_value(key)} is not a key", "it looks like example.com/name", value=key
+                    ("metadata", field),
+                    f"{shown_value(key)} is not a key",
+                    "write a key such as example.com/name",
+                    value=key,
                 )
             if value is None:  # the API server reads null as an empty string
                 continue
@@ -36,7 +39,7 @@ def find(parts: PodView) -> Violations:
                 )
             elif field == "labels" and not is_label_value(value):
                 here, message = ("metadata", field, Key(key)), f"{shown_value(value)} is not a label value"
-                yield invalid(here, message, "63 letters, digits, -_. at most", value=value)
+                yield invalid(here, message, "at most 63 letters, digits, - _ and .", value=value)
         if field == "annotations":
             size = sum(_size(key) + _size(value) for key, value in held.items())
             if size > _MOST_BYTES and sum(_size(key) + _size(value) for key, value in known.items()) <= _MOST_BYTES:
@@ -44,7 +47,7 @@ def find(parts: PodView) -> Violations:
                     Reason.TOO_LARGE,
                     ("metadata", field),
                     f"they would hold {size} bytes; the maximum is {_MOST_BYTES}",
-                    "use smaller files, or the template's delivery: configmap",
+                    "use smaller files, or set `delivery: configmap` in the template",
                     value=size,
                     most=_MOST_BYTES,
                 )

@@ -64,13 +64,18 @@ def find(parts: PodView) -> Violations:
     elif system == "linux" and security.get("windowsOptions") is not None:
         yield invalid(("spec", "securityContext", "windowsOptions"), _NOT_FOR_LINUX, "drop it")
     if parts.spec.get("shareProcessNamespace") is True and parts.spec.get("hostPID") is True:
-        yield invalid(("spec", "shareProcessNamespace"), "it excludes spec.hostPID", "drop one", other="hostPID")
+        yield invalid(
+            ("spec", "shareProcessNamespace"),
+            "it cannot be used together with spec.hostPID",
+            "drop one",
+            other="hostPID",
+        )
     if parts.spec.get("hostUsers") is False:
         for field in _HOST_NAMESPACES:
             if parts.spec.get(field) is True:
                 yield invalid(
                     ("spec", field),
-                    "it needs the host's users, and spec.hostUsers is false",
+                    "it needs the host's user namespace, but spec.hostUsers is false",
                     "drop one",
                     other="hostUsers",
                 )

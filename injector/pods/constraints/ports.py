@@ -65,7 +65,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         elif on_host and host and host != number:
             yield invalid(
                 where,
-                f"under hostNetwork hostPort {shown_value(host)} must be containerPort {shown_value(number)}",
+                f"with hostNetwork, hostPort {shown_value(host)} must be equal to containerPort {shown_value(number)}",
                 field="hostPort",
                 value=host,
                 other=number,
@@ -83,7 +83,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
             if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(
                     where,
-                    f"{shown_value(name)} is not a port name (15 lower case letters, digits, dashes at most)",
+                    f"{shown_value(name)} is not a port name (at most 15 lower case letters, digits and dashes)",
                     field="name",
                     value=name,
                 )

@@ -40,9 +40,9 @@ def find(parts: PodView, base: Object, namespace: Namespace) -> Violations:
                 yield violation(
                     Reason.QUOTA,
                     (),
-                    f"quota {name}: {resource}: the pod wants {format_quantity(wanted)}"
-                    f" ({format_quantity(wanted - alone)} of it by injection), {format_quantity(taken)} of"
-                    f" {format_quantity(most)} are used",
+                    f"quota {name}: {resource}: the pod needs {format_quantity(wanted)} (the injection "
+                    f"adds {format_quantity(wanted - alone)}), "
+                    f"and {format_quantity(taken)} of {format_quantity(most)} is already used",
                     "lower the sidecar's resources or raise the quota",
                     quota=name,
                     resource=resource,
@@ -61,7 +61,7 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, given: Ask | None) -> V
             stated = _named(container.ask)
             missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
-                where, message = (*container.path, "resources"), f"quota {quota} wants {', '.join(missing)}"
+                where, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
                 fields = {"quota": quota, "missing": tuple(missing)}
                 yield violation(Reason.QUOTA, where, message, "set it in the template", **fields)
 

@@ -40,7 +40,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
                 yield invalid(
                     (*where, side),
                     f"there is no resource {shown_value(name)}",
-                    "others need a domain, as in a.b/c",
+                    "any other resource name needs a domain, as in example.com/gpu",
                     value=name,
                 )
                 continue
@@ -63,14 +63,16 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
         limit = limits.get(name)
         if limit is None:
             if name not in _PLAIN:
-                yield invalid(where, f"{name} has a request and no limit", "set both alike", resource=name)
+                yield invalid(where, f"{name} has a request and no limit", "set both to the same value", resource=name)
         elif request > limit:
             wants, most = format_quantity(request), format_quantity(limit)
             message = f"{name}: request {wants} is above its limit {most}"
             fields = {"resource": name, "request": wants, "limit": most}
             yield invalid(where, message, "lower the first or raise the second", **fields)
         elif name not in _PLAIN and request != limit:
-            yield invalid(where, f"{name}: request and limit differ", "set both alike", resource=name, differ=True)
+            yield invalid(
+                where, f"{name}: request and limit differ", "set both to the same value", resource=name, differ=True
+            )
 
 
 def _within_pod(parts: PodView) -> Violations:
@@ -84,7 +86,7 @@ def _within_pod(parts: PodView) -> Violations:
             asked = format_quantity(requests[name])
             yield invalid(
                 ("spec", "resources", "requests", name),
-                f"it is {format_quantity(most)} and all containers together request {asked}",
+                f"it is {format_quantity(most)}, but all containers together request {asked}",
                 "raise it, or lower the sidecar's request",
                 found=asked,
             )

@@ -155,7 +155,7 @@ def _sub_path(where: Path, mount: dict[str, object]) -> Violations:
         if isinstance(path, str) and (path.startswith("/") or ".." in path.split("/")):
             yield invalid(
                 where,
-                f"{field} {shown_value(path)} leaves its volume",
+                f"{field} {shown_value(path)} points outside of its volume",
                 "make it relative, without ..",
                 field=field,
                 value=path,

@@ -23,9 +23,9 @@ MISTAKES = [
     (
         "case: []\n",
         "tests/cases.yaml:1:1",
-        "there is no `cases:` in it, and no case names it as its `file:`; did you mean case?",
+        "this file has no `cases:`, and no case refers to it with `file:`; did you mean case?",
     ),
-    ("- a\n", "tests/cases.yaml:1:1", "there is no `cases:` in it, and no case names it as its `file:`"),
+    ("- a\n", "tests/cases.yaml:1:1", "this file has no `cases:`, and no case refers to it with `file:`"),
     ("cases: []\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
     ("cases: {a: 1}\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),
     ("cases:\n- name: [\n", "tests/cases.yaml:2:10", "not YAML: a value is missing here"),
@@ -44,7 +44,7 @@ MISTAKES = [
         "tests/cases.yaml:2:9",
         "not YAML: this is the template of a Helm chart, not a manifest; render the chart first: helm template",
     ),
-    ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name is there twice"),
+    ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name appears twice"),
     ("cases:\n- !mine {}\n", "tests/cases.yaml:2:3", "not YAML: unknown tag !mine"),
     (f"extra: 1\ncases:\n- name: a\n  {EXPECT}\n", "tests/cases.yaml:1:1", 'unknown key "extra"; the keys are: cases'),
     ("cases:\n- just text\n", "tests/cases.yaml:2:3", 'a mapping is needed, and this is a string ("just text")'),
@@ -73,7 +73,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  asserts: []\n  {EXPECT}\n",
         "tests/cases.yaml:3:3",
-        'unknown key "asserts"; what has to come out stands in `expect:`, such as expect: {decision: injected}',
+        'unknown key "asserts"; write the expected result in `expect:`, such as expect: {decision: injected}',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, matchSnapshot: {}}\n",
@@ -93,7 +93,7 @@ MISTAKES = [
     (
         "suite: x\ntests: []\n",
         "tests/cases.yaml:1:1",
-        "there is no `cases:` in it, and no case names it as its `file:`; write cases:, not tests:",
+        "this file has no `cases:`, and no case refers to it with `file:`; write cases:, not tests:",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injectd}\n",
@@ -103,7 +103,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: denied}\n",
         "tests/cases.yaml:3:22",
-        f'"denied" is a reason; write it as `reason`, and {DECISIONS.replace("it has to be", "here")}',
+        f'"denied" is a reason; write it in `reason`; {DECISIONS.replace("it has to be", "`decision` must be")}',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: yes}\n",
@@ -123,7 +123,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: failed, code: 402}\n",
         "tests/cases.yaml:3:30",
-        "`code` goes only with the decision refused, and here it is failed",
+        "`code` is only allowed with `decision: refused`, but the decision here is failed",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: failed, warnings: none}\n",
@@ -138,7 +138,7 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
         "tests/cases.yaml:3:45",
-        "volumes has no value, and the output has no key without a value; write !absent for what must not be there",
+        "volumes has no value here, but every key in the output has a value; write !absent for what must not be there",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
@@ -199,7 +199,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  params: {{port: !absent}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:18",
-        "!absent is for what has to come out: `expect.pod`, `expect.object` and `expect.files`",
+        "!absent is only for expected output: `expect.pod`, `expect.object` and `expect.files`",
     ),
     (
         f"cases:\n- name: a\n  templates: !absent\n  {EXPECT}\n",
@@ -238,7 +238,7 @@ MISTAKES = [
     (
         f"cases:\n- name: a\n  file: gone.yaml\n  pod: {{kind: Pod}}\n  {EXPECT}\n",
         "tests/cases.yaml:3:3",
-        "`pod` and `file` both say what goes in; leave one out",
+        "`pod` and `file` both give the input; remove one of them",
     ),
     (
         f"cases:\n- name: a\n  {EXPECT}\n- name: a\n  {EXPECT}\n",
@@ -321,7 +321,7 @@ def test_a_manifest_that_no_case_names_is_told_of(suite: Callable[..., Suite]) -
         ("kind: Service\n", f"web.yaml: {NO_POD}"),
         ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; a case takes only one"),
         ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 4, column 5: a value is missing here"),
-        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3, column 1: the key a is there twice"),
+        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3, column 1: the key a appears twice"),
     ],
 )
 def test_a_manifest_that_is_none(suite: Callable[..., Suite], manifest: str, message: str) -> None:

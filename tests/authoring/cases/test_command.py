@@ -127,9 +127,9 @@ def test_choosing_by_name(write: Write, run: Run) -> None:
     folder = write(TWO)
     done = run(folder, "-k", "good and not bad")
     assert (done.code, done.out) == (0, f"{folder}: 1 passed\n")
-    assert done.err.startswith("1 case passed, 1 left out; ")
+    assert done.err.startswith("1 case passed, 1 not selected; ")
     done = run(folder, "-k", "nothing")
-    assert (done.code, done.err) == (1, "no case was run: none fits -k 'nothing'\n")
+    assert (done.code, done.err) == (1, "no case was run: no name matches -k 'nothing'\n")
     with pytest.raises(click.UsageError, match="a word is missing at its end"):
         run(folder, "-k", "good and")
 
@@ -160,7 +160,7 @@ def test_coverage_as_a_list_and_as_a_bound(write: Write, run: Run) -> None:
         f"{folder}: 1 passed; 3 of 3 parameters and 6 of 7 branches not reached by any case",
     ]
     done = run(folder, "--fail-under", "10.5")
-    assert (done.code, f"error: {folder}: 10.0% is reached, less than 10.5%" in done.err) == (1, True)
+    assert (done.code, f"error: {folder}: coverage is 10.0%, which is less than 10.5%" in done.err) == (1, True)
     assert run(write(ALL), "--fail-under", "100").code == 0
 
 

@@ -91,7 +91,7 @@ cases:
   expect: {{decision: amended}}
 - name: a template that fails lets it through
   object: {{apiVersion: example.com/v1, kind: Gateway, spec: {{host: a, broken: yes}}}}
-  expect: {{decision: skipped, reason: template-failed, warnings: [let through as it is]}}
+  expect: {{decision: skipped, reason: template-failed, warnings: [admitted without changes]}}
 - name: or not
   object: {{apiVersion: example.com/v1, kind: Gateway, spec: {{host: a, broken: yes}}}}
   path: {{failurePolicy: Fail}}
@@ -145,7 +145,7 @@ def test_every_branch_is_reached_and_so_is_every_parameter(gate: Gate) -> None:
 FAILING = [
     (
         f"object: {GATEWAY}\n  expect: {{decision: unchanged}}",
-        "error: decision: expected unchanged, found amended: the templates of the path completed the object (gate)",
+        "error: decision: expected unchanged, found amended: the templates at the path changed the object (gate)",
     ),
     (
         f"object: {GATEWAY}\n  expect: {{decision: amended, object: {{spec: {{class: fast, x: 1}}}}}}",
@@ -153,11 +153,11 @@ FAILING = [
     ),
     (
         "object: {apiVersion: example.com/v1, kind: Mouse}\n  expect: {decision: amended}",
-        "this was CREATE of mouses (example.com/v1); if that is wrong, say `resource:`",
+        "the request was CREATE of mouses (example.com/v1); if that is wrong, set `resource:`",
     ),
     (
         "expect: {decision: injected}",
-        "gate cannot be injected, it works only at a path of the settings: it is for CREATE, "
+        "gate cannot be injected. It works only if the settings list it at a path: it is for CREATE, "
         "UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
     ),
     (
@@ -181,27 +181,34 @@ def test_what_is_not_as_expected_is_told(gate: Gate, case: str, message: str) ->
 def test_labels_that_do_not_match_are_told_of(gate: Gate) -> None:
     manifest = f"{MANIFEST}namespaces: {{matchLabels: {{tier: front}}}}\n"
     [found] = told(gate(f"cases:\n- name: a\n  object: {GATEWAY}\n  {AMENDED}\n", template_yaml=manifest))
-    assert "its `for` covers this; its `namespaces` does not match: give the case's namespace" in found
+    message = "the template's `for` matches this request, but its `namespaces` does not: add the missing labels to "
+    assert f"{message}the case's namespace" in found
 
 
 AMENDED = "expect: {decision: amended}"
 MISTAKES = [
-    (f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}", "`object` is for an object at a path, and `pod` for an injection"),
-    (f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}", "`object` and `file` both say what goes in"),
-    (f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}", "`pod` is expected of an injection"),
-    (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is expected of an injection"),
+    (
+        f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}",
+        "`object` is for an object at a path, but `pod` is for an injection",
+    ),
+    (f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}", "`object` and `file` both give the input"),
+    (f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}", "`pod` is only for injections"),
+    (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is only for injections"),
     (f"object: {GATEWAY}\n  expect: {{decision: injected}}", "an object at a path is never injected; write amended"),
     (f"object: {GATEWAY}\n  expect: {{decision: failed}}", "an object at a path is never failed; write skipped"),
-    (f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}", "so `chosen` does not work; list them here"),
+    (
+        f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}",
+        "`chosen` is only for pods. For an object at a path, list the templates here",
+    ),
     (f"object: {GATEWAY}\n  operation: DELETE\n  {AMENDED}", "on DELETE there is no object any more"),
     (f"object: {GATEWAY}\n  oldObject: {GATEWAY}\n  {AMENDED}", "on CREATE there was no object before"),
     (f"file: a.yaml\n  operation: DELETE\n  oldObject: {GATEWAY}\n  {AMENDED}", "both say what is deleted"),
-    (f"operation: UPDATE\n  {AMENDED}", "object is missing; it is what goes in on UPDATE"),
-    (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; it is what goes in on DELETE"),
+    (f"operation: UPDATE\n  {AMENDED}", "object is missing; UPDATE needs it as the input"),
+    (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; DELETE needs it as the input"),
     (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "do not write request.operation"),
     (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is not a resource such as services'),
     (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
-    (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is for what has to come out"),
+    (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is only for expected output"),
     ("expect: {decision: amended}", "only an object at a path is amended; a pod is injected"),
     ("expect: {decision: injected, object: {a: 1}}", "`object` is for an object at a path"),
     (f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}", 'unknown key "name"; did you mean username?'),

@@ -104,10 +104,10 @@ def test_what_a_program_refuses_is_told_with_the_authors_line(
     nginx["template.yaml"] += f"delivery: {delivery}\n"
     (result,) = results(CASE.replace("  expect", "  params: {word: lissten}\n  expect"), **nginx)
     refusal, origin = result.problems
-    assert str(refusal) == "logger/tests/cases.yaml:2:9: error: main.conf: nginx ends with 1 [validate]"
+    assert str(refusal) == "logger/tests/cases.yaml:2:9: error: main.conf: nginx exits with code 1 [validate]"
     assert 'unknown directive "lissten" in part.conf:2' in refusal.help
     assert ">   2 |   lissten on;" in refusal.help
-    assert str(origin) == "logger/part.conf.j2:3:3: error: nginx does not take what this renders [validate]"
+    assert str(origin) == "logger/part.conf.j2:3:3: error: nginx does not accept the output of this line [validate]"
     assert origin.excerpt == "    3 |   {{ params.word }} on;\n      |   ^"
 
 
@@ -127,7 +127,7 @@ def test_a_line_of_nginx_without_its_end(
 ) -> None:
     (result,) = results(CASE, **{**nginx, "part.conf.j2": part})
     _refusal, origin = result.problems
-    said = "a ; is missing at the end of this line, so nginx names a later one"
+    said = "a ; is missing at the end of this line; nginx reports a later line"
     assert (origin.help, origin.place.line == line) == ((said, True) if line else ("", False))
 
 
@@ -159,7 +159,7 @@ def test_files_that_are_mounted_elsewhere_are_looked_at_anew(suite: Callable[...
     assert [str(problem) for problem in read.problems] == []
     harness, ways = Harness(read.folder, "logger"), Ways(Programs())
     told = [[p.message for p in run_case(harness, checked, ways).problems] for checked in read.cases]
-    assert told == [[], ["main.conf: sh ends with 1"]]
+    assert told == [[], ["main.conf: sh exits with code 1"]]
 
 
 def test_a_program_that_is_missing_is_counted(results: Callable[..., list[CaseResult]]) -> None:
@@ -170,12 +170,12 @@ def test_a_program_that_is_missing_is_counted(results: Callable[..., list[CaseRe
 @pytest.mark.parametrize(
     ("script", "message", "output"),
     [
-        ("echo wrong at line 2; exit 3", "main.conf: sh ends with 3", "| wrong at line 2"),
-        ("echo gone >&2; kill -9 $$", "main.conf: sh is ended by signal 9", "| gone"),
-        ("cat $0; exit 1", "main.conf: sh ends with 1", "| a\n        | b default"),
-        ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", "main.conf: sh ends with 7", ""),
-        ("read x && exit 0; exit 4", "main.conf: sh ends with 4", ""),
-        ("printf '\\377'; exit 1", "main.conf: sh ends with 1", "| \ufffd"),
+        ("echo wrong at line 2; exit 3", "main.conf: sh exits with code 3", "| wrong at line 2"),
+        ("echo gone >&2; kill -9 $$", "main.conf: sh is terminated by signal 9", "| gone"),
+        ("cat $0; exit 1", "main.conf: sh exits with code 1", "| a\n        | b default"),
+        ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", "main.conf: sh exits with code 7", ""),
+        ("read x && exit 0; exit 4", "main.conf: sh exits with code 4", ""),
+        ("printf '\\377'; exit 1", "main.conf: sh exits with code 1", "| \ufffd"),
     ],
 )
 def test_how_a_program_may_end(
@@ -211,7 +211,7 @@ def test_one_that_a_thread_starts_after_the_stop_is_ended(suite: Callable[..., S
     programs = Programs()
     programs.stop()  # Ctrl-C, between the start of a program and its entry among those that run
     result = run_case(Harness(read.folder, "logger"), read.cases[0], Ways(programs))
-    assert [p.message for p in result.problems] == ["main.conf: sh is ended by signal 9"]
+    assert [p.message for p in result.problems] == ["main.conf: sh is terminated by signal 9"]
 
 
 def _alive(pid: int) -> bool:
@@ -300,14 +300,14 @@ def test_the_authors_place_of_what_is_refused_in_yaml(
     refusal, *origin = result.problems
     assert refusal.help.startswith(f"| {said}")
     assert [str(p) for p in origin] == (
-        [f"logger/{place}: error: sh does not take what this renders [validate]"] if place else []
+        [f"logger/{place}: error: sh does not accept the output of this line [validate]"] if place else []
     )
 
 
 def test_output_without_end_is_read_and_little_of_it_kept(results: Callable[..., list[CaseResult]]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (result,) = results(CASE, **manifest('[sh, -c, "head -c 400000000 /dev/zero; exit 3", "{path}"]'))
-    assert result.problems[0].message == "main.conf: sh ends with 3"
+    assert result.problems[0].message == "main.conf: sh exits with code 3"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
 
 
@@ -317,7 +317,7 @@ def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_
     start = time.monotonic()
     result = run_case(Harness(read.folder, "logger"), read.cases[0], Ways(Programs()))
     assert time.monotonic() - start < 10
-    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 4", "| said")]
+    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh exits with code 4", "| said")]
     for _ in range(100):
         if not _alive(int(pid.read_text())):
             return
@@ -327,7 +327,7 @@ def test_it_has_ended_when_it_has_ended_itself(suite: Callable[..., Suite], tmp_
 
 def test_one_that_closes_its_output_still_has_its_time(results: Callable[..., list[CaseResult]]) -> None:
     (result,) = results(CASE, **manifest('[sh, -c, "echo said; exec >&- 2>&-; sleep 0.3; exit 5", "{path}"]'))
-    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh ends with 5", "| said")]
+    assert [(p.message, p.help) for p in result.problems] == [("main.conf: sh exits with code 5", "| said")]
 
 
 @pytest.mark.parametrize(

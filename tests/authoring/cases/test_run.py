@@ -158,7 +158,7 @@ FAILING = [
     (
         "{decision: injected, message: §got .* sidecar}",
         'message: expected "got .* sidecar" in it, found "the pod got its sidecar (logger)"; '
-        "`message` is a part of the text, and no regular expression",
+        "`message` is a part of the text, not a regular expression",
         "message",
     ),
     (
@@ -184,7 +184,7 @@ FAILING = [
     ),
     (
         "{decision: injected, files: {§extra.cnf: [a]}}",
-        "extra.cnf: no such config file came out; did you mean extra.conf?",
+        "extra.cnf: no such config file was rendered; did you mean extra.conf?",
         "files",
     ),
     (
@@ -194,7 +194,7 @@ FAILING = [
     ),
     (
         "{decision: injected, files: {extra.conf: §listen to a port}}",
-        'extra.conf: "listen to a port" is not in it; there is "listen 2020;"',
+        'extra.conf: "listen to a port" is not in it; a similar line is "listen 2020;"',
         "files",
     ),
     ("{decision: injected, files: {extra.conf: §something}}", 'extra.conf: "something" is not in it', "files"),
@@ -210,12 +210,12 @@ FAILING = [
     ),
     (
         "{decision: injected, files: {extra.conf: §{a: b}}}",
-        "extra.conf: is a text; give a list of parts that have to be in it",
+        "extra.conf is a text file: give a list of strings that it must contain",
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: §7}}",
-        "extra.conf: expected are parts of its text, or a part of its YAML, and not 7",
+        "extra.conf: give parts of the text, or a part of the YAML, not 7",
         "files",
     ),
     (

@@ -85,11 +85,11 @@ def test_a_part_matches(expected: Any) -> None:
          'spec.terminationGracePeriodSeconds: expected "30" (a string), found 30; write it without quotes'),
         ({"spec": {"enableServiceLinks": 0}}, "spec.enableServiceLinks: expected 0, found false"),
         ({"spec": {"template": {"spec": {"containers": []}}}},
-         'spec.template: expected {"spec": {"containers": []}}, and it is not there; `pod` is the pod itself, of a '
-         "workload its pod template; write spec.containers, without spec.template"),
+         'spec.template: expected {"spec": {"containers": []}}, and it is not there; `pod` describes the pod, or the '
+         "pod template of a workload; write spec.containers, without spec.template"),
         ({"kind": "Deployment"},
-         'kind: expected "Deployment", and it is not there; `pod` is the pod itself, of a workload its pod template; '
-         "leave kind out"),
+         'kind: expected "Deployment", and it is not there; `pod` describes the pod, or the pod template of a '
+         "workload; leave kind out"),
         ({"containers": []}, "containers: expected [], and it is not there; it belongs in spec"),
         ({"spec": {"hostNetwrk": True}},
          "spec.hostNetwrk: expected true, and it is not there; did you mean hostNetwork?"),
@@ -98,7 +98,7 @@ def test_a_part_matches(expected: Any) -> None:
         ({"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 53}]}]}},
          "spec.containers[web].ports[53,TCP]: is not there; did you mean 53,UDP?"),
         ({"spec": {"containers": [{"image": "web:1"}]}},
-         'spec.containers: an element is found by its name, and {"image": "web:1"} has none'),
+         'spec.containers: elements of this list are identified by name, but {"image": "web:1"} does not have it'),
         ({"spec": {"initContainers": [{"name": "envoy", "args": ["-c"]}]}},
          'spec.initContainers[envoy].args: expected ["-c"], found ["-c", "x"]'),
         ({"spec": {"initContainers": [{"name": "envoy", "args": []}]}},
@@ -108,12 +108,12 @@ def test_a_part_matches(expected: Any) -> None:
         ({"spec": {"initContainers": [Absent({"name": "envoy"})]}},
          "spec.initContainers[envoy]: must not be there, but it is"),
         ({"spec": {"initContainers": [Absent({"name": "envoy", "image": "envoy:1"})]}},
-         'spec.initContainers[envoy]: must not be there with {"image": "envoy:1"}, and is'),
+         'spec.initContainers[envoy]: must not exist with {"image": "envoy:1"}, but it does'),
         ({"spec": {"tolerations": [{"key": "c"}]}},
-         'spec.tolerations: expected {"key": "c"} among them; there are '
+         'spec.tolerations: the list must contain {"key": "c"}; it contains '
          '[{"key": "a", "operator": "Exists"}, {"key": "b"}]'),
         ({"spec": {"tolerations": [Absent({"key": "b"})]}},
-         'spec.tolerations: {"key": "b"} must not be among them, and is'),
+         'spec.tolerations: the list must not contain {"key": "b"}, but it does'),
         ({"spec": {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "z"}}, {}]}}]}},
          'spec.volumes[v].projected.sources[0].configMap.name: expected "z", found "x"'),
         ({"metadata": {"labels": ["web"]}}, 'metadata.labels: expected ["web"], found {"app": "web"}'),

@@ -207,7 +207,7 @@ REFUSED = [
         "standard input:6:12: error: value is 8080; it has to be a string",
     ),
     ("env: [{name: X, value: true}]", "standard input:1:24: error: value is true; it has to be a string"),
-    ("containers: [{name: n, image: a}]", "= put it in quotes: without them YAML reads numbers, and y, n, yes"),
+    ("containers: [{name: n, image: a}]", "= put it in quotes: without quotes, YAML reads y, n, yes"),
     (
         "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
         'standard input:1:31: error: image "{{ .Spec.Image }}" is not an image reference [import]',
@@ -216,7 +216,7 @@ REFUSED = [
     ("initContainers: [{name: a, command: [b]}]", 'standard input:1:18: error: container "a" has no image'),
     (
         "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
-        "standard input:1:65: error: the request of memory is 1Gi, and its limit is 64Mi; raise the limit",
+        "standard input:1:65: error: the memory request is 1Gi, but the limit is 64Mi; raise the limit",
     ),
     (
         "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
@@ -225,7 +225,7 @@ REFUSED = [
     ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
     ("containers: &a\n- *a\n", "standard input:1:"),
     ("containers: !mine []", "standard input:1:13: error: not YAML: unknown tag !mine"),
-    ("volumes: []\nvolumes: []\n", "standard input:2:1: error: not YAML: the key volumes is there twice"),
+    ("volumes: []\nvolumes: []\n", "standard input:2:1: error: not YAML: the key volumes appears twice"),
     (
         "containers:\n- name: a\n  image: {{ .Values.image }}\n",
         "standard input:3:10: error: not YAML: this is the template of a Helm chart, not a manifest",
@@ -233,26 +233,32 @@ REFUSED = [
     ("containers:\n{{- range .Values.x }}\n- name: a\n{{- end }}\n", "standard input:2:1: error: not YAML: this"),
     (
         "containers:\n- {name: a, image: a}\n- {name: a, image: b}\n",
-        "standard input:3:3: error: containers: a is there twice; keep one of the two [import]",
+        "standard input:3:3: error: containers: a is defined twice; keep one of the two [import]",
     ),
     (
         "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
         "standard input:2:10: error: there is an init container a already; rename one of the two [import]",
     ),
-    ('containers: [{name: "*", image: a}]', 'standard input:1:21: error: "*" is not a name here: up to 63 of a-z'),
-    ("containers: [{name: '../x', image: a}]", 'error: "../x" is not a name here'),
+    (
+        'containers: [{name: "*", image: a}]',
+        'standard input:1:21: error: "*" is not a valid Kubernetes name: use at most 63 characters of a-z',
+    ),
+    ("containers: [{name: '../x', image: a}]", 'error: "../x" is not a valid Kubernetes name'),
     ('containers: [{name: a, image: "\\ufdd00\\ufdd1"}]', "standard input:1:31: error: the character U+FDD0 is no"),
     (
         "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
-        "standard input:4:32: error: ports: 80,TCP is there twice; keep one of the two [import]",
+        "standard input:4:32: error: ports: 80,TCP is defined twice; keep one of the two [import]",
     ),
     ("serviceAccountName: [a]", 'error: serviceAccountName is ["a"]; it has to be a string'),
     ("hostNetwork: 'true'", 'error: hostNetwork is "true"; it has to be true or false'),
     ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
     ("name: '???'\nhostPID: true", "standard input:1:7: error: this config gives no valid template name"),
-    ("name: x\n", "standard input:1:1: warning: nothing in this config is for pods; no template is made of it"),
-    ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n", '"Deployment" web is not a sidecar config'),
-    ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a has to be a text"),
+    ("name: x\n", "standard input:1:1: warning: this config has no settings for pods, so no template is made from it"),
+    (
+        "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
+        '"Deployment" web is neither a sidecar config nor a ConfigMap',
+    ),
+    ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a must be a string"),
     ("[" * 400 + "]" * 400, "error: not YAML: values nested deeper than 200 [import]"),
     (
         "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
@@ -285,8 +291,8 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
         ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; some injectors"),
         ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, but in a cluster the API server"),
         ("prependContainers: true", "11:1: warning: prependContainers is left out: "),
-        ("inherits: base.yaml", "11:1: warning: inherits works only in files, so it is ignored here"),
-        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is there twice; the last"),
+        ("inherits: base.yaml", "11:1: warning: `inherits` works only in local config files. It is ignored here"),
+        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is defined twice; the last"),
     ],
 )  # fmt: skip
 def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told: str) -> None:
@@ -295,7 +301,7 @@ def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told:
     said = imported(tmp_path, f"{config}# five\n# more\n# lines\n# here\n{line}\n", "--name", "it")
     assert f"standard input:{told}" in said
     assert "standard input:4:3: warning: there is no field imagePulPolicy here; did you mean imagePullPolicy?" in said
-    assert 'standard input:6:6: warning: no volume "v" in the config, so pods have to bring it' in said
+    assert 'standard input:6:6: warning: no volume "v" in the config, so each pod must define it' in said
     overlay = (tmp_path / "it" / "overlay.yaml.j2").read_text()
     assert not {"vloumes", "environment", "prependContainers", "imagePulPolicy"} & set(
         overlay.replace(":", " ").split()
@@ -323,7 +329,7 @@ def test_a_key_that_is_no_yaml_is_told_when_it_looks_like_a_config(tmp_path: Pat
     done = injector("import", "-", "--output", tmp_path / "made", stdin=text)
     assert (done.code, (tmp_path / "made").exists()) == (1, False)
     assert "standard input:7:" in done.err
-    assert "the key notes is not a sidecar config; it is left aside" in done.err
+    assert "the key notes is not a sidecar config, so it is ignored" in done.err
 
 
 def test_names_are_told_apart(tmp_path: Path) -> None:
@@ -350,7 +356,7 @@ def test_two_configs_of_one_name_are_refused(tmp_path: Path) -> None:
         "import", "-", "--output", tmp_path / "made", stdin="name: a_b\nhostPID: true\n---\nname: a-b\nhostPID: true\n"
     )
     assert done.code == 1
-    assert "standard input:4:7: error: the config at standard input:1:1 would be template a-b as well" in done.err
+    assert "standard input:4:7: error: the config at standard input:1:1 would also become template a-b" in done.err
     both = injector("import", "-", "--name", "x", stdin="hostPID: true\n---\nhostPID: true\n")
     assert both.code == 1
     assert "--name: error: there are 2 configs; leave --name out" in both.err
@@ -363,7 +369,7 @@ def test_nothing_is_written_over_unless_it_is_told_so(tmp_path: Path) -> None:
     for more in ((), ("--overwrite",)):
         done = injector("import", "-", "--name", "it", "--output", tmp_path, *more, stdin=PLAIN)
         assert done.code == 1
-        assert f"{made} is there already" in done.err
+        assert f"{made} already exists" in done.err
         assert [file.name for file in made.iterdir()] == ["mine.txt"]
     (made / "mine.txt").unlink()
     imported(tmp_path, PLAIN, "--name", "it")
@@ -419,7 +425,7 @@ def test_of_labels_and_annotations_those_of_the_config_itself_count(tmp_path: Pa
         ("gone.yaml", "cannot be read: No such file or directory"),
         ('"a\\0b"', "cannot be read: embedded null byte"),
         (".", "cannot be read: Is a directory"),
-        ("two.yaml", "has 2 sidecar configs; it takes one"),
+        ("two.yaml", "has 2 sidecar configs; `inherits` needs a file with exactly one"),
     ],
 )
 def test_what_cannot_be_inherited(tmp_path: Path, inherits: str, told: str) -> None:
@@ -446,7 +452,7 @@ def test_large_input(tmp_path: Path) -> None:
     started = time.monotonic()
     done = injector("import", "-", stdin="containers:\n" + "- {name: a, image: a}\n" * 250_000)
     assert (done.code, done.out) == (1, "")
-    assert "standard input: error: larger than 4 MiB, as no sidecar config is [import]" in done.err
+    assert "standard input: error: larger than 4 MiB, which is too large for a sidecar config [import]" in done.err
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(b)}: &{chr(b)} [{','.join(['*' + chr(b - 1)] * 10)}]\n" for b in range(ord("b"), ord("k"))
     )

@@ -114,7 +114,9 @@ def test_templates_are_found_within_folders_too(tmp_path: Path) -> None:
 
 def test_a_version_that_is_still_to_come_is_looked_at_as_the_newest(tmp_path: Path) -> None:
     done = lint(write(tmp_path, {"overlay.yaml.j2": BROKEN}), "--only", "schema", "--kubernetes-version", "1.99")
-    assert done.returncode == 1 and done.stderr.startswith("no schema of Kubernetes 1.99 here; the schema of 1.")
+    assert done.returncode == 1 and done.stderr.startswith(
+        "no schema for Kubernetes 1.99 is installed; the schema for 1."
+    )
 
 
 def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
@@ -166,7 +168,7 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
         (["--disable", "startup_prob"], "did you mean startup-probe?"),
         (["--only", "schema", "--disable", "schema"], "so that no rule is left"),
         (["--only", "xyz"], "there is no rule xyz; injector lint --rules says what each rule finds"),
-        (["--kubernetes-version", "1.4"], "no schema of Kubernetes 1.4 here; there are 1.25 to 1."),
+        (["--kubernetes-version", "1.4"], "no schema for Kubernetes 1.4 is installed; available are 1.25 to 1."),
         (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
         (["--output", "xml"], "'xml' is not one of"),
         (["no-such-folder"], "'no-such-folder' does not exist"),

@@ -75,7 +75,7 @@ def test_a_file_that_nothing_includes_is_no_config_file(tmp_path: Path) -> None:
     (folder / "left.j2").write_text("a\n")
     [problem] = found(folder)
     assert (problem.code, problem.place.file) == ("unused-source", "left.j2")
-    assert problem.help == "include or import it, or take it out"
+    assert problem.help == "include or import it, or delete it"
 
 
 def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_fails_at_once_is_no_rule_s(tmp_path: Path) -> None:
 
 def test_what_adds_to_a_deletion_is_told(tmp_path: Path) -> None:
     [problem] = found(template(tmp_path, FOR, "metadata: {labels: {a: b}}\n"))
-    assert problem.code == "renders" and "adds to an object that is being deleted" in problem.message
+    assert problem.code == "renders" and "cannot add to an object that is being deleted" in problem.message
 
 
 def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> 
     manifest = "description: A.\nfor: {resources: [services]}\n" + needed
     problems = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ params.a }}}}\n"))
     assert [p.advice for p in problems if p.code == "renders"] == [
-        "parameter a is required, and no value that it takes is known; give it `examples`"
+        "parameter a is required, but no valid value is known; give it `examples`"
     ]
 
 

@@ -46,7 +46,7 @@ def test_names_within_the_section_are_not_told_again(tmp_path: Path) -> None:
     files = {"overlay.yaml.j2": (tool / "overlay.yaml.j2").read_text().replace("params.port", "params.tool_port")}
     write(tmp_path, {**files, "README.md": (tool / "README.md").read_text()})
     [problem] = _changed(tool, "template.yaml", "  port:", "  tool-port:")
-    assert problem.message.startswith("the parameters' reference")
+    assert problem.message.startswith("the parameter reference does not")
     by_hand, section = _changed(tool, "README.md", "# tool\n", "# tool\n\n--param port=1\n")
     assert (by_hand.place.line, section.message) == (3, problem.message)
     assert by_hand.message.startswith("there is no parameter port")

@@ -96,7 +96,7 @@ def test_what_is_completed_is_written_and_all_else_keeps_its_bytes(at):
     assert done.out.startswith(f"{SERVICE}---\n")
     assert done.documents[1]["spec"] == {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
     assert "namespace" not in done.documents[1]["metadata"]
-    changed = "  changed, not only added: 1 line (10)\n"  # of a flow mapping
+    changed = "  existing lines changed: 1 line (10)\n"  # of a flow mapping
     assert done.err == f"persistentvolumeclaim/data: amended with claim\n{changed}1 amended, 2 without a pod.\n"
     again = at("inject", CLAIMS, "-", stdin=done.out)
     assert again.out == done.out
@@ -109,7 +109,7 @@ def test_a_refusal_writes_nothing(at):
     assert (done.code, done.out) == (1, "")
     assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
     assert "  in standard input, document 2, line 5, namespace default, path /ports\n" in done.err
-    assert done.err.endswith("1 refused. Nothing was written; the rest would be: 1 amended.\n")
+    assert done.err.endswith("1 refused. Nothing was written; without these, the result would be: 1 amended.\n")
 
 
 def test_the_report_as_json(at):
@@ -167,7 +167,7 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     assert "  warning: the user is not known here; give --user NAME and --group NAME\n" in done.err
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
-    assert "service/web: skipped: template-failed: let through as it is: " in let.err
+    assert "service/web: skipped: template-failed: admitted without changes: " in let.err
 
 
 @pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False), ("which,maker", False)])
@@ -301,7 +301,7 @@ def test_why_an_object_is_refused(at):
     done = at("explain", f"{CLAIMS} {PORTS}", "--user", "bob", "-", stdin=SERVICE)
     assert done.code == 1
     assert "service/web (namespace default, standard input, document 1, line 1)" in done.out
-    assert "  /claims: not asked: claim is for CREATE of persistentvolumeclaims (v1)\n" in done.out
+    assert "  /claims: not called, because claim is for CREATE of persistentvolumeclaims (v1)\n" in done.out
     assert (
         "  /ports (validating, failurePolicy Fail):\n    yes  ports, for: CREATE, UPDATE of services (v1)\n" in done.out
     )
@@ -323,7 +323,7 @@ def test_a_pod_s_paths_come_with_its_injection(at):
     done = at("explain", "/pods=mutating:Fail:label /bare=validating:Fail:bare", "-", stdin=WORKLOADS["Deployment"])
     assert done.code == 0
     assert "Result: injected: a pod made now gets its sidecar (logger)" in done.out
-    assert "asked about its pods, CREATE of pods (v1):" in done.out
+    assert "in which the API server calls them for its pods, CREATE of pods (v1):" in done.out
     assert "    add /metadata/labels/of\n" in done.out
     assert "\nResult at /pods, its pods: amended: " in done.out
 
@@ -341,9 +341,9 @@ def test_explanations_as_json(at):
 
 
 def test_files_without_anything_to_tell_of(at):
-    assert at("explain", "", "-", stdin=SERVICE).err.endswith("no object in it holds a pod")
+    assert at("explain", "", "-", stdin=SERVICE).err.endswith("no object has a pod or a pod template")
     done = at("explain", CLAIMS, "-", stdin=SERVICE)  # there are paths, so why none is for it is told
-    assert done.code == 0 and "/claims: not asked" in done.out
+    assert done.code == 0 and "/claims: not called, because " in done.out
     both = at("explain", CLAIMS, "-", stdin=f"{SERVICE}---\n{CLAIM}")
     assert "service/web" not in both.out and "persistentvolumeclaim/data" in both.out
 
@@ -402,9 +402,12 @@ def test_a_template_of_pods_as_at_a_path(at, tmp_path):
 def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path):
     claims = tmp_path / "claims.yaml"
     claims.write_text(f"{CLAIM}---\n{CLAIM}")
-    assert "holds 2 objects that claim is for" in at("render", "", "claim", str(claims)).err
+    assert "has 2 objects for claim" in at("render", "", "claim", str(claims)).err
     usage = program("render", templates_dir / "claim", "--file", "a.conf")
-    assert usage.code == 2 and "--file is for templates that are injected; claim is for a path" in usage.err
+    assert (
+        usage.code == 2
+        and "--file is only for templates that add sidecars; claim is for objects at a path" in usage.err
+    )
     both = program("render", templates_dir / "claim", claims, "--pod", claims)
     assert both.code == 2 and "Either FILE or --pod FILE" in both.err
 

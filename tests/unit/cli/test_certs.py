@@ -125,7 +125,7 @@ def test_a_manifest_is_filled_where_it_calls_the_service(tmp_path):
     ("manifest", "found"),
     [
         (MANIFEST.replace("sidecars", "shop"), "they call injector in other, injector in shop"),
-        ("kind: ConfigMap", "there is no webhook entry that calls any"),
+        ("kind: ConfigMap", "there is no webhook entry that calls a Service"),
         (
             "kind: MutatingWebhookConfiguration\nwebhooks: [1, {clientConfig: {service: 1}}, {clientConfig: 1}]",
             "no webhook",

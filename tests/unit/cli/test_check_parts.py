@@ -128,7 +128,7 @@ def test_choices_are_read_back_from_entries_of_paths_too():
         ({"injection": "require"}, "error", "kubectl label namespace shop injection=required --overwrite"),
         ({"injection": "true"}, "error", "kubectl label namespace shop injection=enabled --overwrite"),
         ({"injection": "off"}, "error", "kubectl label namespace shop injection=disabled --overwrite"),
-        ({"injection": "blue"}, "warning", "say injection=enabled or injection=required or injection=disabled"),
+        ({"injection": "blue"}, "warning", "set injection=enabled or injection=required or injection=disabled"),
         ({"injections": "enabled"}, "error", "kubectl label namespace shop injections- injection=enabled"),
         ({"istio-injection": "enabled"}, None, ""),
         ({"injector": "x"}, None, ""),
@@ -279,7 +279,7 @@ def test_forms_of_the_report(capsys):
     results = [("one", [good("fine", "all is well", number=3)]), ("two", [warning("w", "know it", "read")]), ("no", [])]
     show_results(results, "text")
     assert capsys.readouterr().out == (
-        "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (1 good, 1 to note, 0 failed)\n"
+        "one\n---\n√ all is well\n\ntwo\n---\n‼ know it\n    read\n\nResult: ‼ (good: 1, warnings: 1, failed: 0)\n"
     )
     show_results(results, "json")
     data = json.loads(capsys.readouterr().out)

@@ -143,9 +143,9 @@ LAUGHS = "\n".join(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", "f.yaml:5:1: the key a is there twice (document 2)"),
+        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", "f.yaml:5:1: the key a appears twice (document 2)"),
         (b"a: [\n", "f.yaml:1:5: a value is missing here"),
-        (b"a: 1\nb: \x01\n", "f.yaml:2:4: U+0001 cannot stand in YAML"),
+        (b"a: 1\nb: \x01\n", "f.yaml:2:4: U+0001 is not allowed in YAML"),
         (b"a: \xff\n", "f.yaml, line 1: byte 0xff is not UTF-8"),
         ("a: 1".encode("utf-16"), "f.yaml: is UTF-16; save it as UTF-8"),
         (b"a: &a [*a]", "f.yaml:1:4: an alias contains itself"),
@@ -161,7 +161,7 @@ LAUGHS = "\n".join(
         (b"{{- if .Values.on }}\na: 1\n{{- end }}\n", "f.yaml:1:1: this is the template of a Helm chart"),
         (b'a: {{ include "x" . | nindent 4 }}\n', "f.yaml:1:4: this is the template of a Helm chart"),
         (b'a: "{{ x }}\nb: 1\n', "f.yaml:1:4: the quote that begins here does not end"),
-        (b'{"a": 1,\n "a": 2}', 'f.yaml, document 1, line 1: the key "a" is there twice'),
+        (b'{"a": 1,\n "a": 2}', 'f.yaml, document 1, line 1: the key "a" occurs twice'),
         (b'{"a": NaN}', "f.yaml, document 1, line 1: NaN is not JSON"),
         (b'{"a": 1e999}', "f.yaml, document 1, line 1: the number 1e999 is too large"),
         (b"a: 1\n---\nb: " + b"[" * 100_000, "f.yaml, document 2, line 3: values nested deeper than 200"),
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_names_its_place(text, says):
 def test_what_cannot_be_read_is_shown():
     with pytest.raises(DocumentError) as caught:
         read_documents(Input("f.yaml", b"a: 1\r\n---\r\nb:\r\n  c: 1\r\n\td: 2\r\n"))
-    assert str(caught.value) == "f.yaml:5:1: a tab; YAML is indented with blanks only (document 2)"
+    assert str(caught.value) == "f.yaml:5:1: tabs cannot be used here; YAML is indented with spaces only (document 2)"
     assert caught.value.diagnostic.excerpt == "    5 |  d: 2\n      | ^"
 
 

@@ -26,7 +26,7 @@ def test_a_label_that_is_assumed_is_said(run):
     assert granted not in run("explain", "-", stdin=POD + space).out
     assert granted in run("explain", "-", stdin=POD + space.replace("default", "shop")).out
     other = run("explain", "-", stdin=POD + space.replace("injection: disabled", "injektion: enabled")).out
-    assert f"the input has no Namespace default with label injection (it has injektion=enabled), so {granted};" in other
+    assert f"the input has no Namespace default with label injection (it has injektion=enabled), so {granted}." in other
 
 
 def test_a_label_of_an_unknown_value_is_pointed_at(run):
@@ -35,7 +35,7 @@ def test_a_label_of_an_unknown_value_is_pointed_at(run):
 
 
 def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(run):
-    injct = "annotation sidecar.injector/injct does not apply; did you mean sidecar.injector/inject?"
+    injct = "annotation sidecar.injector/injct has no effect; did you mean sidecar.injector/inject?"
     for label in ("injection=enabled", "injection=none"):
         assert (
             run("explain", "--namespace-label", label, "-", stdin=says("sidecar.injector/injct: 'no'")).out.count(injct)
@@ -43,9 +43,9 @@ def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(r
         )
     for key in ("level", "logger.level"):
         lost = run("inject", "--templates", "logger", "-", stdin=says(f"sidecar.injector/{key}: debug")).err
-        assert f"sidecar.injector/{key} does not apply; did you mean logger.sidecar.injector/level?" in lost
+        assert f"sidecar.injector/{key} has no effect; did you mean logger.sidecar.injector/level?" in lost
     for known in ("sidecar.injector/status: failed", "sidecar.injector/proxyImage: x", "injct: x"):
-        assert "does not apply" not in run("explain", "-", stdin=says(known)).out
+        assert "has no effect; did you mean" not in run("explain", "-", stdin=says(known)).out
 
 
 def test_what_is_neither_a_file_nor_a_name_in_a_cluster(run):
@@ -80,7 +80,7 @@ def test_what_people_came_for_stands_before_the_long_lists(run):
 def test_render_says_that_nobody_mounts_a_file_and_takes_a_folder(run, templates_dir, tmp_path, monkeypatch):
     overlay = templates_dir / "logger" / "overlay.yaml.j2"
     overlay.write_text(overlay.read_text().replace('"{{ files.configmap }}"', "logger"))
-    assert "logger.yaml: no volume of the overlay takes its files from" in run("render", "logger").err
+    assert "logger.yaml: no volume in the overlay uses `configMap: {name: " in run("render", "logger").err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "template.yml").write_text("description: x\n")
     assert "no template.yaml, but template.yml" in run("render", str(tmp_path / "mine")).err
@@ -109,7 +109,7 @@ def test_no_color_is_heeded_at_a_terminal(no_colour, tmp_path):
   the same as recorded
 """),
     ("80", 0, """Result now: injected: a pod made now gets its sidecar (envoy)
-  not what is recorded: the pod, its namespace, the templates or the settings have changed since
+  this differs from the recorded result: the pod, its namespace, the templates or the settings have changed since then
 """),
 ])  # fmt: skip
 def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, port, code, now):

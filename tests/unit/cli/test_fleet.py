@@ -35,7 +35,7 @@ def test_current_and_outdated():
     row = Fleet(snapshot()).row(made, SHOP)
     assert (row.state, list(row.templates), row.workload.name) == (State.CURRENT, ["logger"], "web")
     later = Fleet(snapshot("logger:2")).row(made, SHOP)
-    assert later.state is State.OUTDATED and later.why.startswith("logger is ")
+    assert later.state is State.OUTDATED and later.why.startswith("logger now has version ")
     gone = build_snapshot(Settings(templates=()), {}, Cluster())
     assert Fleet(gone).row(made, SHOP).why == "there is no template logger any more"
 
@@ -79,5 +79,5 @@ def test_each_workload_is_restarted_once_and_in_the_way_of_its_kind():
     ]
     assert words == [
         "CronJob shop/nightly: its next pods get the new sidecars by themselves",
-        "Pod shop/bare: delete its pods, or restart it in the way of its kind",
+        "Pod shop/bare: delete its pods, or restart it as its controller requires",
     ]

@@ -21,11 +21,11 @@ from tests.unit.cli.test_wrong_values import WEB, said
         ("auto-inject", "did you mean inject?"),
         ("uninjct", "did you mean uninject?"),
         ("validate", "for templates: injector lint DIR; for manifests and policies: injector check-manifests"),
-        ("version", "write injector --version"),
+        ("version", "run injector --version"),
         ("build", "build it first: kustomize build DIR | injector inject -"),
-        ("apply", "nothing here changes a cluster: injector inject FILE | kubectl apply -f -"),
-        ("web.yaml", "write injector inject web.yaml"),
-        ("frobnicate", "there are inject, uninject, "),
+        ("apply", "injector does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"),
+        ("web.yaml", "run injector inject web.yaml"),
+        ("frobnicate", "the commands are inject, uninject, "),
     ],
 )
 def test_a_command_of_another_program(name: str, words: str) -> None:
@@ -39,18 +39,24 @@ def test_no_command_of_ours_is_called_one_of_others() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("inject", "-o", "yaml"), "No such option '-o'. Manifests go to standard output in the form that they have"),
+        (
+            ("inject", "-o", "yaml"),
+            "No such option '-o'. Manifests go to standard output, as YAML or JSON like the input",
+        ),
         (("inject", "--output", "yaml"), "'yaml' is not one of 'text', 'json'. Manifests go to standard output"),
         (("lint", "-o", "json"), "No such option '-o'. Write --output FORM: text, json, sarif, github."),
         (("inject", "-k", "k"), "No such option '-k'; build it first: kustomize build DIR | injector inject -"),
-        (("inject", "-R"), "No such option '-R'; leave it out: a folder is searched with all folders in it"),
+        (("inject", "-R"), "No such option '-R'; remove it: a folder is always searched recursively"),
         (("inject", "--dry-run=client"), "No such option '--dry-run'. Did you mean '--diff'?"),
         (("uninject", "--dry-run"), "No such option '--dry-run'; leave it out: nothing here changes a cluster"),
         (("uninject", "--param", "a.b=c"), "leave it out: the receipt on the pod says what to take out"),
-        (("inject", "--values", "v.yaml"), "Did you mean '--settings'? One parameter is --param TEMPLATE.PARAMETER="),
+        (
+            ("inject", "--values", "v.yaml"),
+            "Did you mean '--settings'? Set one parameter with --param TEMPLATE.PARAMETER=",
+        ),
         (("inject", "-i"), "No such option '-i'. Did you mean '--in-place'?"),
         (("inject", "-p", "a.b=c"), "No such option '-p'. Did you mean '--param'?"),
-        (("test", "--set", "a=b"), "No such option '--set'; parameters stand in the case, `params: {NAME: VALUE}`"),
+        (("test", "--set", "a=b"), "No such option '--set'; set parameters in the case, `params: {NAME: VALUE}`"),
         (("render", "--templates", "nginx"), "name the template first: injector render TEMPLATE FILE"),
         (("inject", "--app-port=80"), "a parameter of a template is written --param envoy.app-port=80"),
         (("inject", "--skip-inbound-ports", "22"), "is written --param envoy.exclude-inbound-ports=VALUE"),
@@ -137,11 +143,15 @@ FILES = {
         ("chart/values.yaml", ":1: these are the values of a Helm chart, not a manifest; render the chart first: helm"),
         ("plain.yaml", ":1: these are the values of a Helm chart"),
         ("compose.yaml", ":1: this is a Compose file"),
-        ("pod.yaml", ":1: it has no kind, so it is no Kubernetes object; add apiVersion: v1 and kind: Pod"),
-        ("kid.yaml", ":1: it has no kind, so it is no Kubernetes object; write kind, not Kind"),
+        ("pod.yaml", ":1: it has no kind, so it is not a Kubernetes object; add apiVersion: v1 and kind: Pod"),
+        ("kid.yaml", ":1: it has no kind, so it is not a Kubernetes object; write kind, not Kind"),
         ("list.yaml", ":2: a manifest is a mapping with apiVersion and kind, and this is a list"),
         ("web.jsonnet", ": this is Jsonnet; evaluate it first: jsonnet web.jsonnet | injector inject -"),
-        ("empty.yaml", ": it is empty; if the output goes to the same file (> empty.yaml), the shell empties it first"),
+        (
+            "empty.yaml",
+            ": it is empty. If you redirect the output to the same file (> empty.yaml), "
+            "the shell empties the file first",
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["inject", "uninject", "explain"])
@@ -167,7 +177,7 @@ def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path) ->
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "blank.yaml").write_text(FILES["blank.yaml"])
     beside = said(tmp_path, "inject", "empty.yaml", "web.yaml")
-    assert (beside.code, "warning: empty.yaml: it is empty; " in beside.err) == (0, True), beside.err
+    assert (beside.code, "warning: empty.yaml: it is empty. " in beside.err) == (0, True), beside.err
     piped = command.run("inject", "-", cwd=tmp_path)
     assert (piped.code, "warning: standard input: it is empty; look at" in piped.err) == (0, True), piped.err
     blank = command.run("inject", "blank.yaml", cwd=tmp_path)
@@ -177,12 +187,12 @@ def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("explain", "envoy.retries"), "for the parameters of a template write injector docs envoy"),
+        (("explain", "envoy.retries"), "for the parameters of a template, run injector docs envoy"),
         (("explain", "deployment", "web"), "for an object in a cluster write KIND/NAME: deploy/web"),
-        (("uninject", "deploy/web"), "write kubectl get deploy/web -o yaml | injector uninject -"),
-        (("inject", "deployment", "web"), "write kubectl get deployment web -o yaml | injector inject -"),
+        (("uninject", "deploy/web"), "run kubectl get deploy/web -o yaml | injector uninject -"),
+        (("inject", "deployment", "web"), "run kubectl get deployment web -o yaml | injector inject -"),
         (("inject", "envoy.cpu-limit=1"), "a parameter is written --param envoy.cpu-limit=1"),
-        (("inject", "nginx", "web.yaml"), "for a template write --templates nginx"),
+        (("inject", "nginx", "web.yaml"), "to use a template, add --templates nginx"),
         (("inject", "wbe.yaml"), "did you mean web.yaml?"),
     ],
 )

@@ -64,7 +64,7 @@ def test_what_cannot_stay_as_it_is_written_is_told(run):
     assert "deployment/web: injected with logger\n  written anew: its comments are not in the output\n" in once.err
     flow = run("inject", *LOGGER, stdin=json.dumps(yaml.safe_load(POD)).replace("{", "{ ", 1).replace('"kind"', "kind"))
     assert flow.code == 0
-    assert "  changed, not only added: 1 line (1)\n" in flow.err
+    assert "  existing lines changed: 1 line (1)\n" in flow.err
 
 
 def test_what_holds_no_pod_passes_through(run):
@@ -133,14 +133,14 @@ def test_nothing_is_written_when_one_of_several_fails(run):
     assert (result.code, result.out) == (1, "")
     assert "pod/bad: failed: bad-parameter: " in result.err
     assert "document 2, line " in result.err
-    assert "1 failed. Nothing was written; the rest would be: " in result.err
+    assert "1 failed. Nothing was written; without these, the result would be: " in result.err
 
 
 def test_a_pod_that_says_no_is_skipped_and_named(run):
     no = POD.replace("  name: alone\n", "  name: alone\n  annotations: {sidecar.injector/inject: 'no'}\n")
     result = run("inject", *LOGGER, stdin=no)
     assert (result.code, result.out) == (0, no)
-    assert "pod/alone: skipped: pod-opted-out: the pod says no" in result.err
+    assert "pod/alone: skipped: pod-opted-out: the pod opts out of injection" in result.err
 
 
 def test_options_reach_the_core(run, tmp_path):
@@ -199,7 +199,7 @@ def test_wrong_usage_is_told_from_refusal(program, args):
 def test_unreadable_input_is_one_sentence(program):
     result = program("inject", "-", stdin="a: 1\na: 2\n")
     assert (result.code, result.out) == (1, "")
-    assert result.err == ("Error: standard input:2:1: the key a is there twice (document 1)\n    2 | a: 2\n      | ^\n")
+    assert result.err == ("Error: standard input:2:1: the key a appears twice (document 1)\n    2 | a: 2\n      | ^\n")
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Pod"])
@@ -264,15 +264,15 @@ def test_what_the_first_command_said_counts_for_the_second(run, words):
     assert level(once) == "debug"
     again = run("inject", *words, "-", stdin=once.out)
     assert (again.code, again.out) == (0, once.out)
-    assert "pod/alone: unchanged: has its sidecar already" in again.err and "stays so" not in again.err
+    assert "pod/alone: unchanged: already has its sidecar" in again.err and "this is not changed" not in again.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--param", "logger.level=info"), "with logger.level=debug, and stays so"),
-        (("--templates", "nginx"), "with template logger, not nginx, and stays so"),
-        (("--templates", "nginx,logger", *DEBUG), "with template logger, not nginx, logger, and stays so"),
+        (("--param", "logger.level=info"), "with logger.level=debug, and this is not changed"),
+        (("--templates", "nginx"), "with template logger, not nginx, and this is not changed"),
+        (("--templates", "nginx,logger", *DEBUG), "with template logger, not nginx, logger, and this is not changed"),
     ],
     ids=str,
 )
@@ -280,7 +280,7 @@ def test_options_that_differ_from_the_first_are_told(run, words, said):
     once = run("inject", *LOGGER[:2], *DEBUG, "-", stdin=DEPLOYMENT)
     again = run("inject", *words, "-", stdin=once.out)
     assert (again.code, again.out) == (0, once.out)
-    assert f"deployment/web: unchanged\n  warning: it was injected {said}: inject it anew with --reinject" in again.err
+    assert f"deployment/web: unchanged\n  warning: it was injected {said}: inject it again with --reinject" in again.err
     anew = run("inject", "--reinject", *words, "-", stdin=once.out)
     assert anew.code == 0 and "deployment/web: injected with " in anew.err
     assert anew.documents[0] == run("inject", *words, "-", stdin=DEPLOYMENT).documents[0]
@@ -290,7 +290,7 @@ def test_a_parameter_that_the_first_did_not_give(run):
     once = run("inject", *LOGGER[:2], "-", stdin=POD)
     again = run("inject", *DEBUG, "-", stdin=once.out)
     assert again.out == once.out
-    assert "it was injected without logger.level, and stays so" in again.err
+    assert "it was injected without logger.level, and this is not changed" in again.err
     assert level(run("inject", "--reinject", *LOGGER[:2], *DEBUG, "-", stdin=once.out)) == "debug"
 
 
@@ -314,7 +314,7 @@ def test_a_secret_parameter_is_not_in_the_receipt(run, templates_dir):
     assert run("inject", *words, "-", stdin=once.out).out == once.out
     again = run("inject", "-", stdin=once.out)
     assert (again.code, again.out) == (0, once.out)
-    assert "with parameter logger.token, which the receipt does not hold as it is secret: give it again" in again.err
+    assert "with parameter logger.token, which is secret and so is not in the receipt: give it again" in again.err
     wrong = run("inject", *LOGGER[:2], "--param", "logger.token=UPPER", "-", stdin=POD)
     assert wrong.code == 1 and "UPPER" not in wrong.err
     assert "--param logger.token is not allowed here; it must be " in wrong.err

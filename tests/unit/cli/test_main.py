@@ -31,7 +31,7 @@ def test_every_command_has_help_that_ends_well(program, command):
 
 @pytest.mark.parametrize(
     ("command", "says"),
-    [("rendr", "did you mean render?"), ("Inject", "did you mean inject?"), ("xyz", "there are inject, ")],
+    [("rendr", "did you mean render?"), ("Inject", "did you mean inject?"), ("xyz", "the commands are inject, ")],
 )
 def test_a_misspelt_command_gets_the_nearest(program, command, says):
     result = program(command, "x")
@@ -45,7 +45,7 @@ def test_files_may_be_given_as_kubectl_s_users_do(program, tmp_path):
     files = (tmp_path / "a.yaml", "-f", tmp_path / "b.yaml")
     assert program("inject", *files).out == "kind: b\n---\nkind: a\n"
     assert program("uninject", "-f", tmp_path / "a.yaml").out == "kind: a\n"
-    assert "holds a pod" in program("explain", "-f", tmp_path / "a.yaml").err
+    assert "no object has a pod or a pod template" in program("explain", "-f", tmp_path / "a.yaml").err
     for command in ("inject", "uninject", "explain"):
         nothing = program(command)
         assert nothing.code == 2 and "Missing argument" in nothing.err
@@ -109,7 +109,7 @@ def test_an_error_of_the_injector_itself_is_a_sentence(monkeypatch, capsys):
         main(["render", "envoy"])
     assert end.value.code == 1
     err = capsys.readouterr().err
-    assert err.startswith("Error: the injector itself failed: ")
+    assert err.startswith("Error: internal error of the injector: ")
     assert "Traceback" not in err
 
 
@@ -134,7 +134,7 @@ def test_closed_and_full_streams_are_told_of(program, tmp_path, redirect, code, 
     script = f'exec "$0" -m injector inject {name} {redirect}'
     done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (code, "")
-    assert says in done.stderr and "mistake" not in done.stderr
+    assert says in done.stderr and "bug" not in done.stderr
 
 
 def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
@@ -148,7 +148,7 @@ def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
         "workload": "Job/web",
     }
     assert run("render", "logger", "--pod", "-", stdin="kind: X\n").err.endswith(
-        "holds X, and no pod; give it one Pod, or one workload such as a Deployment"
+        "holds X, and no pod; use a file with one Pod, or with one workload such as a Deployment"
     )
     (templates_dir / "logger" / "logger.yaml.j2").write_text("a: 1\nb: {{ nothing.at.all }}\n")
     broken = run("render", "logger")

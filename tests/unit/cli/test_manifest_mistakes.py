@@ -9,17 +9,30 @@ import pytest
 from tests.unit.cli.test_wrong_values import WEB, annotated, said
 
 _NGINX = 'nginx.sidecar.injector/rate-limit: "50"'
-_NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, as the pod gets only envoy; to get nginx"
+_NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, because the pod gets only envoy; to"
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize(
     ("annotations", "args", "words"),
     [
-        (_NGINX, (), f"{_NO_EFFECT} write sidecar.injector/templates: nginx, or envoy,nginx for both"),
-        (f"{_NGINX}, sidecar.injector/templates: envoy", (), "as well write sidecar.injector/templates: envoy,nginx"),
-        (_NGINX, ("--templates", "envoy"), f"{_NO_EFFECT} as well write --templates envoy,nginx"),
-        (_NGINX, ("--namespace-label", "injection=required"), "as well write sidecar.injector/templates: envoy,nginx"),
+        (
+            _NGINX,
+            (),
+            f"{_NO_EFFECT} get nginx, write sidecar.injector/templates: nginx; to get both, "
+            "write sidecar.injector/templates: envoy,nginx",
+        ),
+        (
+            f"{_NGINX}, sidecar.injector/templates: envoy",
+            (),
+            "to also get nginx, write sidecar.injector/templates: envoy,nginx",
+        ),
+        (_NGINX, ("--templates", "envoy"), f"{_NO_EFFECT} also get nginx, write --templates envoy,nginx"),
+        (
+            _NGINX,
+            ("--namespace-label", "injection=required"),
+            "to also get nginx, write sidecar.injector/templates: envoy,nginx",
+        ),
         (
             f'{_NGINX}, nginx.sidecar.injector/gzip: "no", nginx.sidecar.injector/rate-burst: "1"',
             (),
@@ -28,7 +41,7 @@ _NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, as
         (
             f"{_NGINX}, fluentd.sidecar.injector/image: a",
             (),
-            "to get fluentd as well write sidecar.injector/templates: envoy,nginx,fluentd",
+            "to also get fluentd, write sidecar.injector/templates: envoy,nginx,fluentd",
         ),
     ],
 )
@@ -57,7 +70,7 @@ def test_parameters_that_have_their_effect_or_none_for_another_reason(
 ) -> None:
     given = ("--settings", "settings.yaml", *args)
     done = said(tmp_path, "inject", "web.yaml", *given, manifest=annotated(f"{{{annotations}}}"), settings=settings)
-    assert "no effect, as the pod gets" not in done.err
+    assert "no effect, because the pod gets" not in done.err
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
@@ -65,7 +78,7 @@ def test_parameters_that_have_their_effect_or_none_for_another_reason(
     ("annotation", "words"),
     [
         ("envoy/log-level: debug", "write envoy.sidecar.injector/log-level"),
-        ("sidecar.injector/params: a", "or for a parameter <template>.sidecar.injector/<name>"),
+        ("sidecar.injector/params: a", "or, to set a parameter, <template>.sidecar.injector/<name>"),
         ('sidecar-injector.io/inject: "false"', "for this injector write sidecar.injector/inject"),
         ("Injector/templates: nginx", "for this injector write sidecar.injector/templates"),
         ('inject: "false"', "for this injector write sidecar.injector/inject"),
@@ -150,8 +163,8 @@ def test_templates_that_do_not_load_and_nobody_asks_for_are_told_in_one_line(tmp
         (tmp_path / "own" / name / "template.yaml").write_text("description: [\n")
     done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--templates-dir", "own")
     assert done.err.startswith(
-        "warning: 5 templates are left out, as they do not load and are not among --templates: a, b, c and 2 more; to "
-        "see what is wrong write injector lint own\n"
+        "warning: 5 templates are ignored, because they cannot be loaded and are not in --templates: "
+        "a, b, c and 2 more. To see what is wrong, run injector lint own\n"
     )
 
 

@@ -13,9 +13,7 @@ from tests.unit.cli.test_wrong_values import WEB, annotated, said
 
 def test_uninject_of_one_template(tmp_path: Path) -> None:
     done = said(tmp_path, "uninject", "--templates", "nginx", "web.yaml")
-    assert (
-        "uninject takes out everything; to keep one of several templates write injector inject --reinject" in done.err
-    )
+    assert "uninject removes all sidecars. To keep one of several templates, run injector inject --reinject" in done.err
     injected = said(tmp_path, "inject", "--templates", "nginx,fluent-bit", "web.yaml").out
     kept = said(tmp_path, "inject", "--reinject", "--templates", "fluent-bit", "web.yaml", manifest=injected)
     assert "fluent-bit-sidecar" in kept.out
@@ -143,17 +141,15 @@ def test_a_command_without_such_an_option_is_silent(
 )
 def test_a_namespace_label_for_the_one_that_switches(tmp_path: Path, label: str, meant: str) -> None:
     done = said(tmp_path, "inject", "--namespace-label", label, "web.yaml")
-    assert (
-        f"warning: --namespace-label {label} does not switch injection, and a namespace without the label" in done.err
-    )
-    assert f"counts as injection=enabled; write --namespace-label {meant}\n" in done.err
+    assert f"warning: --namespace-label {label} does not control injection. A namespace without the label" in done.err
+    assert f"is treated as injection=enabled; write --namespace-label {meant}\n" in done.err
     assert f"(it has {label})" in said(tmp_path, "explain", "--namespace-label", label, "web.yaml").out
-    assert "does not switch" not in said(tmp_path, "inject", "--namespace-label", meant, "web.yaml").err
+    assert "does not control" not in said(tmp_path, "inject", "--namespace-label", meant, "web.yaml").err
 
 
 @pytest.mark.parametrize("label", ["team=payments", "inspection=weekly", "istio.io/rev=stable", "tier=enabled"])
 def test_other_labels_of_a_namespace(tmp_path: Path, label: str) -> None:
-    assert "does not switch" not in said(tmp_path, "inject", "--namespace-label", label, "web.yaml").err
+    assert "does not control" not in said(tmp_path, "inject", "--namespace-label", label, "web.yaml").err
 
 
 @pytest.mark.parametrize(
@@ -168,7 +164,7 @@ def test_several_dotted_keys_of_one_template(tmp_path: Path, parameters: str, wo
     done = said(tmp_path, "inject", "--settings", "settings.yaml", "web.yaml", settings=f"parameters: {parameters}\n")
     told = [line for line in done.err.splitlines() if "write" in line]
     assert told
-    assert all(line.endswith(f"write {words} in place of all of them") for line in told)
+    assert all(line.endswith(f"write {words} as the only entry for {words.partition(':')[0]}") for line in told)
 
 
 _SIDECAR = "      - {name: NAME, resources: {limits: {memory: 512Mi}}}\n"
@@ -177,7 +173,7 @@ _SIDECAR = "      - {name: NAME, resources: {limits: {memory: 512Mi}}}\n"
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize(
     ("container", "words"),
-    [("envoy-sidcar", "did you mean envoy-sidecar?"), ("envoy", "write its image"), ("worker", "write its image")],
+    [("envoy-sidcar", "did you mean envoy-sidecar?"), ("envoy", "add an image"), ("worker", "add an image")],
 )
 def test_a_container_without_an_image(tmp_path: Path, name: str, container: str, words: str) -> None:
     manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
@@ -236,7 +232,7 @@ def test_objects_one_level_below(tmp_path: Path) -> None:
         '{"web": {"apiVersion": "v1", "kind": "Pod"}, "b": {"apiVersion": "v1", "kind": "X"}}'
     )
     done = said(tmp_path, "inject", "out.json")
-    assert "out.json:1: its objects are one level below (web, b); write each as a document of its own" in done.err
+    assert "out.json:1: its objects are one level below (web, b); write each object as a separate document" in done.err
 
 
 def test_no_file_at_all(tmp_path: Path) -> None:

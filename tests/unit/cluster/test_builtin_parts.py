@@ -205,7 +205,7 @@ def test_pairs_that_are_none_say_why() -> None:
         ((certificate, b""), "the key is not PEM, or it is encrypted"),
         ((certificate, unknown), "the key must be P-256, P-384 or P-521, or RSA"),
         ((certificate, b"x" * 4097), "the key has more than 4096 bytes"),
-        ((certificate, TWO.key_pem), "the key is that of another certificate"),
+        ((certificate, TWO.key_pem), "the key does not belong to this certificate"),
     ):
         with pytest.raises(ValueError, match=why):
             read_pair(*wrong)

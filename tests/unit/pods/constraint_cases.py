@@ -171,7 +171,13 @@ VALIDATION = [
     Case("mount", None, sidecar={"volumeMounts": [mount("/x"), mount("/y")]}, spec=EMPTY),
     Case("mount-twice", BAD, 'mounted at "/x"', sidecar={"volumeMounts": [mount("/x"), mount("/x")]}, spec=EMPTY),
     Case("mount-no-path", BAD, "mountPath", sidecar={"volumeMounts": [mount("")]}, spec=EMPTY),
-    Case("sub-path", BAD, "leaves its volume", sidecar={"volumeMounts": [mount("/x", subPath="a/../b")]}, spec=EMPTY),
+    Case(
+        "sub-path",
+        BAD,
+        "points outside of its volume",
+        sidecar={"volumeMounts": [mount("/x", subPath="a/../b")]},
+        spec=EMPTY,
+    ),
     Case(
         "two-sub-paths",
         BAD,
@@ -254,7 +260,7 @@ VALIDATION = [
     Case(
         "host-network-port",
         BAD,
-        "must be containerPort",
+        "must be equal to containerPort",
         sidecar={"ports": [{"containerPort": 81, "hostPort": 80}]},
         base={"hostNetwork": True},
     ),
@@ -280,7 +286,7 @@ VALIDATION = [
     Case(
         "sleep-short-grace",
         BAD,
-        "terminationGracePeriodSeconds 5",
+        "terminationGracePeriodSeconds is 5",
         sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 6}}}},
         base={"terminationGracePeriodSeconds": 5},
     ),
@@ -298,7 +304,7 @@ VALIDATION = [
     Case(
         "pod-level",
         BAD,
-        "spec.resources.requests.cpu: it is 500m and all containers together request 600m",
+        "spec.resources.requests.cpu: it is 500m, but all containers together request 600m",
         sidecar=resources({"cpu": "200m"}),
         app=resources({"cpu": "400m"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
@@ -349,11 +355,17 @@ VALIDATION = [
     Case(
         "host-pid-and-share",
         BAD,
-        "shareProcessNamespace: it excludes spec.hostPID",
+        "shareProcessNamespace: it cannot be used together with spec.hostPID",
         spec={"shareProcessNamespace": True},
         base={"hostPID": True},
     ),
-    Case("users-and-network", BAD, "needs the host's users", spec={"hostUsers": False}, base={"hostNetwork": True}),
+    Case(
+        "users-and-network",
+        BAD,
+        "needs the host's user namespace",
+        spec={"hostUsers": False},
+        base={"hostNetwork": True},
+    ),
     # metadata
     Case("annotations", None, metadata={"annotations": {"A.example.com/b": "x", "c": ""}}),
     Case("annotation-key", BAD, '"a b" is not a key', metadata={"annotations": {"a b": "x"}}),
@@ -400,7 +412,7 @@ VALUES = [
     Case(
         "probe-grace-none",
         BAD,
-        "it must be 1 at least",
+        "it must be at least 1",
         sidecar={"livenessProbe": {"httpGet": HTTP, "terminationGracePeriodSeconds": 0}},
     ),
     Case("probe-scheme", BAD, "it must be HTTP or HTTPS", sidecar=probe(httpGet={**HTTP, "scheme": "http"})),
@@ -604,12 +616,14 @@ STATED = {"resources": SOME}
 
 QUOTAS = [
     Case("quota-fits", None, quota={"hard": HARD}, sidecar=STATED, app=STATED),
-    Case("quota-unstated", QUOTA, "quota compute wants requests.memory, limits.cpu", quota={"hard": HARD}, app=STATED),
+    Case(
+        "quota-unstated", QUOTA, "quota compute requires requests.memory, limits.cpu", quota={"hard": HARD}, app=STATED
+    ),
     Case("quota-storage-unstated", None, quota={"hard": {"requests.ephemeral-storage": "1Gi"}}, app=STATED),
     Case(
         "quota-exceeded",
         QUOTA,
-        "limits.cpu: the pod wants 600m (400m of it by injection), 0 of 500m are used",
+        "limits.cpu: the pod needs 600m (the injection adds 400m), and 0 of 500m is already used",
         quota={"hard": HARD},
         sidecar=resources({"memory": "1Mi"}, {"cpu": "400m"}),
         app=STATED,
@@ -617,7 +631,7 @@ QUOTAS = [
     Case(
         "quota-memory",
         QUOTA,
-        "requests.memory: the pod wants 264Mi",
+        "requests.memory: the pod needs 264Mi",
         quota={"hard": HARD},
         sidecar=resources({"memory": "200Mi"}, {"cpu": "1m"}),
         app=STATED,
@@ -625,7 +639,7 @@ QUOTAS = [
     Case(
         "quota-plain-names",
         QUOTA,
-        "cpu: the pod wants 200m",
+        "cpu: the pod needs 200m",
         quota={"hard": {"cpu": "150m"}},
         sidecar=STATED,
         app=STATED,
@@ -641,7 +655,7 @@ QUOTAS = [
     Case(
         "quota-init-larger",
         QUOTA,
-        "requests.cpu: the pod wants 160m (60m of it by injection)",
+        "requests.cpu: the pod needs 160m (the injection adds 60m)",
         quota={"hard": {"requests.cpu": "150m"}},
         sidecar=None,
         init=resources({"cpu": "160m"}),
@@ -650,7 +664,7 @@ QUOTAS = [
     Case(
         "quota-native",
         QUOTA,
-        "requests.cpu: the pod wants 200m",
+        "requests.cpu: the pod needs 200m",
         quota={"hard": {"requests.cpu": "150m"}},
         sidecar=None,
         init={"restartPolicy": "Always", **STATED},
@@ -659,7 +673,7 @@ QUOTAS = [
     Case(
         "quota-native-and-init",
         QUOTA,
-        "requests.cpu: the pod wants 250m (100m of it by injection)",
+        "requests.cpu: the pod needs 250m (the injection adds 100m)",
         quota={"hard": {"requests.cpu": "249m"}},
         sidecar=None,
         init={"restartPolicy": "Always", **STATED},
@@ -686,13 +700,13 @@ QUOTAS = [
     Case(
         "quota-device",
         QUOTA,
-        "requests.a.b/c: the pod wants 1",
+        "requests.a.b/c: the pod needs 1",
         quota={"hard": {"requests.a.b/c": "0"}},
         sidecar=resources(None, {"a.b/c": 1}),
     ),
     Case("quota-pods", None, quota={"hard": {"pods": "1", "count/pods": "1"}}),
     Case("quota-best-effort", None, quota={"hard": {"pods": "1"}, "scopes": ["BestEffort"]}),
-    Case("quota-becomes-burstable", QUOTA, "pods: the pod wants 1", quota=scoped("NotBestEffort"), sidecar=STATED),
+    Case("quota-becomes-burstable", QUOTA, "pods: the pod needs 1", quota=scoped("NotBestEffort"), sidecar=STATED),
     Case("quota-stays-best-effort", None, quota=scoped("NotBestEffort")),
     Case(
         "quota-not-terminating", None, quota=scoped("NotTerminating"), sidecar=STATED, base={"activeDeadlineSeconds": 9}
@@ -728,7 +742,7 @@ QUOTAS = [
     Case(
         "range-defaults-exceed",
         QUOTA,
-        "limits.cpu: the pod wants 600m",
+        "limits.cpu: the pod needs 600m",
         quota={"hard": HARD},
         limits=[{"type": "Container", "default": {"cpu": "300m", "memory": "64Mi"}}],
     ),
@@ -758,7 +772,7 @@ QUOTAS = [
     Case(
         "range-ratio",
         QUOTA,
-        "cpu limit 500m is over 4 times its request 100m",
+        "cpu limit 500m is more than 4 times its request 100m",
         limits=[{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}],
         sidecar=resources({"cpu": "100m"}, {"cpu": "500m"}),
         app=STATED,

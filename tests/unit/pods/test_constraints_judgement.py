@@ -102,7 +102,7 @@ def test_quota_that_the_pod_alone_exceeds():
     assert refusal(with_sidecar(base, resources=SOME), base, namespace) is None
     quota["status"]["used"]["requests.cpu"] = "850m"
     assert str(refusal(with_sidecar(base, resources=SOME), base, namespace)) == (
-        "quota q: requests.cpu: the pod wants 200m (100m of it by injection), 850m of 1 are used;"
+        "quota q: requests.cpu: the pod needs 200m (the injection adds 100m), and 850m of 1 is already used;"
         " lower the sidecar's resources or raise the quota"
     )
     quota["status"]["used"]["requests.cpu"] = "800m"

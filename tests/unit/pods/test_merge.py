@@ -359,11 +359,11 @@ def test_what_a_pods_own_budget_and_system_rule_out_is_left_out():
 @pytest.mark.parametrize(
     ("spec", "place"),
     [
-        ({"containers": "x"}, 'spec.containers: the pod has "x" where Kubernetes takes a list'),
-        ({"containers": [], "volumes": {}}, "spec.volumes: the pod has a mapping where Kubernetes takes a list"),
+        ({"containers": "x"}, 'spec.containers: the pod has "x" where Kubernetes expects a list'),
+        ({"containers": [], "volumes": {}}, "spec.volumes: the pod has a mapping where Kubernetes expects a list"),
         (
             {"containers": [{"name": "app", "env": 7}]},
-            "spec.containers[app].env: the pod has 7 where Kubernetes takes a list",
+            "spec.containers[app].env: the pod has 7 where Kubernetes expects a list",
         ),
     ],
 )
@@ -402,7 +402,7 @@ def test_an_element_that_an_overlay_names_twice_is_one():
 
 def test_an_element_that_is_no_object_is_nobodys():
     with pytest.raises(
-        InjectionError, match=r"spec\.containers\[80\]: the pod has 80 where Kubernetes takes an object"
+        InjectionError, match=r"spec\.containers\[80\]: the pod has 80 where Kubernetes expects an object"
     ):
         merged({"spec": {"containers": [80]}}, {"spec": {"containers": [{"name": "80", "image": "i"}]}})
 

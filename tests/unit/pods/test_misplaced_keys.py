@@ -85,12 +85,12 @@ def test_a_key_at_a_right_place(obj: dict[str, Any]) -> None:
     [
         (
             "annotations: {injection: enabled}",
-            "annotation injection has no effect; only a label switches a namespace on",
+            "annotation injection has no effect; only a label enables injection in a namespace",
         ),
         ("annotations: {sidecar.injector/inject: 'true'}", "annotation sidecar.injector/inject has no effect; only a "),
         (
             "labels: {sidecar.injector/inject: 'true'}",
-            "label sidecar.injector/inject has no effect; only a label switches",
+            "label sidecar.injector/inject has no effect; only a label enables injection",
         ),
         ("labels: {injecton: enabled}", "label injecton has no effect; did you mean injection?"),
         ("labels: {sidecar.injector/templates: nginx}", "has no effect; write it as an annotation"),

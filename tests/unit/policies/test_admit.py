@@ -216,7 +216,7 @@ def test_a_template_that_fails_is_told_by_the_failure_policy(
     passed = amended(snapshot(templates), request)
     assert (passed.reason, passed.effect, passed.patch) == (reason, Effect.SKIP, ())
     [warning] = passed.warning_lines
-    assert warning.startswith(f"let through as it is: {reason}: ")
+    assert warning.startswith(f"admitted without changes: {reason}: ")
     refused = amended(snapshot(templates, failurePolicy="Fail"), request)
     assert (refused.reason, refused.effect, refused.warning_lines) == (reason, Effect.REFUSE, ())
 
@@ -269,7 +269,7 @@ def test_nothing_is_added_to_an_object_that_is_not_there() -> None:
     }
     found = amended(snapshot({"adds": template}), asked({}, "services/proxy", "CONNECT"))
     assert (found.reason, found.patch) == (Reason.TEMPLATE_FAILED, ())
-    assert "adds to an object that is not in the review" in found.message
+    assert "cannot add to an object that is not in the review" in found.message
 
 
 BROKEN = {
@@ -305,7 +305,7 @@ def test_what_the_others_complete_stays_where_one_fails() -> None:
     assert [name for name, _ in found.templates] == ["label"]
     again = amended(snap, asked(found.object, "services"))
     assert (again.reason, again.effect, again.patch) == (Reason.TEMPLATE_FAILED, Effect.SKIP, ())
-    assert again.warning_lines[0].startswith("let through as it is: template-failed: ")
+    assert again.warning_lines[0].startswith("admitted without changes: template-failed: ")
     refused = amended(
         snapshot({"label": LABEL, "broken": BROKEN}, failurePolicy="Fail"), asked({"spec": {}}, "services")
     )
@@ -344,7 +344,7 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
     assert told({"generateName": "kube-system", **labels}) == "denied: kube-system*"
     assert told({"name": "shop", "generateName": "sho", **labels}) == "denied: shop"
     assert told({"name": "shop"}, "UPDATE", {"name": "shop", **labels}) == "denied: shop"
-    assert told({"name": "shop"}).startswith("no template of the path")
+    assert told({"name": "shop"}).startswith("no template at the path")
     patched = asked({"metadata": {"name": "kube-system", **labels}}, "namespaces", "UPDATE", name="shop")
     assert amended(snap, patched, patched.itself()).message.startswith("denied: shop (")
     assert told({"name": "kube-system", **labels}).startswith("the injector ignores this namespace")
@@ -432,7 +432,7 @@ def test_a_template_for_a_path_is_not_for_injection(template: dict[str, str], wh
     namespace = Namespace("shop", {"injection": "enabled"})
     found = inject({"spec": {"containers": [{"name": "web", "image": "a"}]}}, namespace, snap)
     assert found.reason is Reason.TEMPLATE_NOT_ALLOWED
-    assert f"cannot be injected, it is only for a path of the settings: {why}" in found.message
+    assert f"cannot be injected; it can only be used for a path in the settings: {why}" in found.message
 
 
 def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:

@@ -246,7 +246,7 @@ def test_a_mapping_with_many_holes_takes_no_time_for_each_two_of_its_keys() -> N
 
 
 def test_keys_that_holes_make_equal_are_refused() -> None:
-    with pytest.raises(InjectionError, match='the key "k7-7" is there twice'):
+    with pytest.raises(InjectionError, match='the key "k7-7" appears twice'):
         overlay("k7-{{ params.v }}: 1\nk7-7: 1\n", {"v": "7"})
 
 

@@ -58,7 +58,7 @@ def test_what_has_no_one_spelling_is_an_error_in_a_string(value: Any, text: str)
     with pytest.raises(RenderError) as caught:
         overlay(f"b: 1\nc:\n  a: {text}\n", {"v": value})
     assert caught.value.place.line == (4 if text.startswith("|") else 3)
-    assert "within a string" in str(caught.value)
+    assert "is used inside a string" in str(caught.value)
 
 
 def test_a_null_drops_its_key() -> None:
@@ -89,7 +89,7 @@ def test_replace() -> None:
 
 def test_keys_are_checked_for_duplicates_after_filling() -> None:
     for text in ("a: 1\n{{ params.v }}: 2\n", "{{ params.v }}: 2\na: 1\n", "'{{ params.v }}': 1\n{{ params.v }}: 2\n"):
-        with pytest.raises(RenderError, match='the key "a" is there twice'):
+        with pytest.raises(RenderError, match='the key "a" appears twice'):
             overlay(text, {"v": "a"})
     assert overlay("a: 1\n{{ params.v }}: 2\n", {"v": "b"}) == {"a": 1, "b": 2}
 
@@ -230,7 +230,7 @@ def test_a_string_that_is_only_written_is_written_into_what_is_remembered() -> N
         render_overlay(made, context({"v": "x"}, object={"metadata": {"labels": {"app": "x" * OUTPUT}}, "spec": {}}))
     key = template("{{ object.metadata.labels.app }}: 1\nb: {{ params.v }}\n", {"v": {"type": "string"}})
     assert render_overlay(key, context({"v": "x"})).overlay == {"web": 1, "b": "x"}
-    with pytest.raises(RenderError, match="there twice"):
+    with pytest.raises(RenderError, match="appears twice"):
         render_overlay(key, context({"v": "x"}, object={"metadata": {"labels": {"app": "b"}}, "spec": {}}))
 
 

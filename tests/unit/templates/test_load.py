@@ -82,7 +82,7 @@ def manifest(text: str) -> dict[str, str]:
 #: The text of template.yaml, the line and column of the mistake, words of the message.
 MANIFESTS = [
     ("a: [\n", 1, 5, "a value is missing"),
-    ("description: x\ndescription: y\n", 2, 1, "the key description is there twice"),
+    ("description: x\ndescription: y\n", 2, 1, "the key description appears twice"),
     ("- a\n", 1, 1, "has to be a mapping"),
     ("description: x\nparameter: {}\n", 2, 1, "did you mean parameters?"),
     ("description: [x]\n", 1, 1, "description has to be a string"),
@@ -111,7 +111,7 @@ MANIFESTS = [
     ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34, "did you mean validate?"),
     ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34, '"{path}"'),
     ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34, "list of strings"),
-    ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "a source of its own"),
+    ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "name another file as `template`"),
     ("delivery: secret\n", 1, 1, "configmap or annotation"),
     ("hostNetwork: true\n", 1, 1, "skip or inject"),
     ("\nselector: {app: web}\n", 2, 12, "write matchLabels: {app: web}"),
@@ -144,7 +144,7 @@ OVERLAYS = [
     ("\na: {{ params['app-port'] }}", 2, "did you mean app_port?"),
     ("a: {{ parms.app_port }}", 1, "did you mean params?"),
     ("a: 1\n{% if x %}{% endif %}", 2, "x is not defined"),
-    ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2, "x has no value here, only within the loop"),
+    ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2, "x has a value only inside the loop"),
     ("\n\na: {{ }}", 3, "a value is missing here"),
     ("\n{% if true %}\n", 2, "{% if %} begins here and does not end; {% endif %} is missing"),
     ("a: {{ .Values.x }}", 1, "this looks like a Go template"),

@@ -89,7 +89,7 @@ def test_a_missing_one_is_asked_for_by_its_example() -> None:
         ({"enum": ["a", "b"]}, "must not be one of a, b"),
         ({"const": "a"}, 'must not be "a"'),
         ({"format": "cidr"}, "must not be an address range"),
-        ({"minLength": 1}, "must not be what `not` rules out"),
+        ({"minLength": 1}, "must not be a value that matches the schema under `not`"),
     ],
 )
 def test_what_not_rules_out_is_said(excluded: dict[str, Any], words: str) -> None:
@@ -216,10 +216,18 @@ _LABELS = {"type": "object", "minProperties": 1, "maxProperties": 2, "propertyNa
         (_MOUNTS, '[{"name": "a"}]', "v[0] has no key path; it needs name, path"),
         (_MOUNTS, "[]", "must have at least 1 item, and has 0"),
         (_MOUNTS, '[{"name":1,"path":1},{"name":1,"path":1}]', "v[0].name must be a string"),
-        (_MOUNTS, '[{"name":"a","path":1},{"name":"a","path":1}]', "has an item twice; each must be there once"),
+        (
+            _MOUNTS,
+            '[{"name":"a","path":1},{"name":"a","path":1}]',
+            "has a duplicate item; each item must appear only once",
+        ),
         (_MOUNTS, '[{"name":"a","path":1,"mode":1.5}]', "v[0].mode must be an integer or a string"),
-        (_MOUNTS, '[{"name":"a" "path":1}]', "is not JSON from column 14 on; it must be a list"),
-        (_MOUNTS, '[{"name":"a",\n"path" 1}]', "is not JSON from line 2, column 8 on; it must be a list"),
+        (_MOUNTS, '[{"name":"a" "path":1}]', "is not valid JSON: the error is at column 14; it must be a list"),
+        (
+            _MOUNTS,
+            '[{"name":"a",\n"path" 1}]',
+            "is not valid JSON: the error is at line 2, column 8; it must be a list",
+        ),
         (_LABELS, "[]", "is a list; it must be a JSON object with at least 1 key and at most 2 keys"),
         (_LABELS, "{}", "must have at least 1 key, and has 0"),
         (_LABELS, '{"a":1,"b":1,"c":1}', "must have at most 2 keys, and has 3"),
@@ -391,7 +399,7 @@ def test_keywords_are_known_everywhere(within: dict[str, Any], message: str) -> 
 
 
 def test_keys_are_required_of_objects_alone() -> None:
-    with pytest.raises(TemplateError, match="names keys of an object"):
+    with pytest.raises(TemplateError, match="is only for an object, to name its required keys"):
         made(v={"type": "string", "required": ["x"]})
 
 
@@ -426,16 +434,16 @@ def test_what_a_pattern_property_does_not_name_is_additional() -> None:
 )
 def test_a_pattern_that_re2_does_not_have_is_refused_when_it_is_loaded(schema: dict[str, Any]) -> None:
     with pytest.raises(
-        TemplateError, match=r"the pattern \"\(\?=a\)b\" is not available: there is no look-ahead"
+        TemplateError, match=r"the pattern \"\(\?=a\)b\" is not supported: there is no look-ahead"
     ) as caught:
         made(v=schema)
     assert caught.value.rule == "limit"
 
 
 def test_a_text_that_is_too_long_for_its_pattern_is_told_so() -> None:
-    assert "is longer than the 2048 characters" in refused({"type": "string", "pattern": "^a*$"}, "a" * 2049)
+    assert "is longer than 2048 characters" in refused({"type": "string", "pattern": "^a*$"}, "a" * 2049)
     schema = {"type": "array", "items": {"type": "string", "pattern": "a*b"}}
-    assert "[1] is longer than the 2048 characters" in refused(schema, "ab," + "a" * 2049)
+    assert "[1] is longer than 2048 characters" in refused(schema, "ab," + "a" * 2049)
 
 
 @pytest.mark.parametrize("name", FORMAT_CASES)

@@ -316,7 +316,10 @@ def test_template_yaml_says_the_syntax() -> None:
 
 
 def test_a_file_whose_syntax_is_not_known() -> None:
-    with pytest.raises(InjectionError, match=r"quote needs to know the syntax of the file; name it in template\.yaml"):
+    with pytest.raises(
+        InjectionError,
+        match=r"quote needs to know the syntax of the file; set the syntax of the file in template\.yaml",
+    ):
         rendered("extra.conf", "a {{ params.v | quote }}", "x")
 
 
@@ -358,7 +361,9 @@ def test_a_macro_quotes_for_the_file_that_it_writes_into() -> None:
 )
 def test_quotes_of_another_syntax_let_no_value_out(file: str, value: str) -> None:
     for text in ("{{ params.v | json_quote }}", "{% set q = params.v | json_quote %}{{ q }}"):
-        with pytest.raises(InjectionError, match=r"is quoted for json, and this file is \w+; write \| quote"):
+        with pytest.raises(
+            InjectionError, match=r"is quoted for json, and this file is \w+; write `\| quote`, without quotes"
+        ):
             rendered(file, text, value)
         assert rendered(file, text, "a b") == '"a b"'
 
@@ -371,7 +376,7 @@ def test_two_values_of_hcl_open_no_block() -> None:
 
 @pytest.mark.parametrize(("file", "value"), [("a.lua", "--"), ("a.hcl", "1//"), ("a.ini", "50%"), ("a.js", "//")])
 def test_what_begins_a_comment_is_not_harmless(file: str, value: str) -> None:
-    with pytest.raises(InjectionError, match=r"could change the file's syntax here; write \| quote"):
+    with pytest.raises(InjectionError, match=r"could change the file's syntax here; write `\| quote`, without quotes"):
         rendered(file, "a {{ params.v }}", value)
 
 
@@ -383,26 +388,26 @@ def test_an_address_is_harmless() -> None:
 
 #: Places that take no quoted value, by file: `Q` stands for one.
 _NO_PLACES = [
-    ("a.sh", 'echo "Q"', "within quotes"), ("a.sh", "echo 'Q'", "within quotes"),
-    ("a.sh", "echo $'Q'", "within quotes"),
+    ("a.sh", 'echo "Q"', "inside quotes"), ("a.sh", "echo 'Q'", "inside quotes"),
+    ("a.sh", "echo $'Q'", "inside quotes"),
     ("a.sh", "# Q\n", "in a comment"), ("a.sh", "true;# Q\n", "in a comment"),
     ("a.sh", "cat <<EOF\nit's\nQ\nEOF\n", "here-document"), ("a.sh", "cat <<-'E' <<F\n\tE\nQ\nF\n", "here-document"),
-    ("a.sh", "echo `printf Q`", "between backticks"), ("a.sh", "echo $Q", "behind a $"),
-    ("a.sh", "echo \\Q", "behind a backslash"), ("a.sh", "echo $((1 + Q))", "where only numbers can stand"),
-    ("a.sh", 'echo "$(case $a in a) echo "Q";; esac)"', "`case`"), ("a.sh", 'echo "$(echo "Q")"', "within quotes"),
-    ("a.sh", 'echo "${a:-Q}"', "within quotes"),
-    ("nginx.conf", 'a "Q";', "within quotes"), ("nginx.conf", "a 'Q';", "within quotes"),
-    ("nginx.conf", "a http://Q;", "within a word"), ("nginx.conf", "if (Q) {", "within a word"),
+    ("a.sh", "echo `printf Q`", "between backticks"), ("a.sh", "echo $Q", "directly after a $"),
+    ("a.sh", "echo \\Q", "directly after a backslash"), ("a.sh", "echo $((1 + Q))", "where only numbers are valid"),
+    ("a.sh", 'echo "$(case $a in a) echo "Q";; esac)"', "`case`"), ("a.sh", 'echo "$(echo "Q")"', "inside quotes"),
+    ("a.sh", 'echo "${a:-Q}"', "inside quotes"),
+    ("nginx.conf", 'a "Q";', "inside quotes"), ("nginx.conf", "a 'Q';", "inside quotes"),
+    ("nginx.conf", "a http://Q;", "inside a word"), ("nginx.conf", "if (Q) {", "inside a word"),
     ("nginx.conf", "# Q\n", "in a comment"),
-    ("a.hcl", 'a = "Q"', "within quotes"), ("a.hcl", "a = <<E\nQ\nE\n", "here-document"),
+    ("a.hcl", 'a = "Q"', "inside quotes"), ("a.hcl", "a = <<E\nQ\nE\n", "here-document"),
     ("a.hcl", "/* Q */", "in a comment"), ("a.hcl", "// Q", "in a comment"),
-    ("a.toml", 'a = "Q"', "within quotes"), ("a.toml", "a = 'Q'", "within quotes"),
-    ("a.toml", 'a = """x\nQ"""', "within quotes"), ("a.toml", "a = '''x\nQ'''", "within quotes"),
-    ("a.lua", "return [[Q]]", "within quotes"), ("a.lua", "return 'Q'", "within quotes"),
+    ("a.toml", 'a = "Q"', "inside quotes"), ("a.toml", "a = 'Q'", "inside quotes"),
+    ("a.toml", 'a = """x\nQ"""', "inside quotes"), ("a.toml", "a = '''x\nQ'''", "inside quotes"),
+    ("a.lua", "return [[Q]]", "inside quotes"), ("a.lua", "return 'Q'", "inside quotes"),
     ("a.lua", "--[==[ ]] Q ]==]", "in a comment"),
-    ("a.json5", "{a: 'Q'}", "within quotes"), ("a.js", "a = `Q`", "within quotes"), ("a.js", "/* Q */", "in a comment"),
-    ("a.env", 'A="Q"', "within quotes"), ("a.env", "A=1 # Q", "in a comment"),
-    ("a.rules", '-A X --comment "Q"', "within quotes"), ("a.rules", "# Q\n", "in a comment"),
+    ("a.json5", "{a: 'Q'}", "inside quotes"), ("a.js", "a = `Q`", "inside quotes"), ("a.js", "/* Q */", "in a comment"),
+    ("a.env", 'A="Q"', "inside quotes"), ("a.env", "A=1 # Q", "in a comment"),
+    ("a.rules", '-A X --comment "Q"', "inside quotes"), ("a.rules", "# Q\n", "in a comment"),
 ]  # fmt: skip
 #: Places that take one: quotes and what begins a comment stand before it, and are none there.
 _PLACES = [
@@ -419,7 +424,7 @@ _PLACES = [
 
 @pytest.mark.parametrize(("file", "text", "message"), _NO_PLACES)
 def test_a_quoted_value_needs_a_place_of_its_own(file: str, text: str, message: str) -> None:
-    with pytest.raises(InjectionError, match=r"a quoted value stands") as caught:
+    with pytest.raises(InjectionError, match=r"a quoted value is ") as caught:
         rendered(file, text.replace("Q", "{{ params.w | quote }}"), "a")
     assert message in str(caught.value)
     before = text[: text.index("Q")]
@@ -484,7 +489,7 @@ def overlay(script: str, value: str) -> Any:
 
 @pytest.mark.parametrize("script", ['echo "Q"', "echo 'Q'", "cat <<E\nQ\nE", "# Q", "echo `echo Q`"])
 def test_a_script_of_an_overlay_has_no_quotes_around_its_values(script: str) -> None:
-    with pytest.raises(InjectionError, match=r"a quoted value stands") as caught:
+    with pytest.raises(InjectionError, match=r"a quoted value is ") as caught:
         overlay(f"echo Q; {script}", "a")
     column = 63 + len(json.dumps(f"echo {{{{ params.v | shell_quote }}}}; {script}".split("Q")[0]))
     assert f"sample/overlay.yaml.j2:1:{column}: " in str(caught.value)

@@ -118,7 +118,7 @@ BAD = {
         sources("a: 1\n{% if object.spec.hostNetwork is defined %}{{ object.spec.nothing }}{% endif %}"),
         "overlay.yaml.j2:2:59: error: this pod has no spec.nothing",
     ),
-    "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "within a string"),
+    "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "is used inside a string"),
     "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:5: error: a value is missing here"),
     "syntax": (sources("a: {{"), "overlay.yaml.j2:1"),
     "file": (sources(manifest="files: {x.conf: {}}", **{"x.conf.j2": "{{ 'a b' }}"}), "x.conf.j2:1"),

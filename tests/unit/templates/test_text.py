@@ -67,7 +67,7 @@ def test_quoted_values_go_through_macros() -> None:
 
 @pytest.mark.parametrize("name", ["nginx_quote", "ini_value"])
 def test_in_documents_there_is_nothing_to_quote(name: str) -> None:
-    with pytest.raises(TemplateError, match="it is for text files"):
+    with pytest.raises(TemplateError, match="it is only for text files"):
         overlay(f"a: {{{{ params.v | {name} }}}}", {"v": "x"})
 
 

@@ -12,12 +12,12 @@ from tests.unit.templates.build import overlay
 EXPRESSIONS = {
     "5 | length": "a number has no length",
     "range('a')": "a whole number is needed here, and this is a string",
-    "'a,b' | split(',', 1, 2)": "split: these are too many arguments",
+    "'a,b' | split(',', 1, 2)": "split: too many arguments",
     "'abc' | replace('a')": "replace(): the argument new is missing",
     "[1, 'a'] | sort": "a string and a number cannot be compared with < or >",
     "1 < none": "a number and null cannot be compared with < or >",
     "[[1], [2]] | unique": "a list cannot be used as a key",
-    "'a' in 5": "a number has no items among which to look",
+    "'a' in 5": "a number has no items to search with `in`",
     "'x' | round": "a number is needed here, and this is a string",
     "-'x'": "a number is needed here, and this is a string",
     "'x'.startswith(1)": "a string is needed here, and this is a number",
@@ -42,7 +42,7 @@ def test_expressions(expression: str) -> None:
     ("call", "words"),
     [
         ("warn()", "warn(): the argument what is missing"),
-        ("fail('a', 'b')", "fail(): these are too many arguments"),
+        ("fail('a', 'b')", "fail(): too many arguments"),
         ("deny('x', cod=3)", "deny(): no argument cod"),
         ("native()", "native is a value here; write it without ()"),
         ("deny('x', code=200)", "deny(): the code is an HTTP status from 400 to 599, not 200"),
@@ -61,7 +61,7 @@ def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> 
     [
         ("{% for k, v in object %}{% endfor %}", "for keys and values write x.items() or x | dictsort"),
         ("{% for k, v in ports %}{% endfor %}", "there are several names here, and only one value: a number"),
-        ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: these are too many arguments"),
+        ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: too many arguments"),
         ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: no argument b"),
     ],
 )
@@ -82,4 +82,4 @@ def test_a_macro_that_is_not_defined_on_this_way() -> None:
 def test_a_typesetters_quotes_are_none(quote: str) -> None:
     with pytest.raises(TemplateError) as caught:
         overlay(f"a: 1\nb: {{{{ native | default({quote}x) }}}}\n")
-    assert "strings stand in plain \" or '" in str(caught.value)
+    assert "strings are quoted with plain \" or '" in str(caught.value)

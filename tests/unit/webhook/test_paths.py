@@ -54,7 +54,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def project(name: str, version: str = "v1", *groups: str) -> dict[str, Any]:
-    """A review about a project that somebody asks for: it lies in no namespace."""
+    """A review about a project that somebody asks for: the object has no namespace."""
     obj = {"apiVersion": "project.openshift.io/v1", "kind": "ProjectRequest", "metadata": {"name": name}}
     asked = review(obj, version=version, resource=REQUEST, name=name, userInfo={"username": "bob", "groups": [*groups]})
     del asked["request"]["namespace"]

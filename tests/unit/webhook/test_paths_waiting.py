@@ -68,7 +68,7 @@ def test_labels_that_cannot_be_read_are_told_by_the_failure_policy(world: World,
     refused = asked(world, seconds=0.2)
     assert (refused["allowed"], refused["status"]["message"]) == (False, message)
     passed = asked(world, seconds=0.2, policy="Ignore", at_start="Fail")
-    assert (passed["allowed"], passed["warnings"]) == (True, [f"let through as it is: {message}"])
+    assert (passed["allowed"], passed["warnings"]) == (True, [f"admitted without changes: {message}"])
 
 
 def test_of_a_namespace_that_is_left_alone_nothing_is_asked() -> None:

@@ -104,7 +104,7 @@ def test_the_depth_is_that_of_the_value(value: Any) -> None:
 def test_what_is_around_the_objects_is_bounded_too() -> None:
     body = to_bytes(review(pod()))
     large = body.replace(b'"request":{', b'"request":{"options":{"a":"%b"},' % (b"x" * 300_000), 1)
-    with pytest.raises(ReviewError, match="besides the two objects") as raised:
+    with pytest.raises(ReviewError, match="apart from object and oldObject") as raised:
         read_request(read_review(large), large)
     assert raised.value.status == 413
     deep = body.replace(b'"request":{', b'"request":{"extra":%b,' % (b'{"a":' * 300 + b"1" + b"}" * 300), 1)

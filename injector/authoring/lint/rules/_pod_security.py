@@ -35,7 +35,7 @@ _HELP = {
     "allowPrivilegeEscalation": "add allowPrivilegeEscalation: false to its securityContext",
     "drop": "add capabilities: {drop: [ALL]} to its securityContext",
     "runAsNonRoot": "add runAsNonRoot: true to its securityContext, and a runAsUser above 0",
-    "runAsUser": "take a user above 0, and say runAsNonRoot: true",
+    "runAsUser": "set runAsUser to a value above 0, and set runAsNonRoot: true",
     "seccompProfile": "add seccompProfile: {type: RuntimeDefault} to its securityContext",
 }
 
@@ -57,7 +57,7 @@ class LevelRefusal:
         found = self.violation
         message = f"{found.message}: {WHO[found.fields['level']]}"
         todo = _HELP.get(self.field, found.help)
-        help_ = f"{todo}, or disable this rule and say which level its namespaces need"
+        help_ = f"{todo}, or disable this rule and document which Pod Security level the namespaces need"
         return Finding(message, rendering.overlay.place(self.path), help_, found.path, about=self.field)
 
 

@@ -75,9 +75,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             place = rendering.overlay.place((*path, "name"))
             if "{{" in place.text and name in _brought(rendering):
                 yield Finding(
-                    "a container of the pod is named here: the template takes it for a sidecar of its own",
+                    (
+                        "the template names a container of the app here, so the injector treats that container as the "
+                        "template's own sidecar"
+                    ),
                     place,
-                    'write one container named "*", with `only:` or `except:` for some of them, and no loop',
+                    (
+                        'do not loop over the containers: write one container with the name "*", and limit it with '
+                        "`only:` or `except:`"
+                    ),
                 )
             elif name in APPS or name in PROGRAMS:
                 yield Finding(
@@ -113,7 +119,7 @@ def _everywhere(rendering: Rendering) -> Iterator[Finding]:
         for index, variable in numbered(container.get("env")):
             if variable.get("name") in _VARIABLES:
                 yield Finding(
-                    f'"*" overwrites what the app\'s image says in {variable["name"]}',
+                    f'"*" overwrites the value of {variable["name"]} that the app\'s image sets',
                     rendering.overlay.place((*path, "env", index, "name")),
                     "use a variable of the template's own",
                 )

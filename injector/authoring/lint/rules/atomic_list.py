@@ -49,11 +49,18 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, replaced in _shared(rendering):
             if unknown.intersection(path):
                 continue  # no list at all: the rule schema tells what it may be
-            loser = "a pod's own is lost" if replaced else "a pod that has its own keeps it, and gets none of this"
+            loser = (
+                "the list that a pod already has is lost"
+                if replaced
+                else "a pod that already has this list keeps it, and gets nothing from this template"
+            )
             yield Finding(
                 f"{_written(path)} does not merge: {loser}",
                 rendering.overlay.place(path, key=True),
-                "leave it to the pod's author, or disable this rule with the reason why no pod has its own",
+                (
+                    "let the pod's author set it, or disable this rule and give the reason why no pod sets this list "
+                    "itself"
+                ),
             )
 
 

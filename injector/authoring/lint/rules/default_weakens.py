@@ -53,9 +53,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path in made.default_paths if made is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
                 yield Finding(
-                    f"with !default a pod's own {_shown(path)} counts in a required namespace as well",
+                    f"with !default, a pod can override {_shown(path)} even in a required namespace",
                     rendering.overlay.place(path),
-                    "take the tag away, or list the field as overridable",
+                    "remove the tag, or list the field as overridable",
                 )
 
 

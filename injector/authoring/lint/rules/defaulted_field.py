@@ -52,7 +52,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path in _filled(rendering):
             yield Finding(
-                f"{path[-1]} is never empty in a cluster: what the API server fills in stays, and this is lost",
+                (
+                    f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template is "
+                    "ignored"
+                ),
                 rendering.overlay.place(path, key=True),
                 "write `!replace` before the value, or leave the field out",
             )

@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if read and set(subject.template.applies_to.operations) == {"DELETE"}:
         place = next((p for name in ("object.", "pod.", *read) if (p := subject.search(OVERLAY, name)).line), None)
         yield Finding(
-            "the template is only for DELETE, and there object is always {}",
+            "the template is only for DELETE, where `object` is always {}",
             place or subject.line_place(OVERLAY, 1, 1),
             "read `oldObject`, the object that is deleted",
         )

@@ -76,9 +76,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if not any(str(where / file) in word for _, word in leaves(container) if isinstance(word, str)):
                     folder = f", or mount the folder: mountPath: {where.parent}"
                     yield Finding(
-                        f"{where} becomes a folder, and the file is {where / file}",
+                        f"the mount makes {where} a folder, so the path of the file becomes {where / file}",
                         rendering.overlay.place((*path, "volumeMounts", index, "mountPath")),
-                        f"add subPath: {file}{folder if len(where.parts) > _SHALLOW and file == where.name else ''}",
+                        f"set subPath: {file}{(folder if len(where.parts) > _SHALLOW and file == where.name else '')}",
                     )
 
 

@@ -73,11 +73,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             for name, offset in _filters(subject.sources[file]):
                 place = subject.template.program.place(file, offset, name)
                 if syntax and NAMED.get(name, syntax) != syntax:
-                    yield Finding(f"{name} quotes for {NAMED[name]}, and {source} is {syntax}", place, USE_QUOTE)
+                    yield Finding(f"{name} quotes for {NAMED[name]}, but {source} is {syntax}", place, USE_QUOTE)
                 elif not syntax and name in ("quote", "json_quote") and not subject.failures:
                     # others name the syntax that nothing else does
-                    words = "name it in template.yaml, as `syntax:` of the file, and " + USE_QUOTE
-                    yield Finding(f"{name} stands in {source}, whose syntax is not known", place, words)
+                    words = "set the file's `syntax:` in template.yaml, and " + USE_QUOTE
+                    yield Finding(f"{source} uses {name}, but the syntax of this file is not known", place, words)
 
 
 def _filters(text: str) -> Iterator[tuple[str, int]]:

@@ -53,5 +53,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                     rendering.overlay.place((*path, "image")),
                     "it has two tags; write one"
                     if _TWO_TAGS.search(image)
-                    else f"write {form.words}; for a parameter, `format: image` asks for one",
+                    else f"write {form.words}; to check a parameter for this, set `format: image`",
                 )

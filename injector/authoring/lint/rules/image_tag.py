@@ -53,4 +53,4 @@ def _wrong(image: str) -> str:
     tag = name.partition(":")[2]
     if not tag:
         return "has no tag, which means latest"
-    return "has the tag latest, which is another image tomorrow" if tag == "latest" else ""
+    return "has the tag latest, which can refer to a different image later" if tag == "latest" else ""

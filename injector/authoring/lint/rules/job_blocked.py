@@ -43,15 +43,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
             for path, container in sidecars(job):
                 yield Finding(
-                    f"where {container.get('name')} is a plain container, a Job with it never ends, "
-                    "and nothing says so",
+                    f"if {container.get('name')} is a plain container, a Job with this sidecar never ends, and no "
+                    "warning is given",
                     job.place((*path, "name")),
-                    'warn() or fail() under {% if not native and workload.kind in ["Job", "CronJob"] %}',
+                    'call warn() or fail() in {% if not native and workload.kind in ["Job", "CronJob"] %}',
                 )
         for path, container in rendering.sidecars():
             if container.get("restartPolicy", "Always") != "Always":
                 yield Finding(
-                    f"with this restartPolicy {container.get('name')} is never a native sidecar: no Job with it ends",
+                    (
+                        f"with this restartPolicy, {container.get('name')} is never a native sidecar, so a Job "
+                        "with this "
+                        "sidecar never ends"
+                    ),
                     rendering.overlay.place((*path, "restartPolicy")),
                     "leave it out",
                 )

@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     operations = subject.template.applies_to.operations
     if "oldObject" in subject.template.program.names and not {"UPDATE", "DELETE"}.intersection(operations):
         yield Finding(
-            f"the template is only for {' and '.join(operations)}, and there oldObject is always {{}}",
+            f"the template is only for {' and '.join(operations)}, where `oldObject` is always {{}}",
             subject.search(OVERLAY, "oldObject"),
             "name UPDATE or DELETE in `for`, or read `object`",
         )

@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for parameter in subject.template.parameters.values():
         if "pod" in parameter.setters:
             yield Finding(
-                f"parameter {parameter.name} of a policy may be set by the object that is judged",
+                f"the object that the policy checks can set the policy's parameter {parameter.name}",
                 subject.manifest(("parameters", parameter.name)),
-                "say `from: [settings]` or `from: [namespace, settings]`",
+                "write `from: [settings]` or `from: [namespace, settings]`",
             )

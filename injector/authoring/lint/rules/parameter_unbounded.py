@@ -74,7 +74,7 @@ def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, st
         if "maxItems" not in schema:
             yield path, "maxItems", "any number of items: give it maxItems"
         if not isinstance(items, Mapping):
-            yield path, "items", "items of any kind: give it items"
+            yield path, "items", "items of any kind: add the keyword `items`"
         else:
             yield from _open(items, (*path, "items"))
     elif kind == "object":

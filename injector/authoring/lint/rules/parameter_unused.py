@@ -49,7 +49,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(words, subject.manifest(("parameters", name)), "use it, or take it out")
             else:
                 yield Finding(
-                    f"{words}, which stands here as a text", found, f"write {{{{ params.{parameter.variable} }}}}"
+                    f"{words}. Here it is plain text, not an expression",
+                    found,
+                    f"write {{{{ params.{parameter.variable} }}}}",
                 )
 
 

@@ -61,15 +61,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"parameter {name} may let a pod weaken its sidecar",
                 subject.manifest(("parameters", name)),
-                "say `weakens: true`, or `weakens: false` where it cannot",
+                "set `weakens: true`, or `weakens: false` if no value of the parameter weakens the sidecar",
             )
     for field in ("image", "command", "args"):
         marked = template.parameters.get(field)
         if field in template.overridable and marked is not None and marked.weakens:
             yield Finding(
-                f"parameter {field} weakens the sidecar, and overridable lets a pod set {field} all the same",
+                f"parameter {field} weakens the sidecar, but `overridable` still lets a pod set {field}",
                 subject.manifest(("overridable",)),
-                f"take {field} out of one of the two",
+                f"remove {field} from the parameters or from `overridable`",
             )
 
 

@@ -67,9 +67,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
             for path in _paths(spec):
                 yield Finding(
-                    f"{'.'.join(map(str, path))} holds for the app's containers as well",
+                    f"{'.'.join(map(str, path))} also applies to the app's containers",
                     rendering.overlay.place(path, key=True),
-                    "set it at the sidecar's container" if path[-1] in _OF_CONTAINER else _NO_FIELD,
+                    "set it on the sidecar's container" if path[-1] in _OF_CONTAINER else _NO_FIELD,
                 )
 
 

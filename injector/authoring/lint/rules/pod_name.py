@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for field in _FIELDS:
             if field in metadata:
                 yield Finding(
-                    f"metadata.{field} would be that of every pod that gets this template",
+                    f"metadata.{field} would be the same for every pod that gets this template",
                     rendering.overlay.place(("metadata", field), key=True),
-                    "leave it out: that is for the pod's author, or its controller, to say",
+                    "remove it: only the pod's author or the pod's controller sets this field",
                 )

@@ -56,5 +56,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"apps listen on port {number} too: such a pod would not get this sidecar, or not start",
                         rendering.overlay.place((*path, "ports", index, "containerPort")),
-                        "take another default, and let a parameter change it",
+                        "use a different default, and make the port a parameter",
                     )

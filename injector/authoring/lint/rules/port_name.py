@@ -52,5 +52,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"apps have ports called {name} too: a Service that names the app's port may find this one",
                         rendering.overlay.place((*path, "ports", index, "name")),
-                        "begin its name with the template's, 15 characters at most",
+                        "start the port's name with the name of the template; at most 15 characters",
                     )

@@ -60,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"container {container.get('name')} stands in front of the app and has no readinessProbe",
                     rendering.overlay.place(path),
-                    "add one, so that a pod whose sidecar does not answer leaves its Service",
+                    "add one, so that a pod whose sidecar does not answer gets no traffic from its Service",
                 )
 
 

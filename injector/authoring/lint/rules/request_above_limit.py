@@ -51,8 +51,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 asked, most = _amount(request), _amount(limits.get(name))
                 if asked is not None and most is not None and asked > most:
                     yield Finding(
-                        f"container {container.get('name')} requests {request} of {name}, and its limit is "
-                        f"{limits[name]}",
+                        (
+                            f"container {container.get('name')} has the {name} request "
+                            f"{request}, but the {name} limit is {limits[name]}"
+                        ),
                         rendering.overlay.place((*path, "resources", "requests", name)),
                         "raise the limit, or request less",
                     )

@@ -66,11 +66,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             place = subject.template.program.place(file, use.offset)
             near = lines[max(0, place.line - 3) : place.line]
             if use.variable in secret and use.part != "item" and not any(_REFERENCE.search(line) for line in near):
-                what = f"{secret[use.variable]} is a secret, and all who may look at pods read it here"
+                what = f"{secret[use.variable]} is a secret, and everybody who can read pods can read its value here"
                 yield Finding(what, place, _HELP)
         for number, line in enumerate(lines if file.endswith(".j2") else [], 1):
             if key := _KEY.search(line):
-                yield Finding("a key is written out here", subject.line_place(file, number, key.start() + 1), _HELP)
+                yield Finding(
+                    "a private key or an access key is in plain text here",
+                    subject.line_place(file, number, key.start() + 1),
+                    _HELP,
+                )
     for rendering in subject.renderings:
         yield from _variables(rendering)
 
@@ -94,7 +98,9 @@ def _variables(rendering: Rendering) -> Iterator[Finding]:
             if isinstance(name, str) and _SECRET.match(name) and isinstance(value, str) and _is_text(value):
                 place = rendering.overlay.place((*path, "env", index, "value"))
                 if "params." not in place.text:  # told above
-                    yield Finding(f"{name} is a secret by its name, and its value stands in the pod", place, _HELP)
+                    yield Finding(
+                        f"the name {name} suggests a secret, and its value is in the pod in plain text", place, _HELP
+                    )
 
 
 def _is_text(value: str) -> bool:

@@ -44,7 +44,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield Finding(
-            "an empty selector fits every pod: all that are injected get this template unless they name others",
+            (
+                "an empty selector matches every pod: each pod gets this template if neither the pod nor its "
+                "namespace names templates"
+            ),
             subject.manifest(("selector",)),
             "name a label, or leave the key out",
         )

@@ -59,11 +59,18 @@ SEVERITY = "error"
 
 _RUNS = {"sh": "the shell", "python": "Python", "perl": "Perl", "node": "Node"}
 _HELP = {
-    "sh": "write it outside of quotes and with | shell_quote, or give it as an argument behind the script and write"
-    ' "$1", or give it a format or a pattern',
-    "python": "give it as an argument behind the script and read sys.argv, or give it a format or a pattern",
-    "perl": "give it as an argument behind the script and read @ARGV, or give it a format or a pattern",
-    "node": "give it as an argument behind the script and read process.argv, or give it a format or a pattern",
+    "sh": "write the value outside of quotes with | shell_quote, or pass it as an argument after the script "
+    'and use "$1". Or give the parameter a format or a pattern',
+    "python": (
+        "pass the value as an argument after the script and read sys.argv, or give the parameter a format or a pattern"
+    ),
+    "perl": (
+        "pass the value as an argument after the script and read @ARGV, or give the parameter a format or a pattern"
+    ),
+    "node": (
+        "pass the value as an argument after the script and read process.argv, or give the parameter a "
+        "format or a pattern"
+    ),
 }
 
 
@@ -85,8 +92,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                     if value is not None:
                         told.add((where, parameter.name))
                         yield Finding(
-                            f"{parameter.name} may be {shortened(value)}, and {_RUNS[script.language]} of container "
-                            f"{container.get('name')} would take that for a part of its script",
+                            f"{parameter.name} can be {shortened(value)}, which {_RUNS[script.language]} of "
+                            f"container {container.get('name')} "
+                            "would run as a part of its script",
                             _hole(subject, rendering.overlay.place(where), parameter),
                             _HELP[script.language],
                         )

@@ -61,5 +61,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"{field} {seconds} holds back the app for up to {seconds} s more than the sidecar needs",
                         rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
-                        "write periodSeconds: 1, and a failureThreshold of as many seconds as it may take",
+                        (
+                            "write periodSeconds: 1, and set failureThreshold to the number of seconds that the "
+                            "start may "
+                            "take"
+                        ),
                     )

@@ -59,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"where {container.get('name')} is a plain container, it stops together with the app",
                     overlay.place((*path, "name")),
-                    "give it a preStop hook that sleeps, under {% if not native %}",
+                    "add a preStop hook that sleeps, inside {% if not native %}",
                 )
 
 

@@ -68,7 +68,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"the API server calls no webhook for the resources of {_ADMISSION}",
             subject.manifest(("for", "apiGroups")),
-            "limit with RBAC who may write them",
+            "use RBAC to limit who can write them",
         )
         return
     for position, group in enumerate(covered.api_groups):
@@ -76,7 +76,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{group} is not an API group",
                 subject.manifest(("for", "apiGroups", position)),
-                'write "" for the core group; others are apps, autoscaling, batch, policy, and those with a dot',
+                (
+                    'write "" for the core group; other valid groups are apps, autoscaling, batch, policy, and all '
+                    "names with a dot"
+                ),
             )
     if not _GROUPS.keys() >= set(covered.api_groups):
         return

@@ -72,9 +72,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name in sorted(left - told):
         place, other = others[0] if others else (subject.manifest(("files", name)), "")
         yield Finding(
-            f"no container sees the file {name}: nothing of the overlay takes it from the generated ConfigMap",
+            f"no container can read the file {name}: the overlay does not mount the generated ConfigMap",
             place,
-            f'write "{{{{ files.configmap }}}}" in place of {other}, if it is to hold this file'
+            f'if this volume is for {name}, write "{{{{ files.configmap }}}}" instead of {other}'
             if other
             else 'add a volume with configMap: {name: "{{ files.configmap }}"} and mount it',
         )

@@ -87,7 +87,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 syntax = subject.template.program.roots[file].syntax
                 if syntax != "toml":  # the rule renders tells it of that
                     yield Finding(
-                        f"{parameter.name} is a string, and stands here without quotes, which {syntax} needs",
+                        f"{parameter.name} is a string and needs quotes in {syntax}, but has none here",
                         subject.template.program.place(file, offset),
                         USE_QUOTE,
                     )

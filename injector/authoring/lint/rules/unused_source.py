@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"nothing renders or includes {file}",
                 subject.line_place(file, 1, 1),
-                f"name it under files: in template.yaml ({file.removesuffix('.j2')}: {{}}), or take it out"
+                f"list it under files: in template.yaml ({file.removesuffix('.j2')}: {{}}), or delete it"
                 if subject.template.applies_to.pods_created and not file.startswith("_")
-                else "include or import it, or take it out",  # config files are for sidecars
+                else "include or import it, or delete it",  # config files are for sidecars
             )

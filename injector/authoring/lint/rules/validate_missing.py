@@ -74,7 +74,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         command = next((command for name, command in _KNOWN if name.match(file.name)), None)
         if command is not None and not file.validate:
             yield Finding(
-                f"nothing checks {file.name} before a pod does",
+                f"no command validates {file.name} before a pod uses it",
                 subject.manifest(("files", file.name)),
                 f"add validate: {command}",
             )

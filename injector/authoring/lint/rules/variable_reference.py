@@ -59,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
             for where, name, written in _of_shells(container, names):
                 yield Finding(
-                    f"{written} stays as it is: Kubernetes replaces $({name}), and {written} is for a shell",
+                    f"Kubernetes does not replace {written}, only $({name}); {written} works only in a shell",
                     rendering.overlay.place((*path, *where)),
                     f"write $({name})",
                 )
@@ -69,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     f"$({name}) stays as it is: "
                     + ("the variable is further down" if later else f"there is no such variable{hint(name, known)}"),
                     rendering.overlay.place((*path, *where)),
-                    "move the variable up" if later else "add it to env; a $ that is meant is written $$",
+                    "move the variable up" if later else "add it to env; to write a literal $, use $$",
                 )
 
 

@@ -49,9 +49,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path in _lists(rendering.overlay.value, ()):
             if _stays(subject, rendering, path):
                 yield Finding(
-                    f"{'.'.join(map(str, path))} does not merge: an object that has its own gets none of this",
+                    (
+                        f"{'.'.join(map(str, path))} does not merge: an object that already has this list gets nothing "
+                        "from the template"
+                    ),
                     rendering.overlay.place(path, key=True),
-                    "write it only where there is none, or with !replace",
+                    "write the list only if the object does not have it, or use !replace",
                 )
 
 
