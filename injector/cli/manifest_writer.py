@@ -20,7 +20,7 @@ from injector.templates.yaml_writer import LONGEST_KEY
 #: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
 #: Whatever could be a number, a sexagesimal, a date or a time to somebody. Generous: quotes never hurt.
-_NUMBER_LIKE = re.compile(r"[-+._]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*|[-+]?\._[-+._]*")
+_NUMBER_LIKE = re.compile(r"[-+._]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*|(?:[-+]\.?|\.)_[-+._]*")
 
 #: Line ends of YAML 1.1 that are none in YAML 1.2: escaped, or one of the two readers changes them.
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
