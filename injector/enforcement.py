@@ -81,8 +81,8 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
     if contained and name in made.app:
         label = task.settings.namespace_label
         return (
-            "this namespace requires the values that the template sets in the app's containers: remove your "
-            f"own values from {name}, or ask for the namespace to be labelled {label.key}={label.enabled}"
+            "this namespace requires the values that the template sets in the app's containers: remove your own "
+            f"values from {name}, or ask for the namespace to be labelled {label.key}={label.enabled}"
         )
     if contained and steps[3]:
         return "take it out of the pod, or ask the template's author to list it as `overridable`"

@@ -131,7 +131,10 @@ def with_section(readme: str, template: Template, settings: Settings | None = No
     """A README with the section between its marks made anew; all else stays. Raises SectionError without the marks."""
     begin, end = readme.find(BEGIN), readme.find(END)
     if begin < 0 or end < begin:
-        raise SectionError("has no section to keep", f"put these two lines where it should be:\n{BEGIN}\n{END}")
+        raise SectionError(
+            "has no section for the output of `injector docs`",
+            f"put these two lines where it should be:\n{BEGIN}\n{END}",
+        )
     if readme.count(BEGIN) > 1 or readme.count(END) > 1:
         raise SectionError(f"has more than one section: {BEGIN} and {END} must each occur only once")
     return f"{readme[:begin]}{BEGIN}\n\n{section(template, settings)}\n{readme[end:]}"
@@ -227,8 +230,8 @@ def _pods(template: Template) -> Iterator[str]:
     yield "## Which pods\n"
     if template.selector is not None:
         yield (
-            f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Other "
-            "pods get it only if an annotation names it."
+            f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Other pods get "
+            "it only if an annotation names it."
         )
     else:
         yield "- Pods for which an annotation or the settings name this template."

@@ -49,8 +49,8 @@ def summary(
         found = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
         click.echo(
             (
-                f"{click.style('error', fg='red')}: {one_line(run.path)}: coverage is {found}%, which is less "
-                f"than {percent:g}%"
+                f"{click.style('error', fg='red')}: {one_line(run.path)}: coverage is {found}%, which is less than "
+                f"{percent:g}%"
             ),
             err=True,
         )

@@ -249,13 +249,12 @@ def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
     again = "Run the same command again later: it goes on with the same request."
     if answer.approved:
         return (
-            f"request {name} is approved, but was not signed within {wait:g} s. This cluster may have no "
-            f"controller that signs for {signer}, as in some managed clusters; then use another certificate "
-            f"source. {again}"
+            f"request {name} is approved, but was not signed within {wait:g} s. This cluster may have no controller "
+            f"that signs for {signer}, as in some managed clusters; then use another certificate source. {again}"
         )
     return (
-        f"request {name} was not approved within {wait:g} s. Somebody with the permission must run: "
-        f"kubectl certificate approve {name}. Or use --approve. {again}"
+        f"request {name} was not approved within {wait:g} s. Somebody with the permission must run: kubectl "
+        f"certificate approve {name}. Or use --approve. {again}"
     )
 
 

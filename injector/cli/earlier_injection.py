@@ -54,7 +54,11 @@ def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | Non
             was = receipt.parameters.get(template, {}).get(name, ...)
             if was is not None and was != value:
                 said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
-    return f"it was injected {' and '.join(said)}, and this is not changed: {_ANEW}" if said else ""
+    return (
+        f"it was injected {' and '.join(said)}, and the options of this command do not change that: {_ANEW}"
+        if said
+        else ""
+    )
 
 
 def foreign_receipt(pod: Object, settings: Settings) -> list[str]:

@@ -190,8 +190,8 @@ def _show_injection(result: Injection, recorded: Recorded | None) -> None:
     if recorded is not None:
         same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
         changed = (
-            "this differs from the recorded result: the pod, its namespace, the templates or the settings "
-            "have changed since then"
+            "this differs from the recorded result: the pod, its namespace, the templates or the settings have "
+            "changed since then"
         )
         click.echo(f"  {'the same as recorded' if same else changed}")
     if result.effect is not Effect.INJECT:

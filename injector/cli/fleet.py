@@ -90,7 +90,9 @@ class Fleet:
         if key not in self._judged:
             replay = inject(pod, namespace, self._snapshot)
             wanted = replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE)
-            self._judged[key] = f"the injector was not called; a pod now gets: {replay.reason}" if wanted else ""
+            self._judged[key] = (
+                f"the injector was not called; the result for a pod created now: {replay.reason}" if wanted else ""
+            )
         return self._judged[key]
 
 

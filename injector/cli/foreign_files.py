@@ -131,8 +131,8 @@ def foreign_object(value: Any, name: str = "") -> str:
     if version is None and inner:
         what = f"its objects are one level below ({', '.join(inner[:3])})"
         return (
-            f"{what}; write each object as a separate document. With Jsonnet, return an array of the objects "
-            "and use jsonnet -y"
+            f"{what}; write each object as a separate document. With Jsonnet, return an array of the objects and use "
+            "jsonnet -y"
         )
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
     return (
@@ -159,8 +159,8 @@ def _parameters_in(value: dict[Any, Any]) -> str:
 def _emptied(name: str) -> str:
     """What to say about an input that holds nothing at all."""
     return (
-        f"{name}: it is empty. If you redirect the output to the same file (> {name}), the shell empties the "
-        "file first. Restore the file, then run injector inject --in-place"
+        f"{name}: it is empty. If you redirect the output to the same file (> {name}), the shell empties the file "
+        "first. Restore the file, then run injector inject --in-place"
     )
 
 

@@ -55,7 +55,7 @@ _COMMANDS = {
     ),
     **dict.fromkeys(
         ("uninstall", "purge"),
-        ("run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause"),
+        "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause",
     ),
     "unittest": "to run the cases of a template: injector test DIR",
     **dict.fromkeys(("values", "params", "parameters", "schema", "templates", "gallery", "info"), _DOCS),
@@ -104,8 +104,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("-k", "--kustomize", "--enable-helm", "--load-restrictor"), (_BUILD,)),
     **dict.fromkeys(("-R", "--recursive", "-r"), ("remove it: a folder is always searched recursively",)),
     **dict.fromkeys(("-l", "--selector", "--field-selector"), (
-        ("this command cannot select objects; run kubectl get deploy -l KEY=VALUE -o yaml | injector "
-"inject -"),
+        "this command cannot select objects; run kubectl get deploy -l KEY=VALUE -o yaml | injector inject -",
     )),
     "--all": ("--all-namespaces", "give a folder, or all files"),
     **dict.fromkeys(("-A", "--all-namespaces"), ("--all-namespaces", _FILES)),
@@ -115,16 +114,16 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("--force", "--server-side", "--validate", "--wait", "--timeout", "--grace-period", "--prune", "--record",
          "--save-config", "--field-manager", "--force-conflicts", "--atomic", "--install", "--create-namespace"),
-        (("this option is for commands that change a cluster; run injector inject FILE | kubectl apply -f - "
-"and give the option to kubectl"),),
+        (("this option is for commands that change a cluster; run injector inject FILE | kubectl apply -f - and give "
+        "the option to kubectl"),),
     ),
     **dict.fromkeys(("-q", "--quiet", "--silent"), (_REPORT,)),
     **dict.fromkeys(("-v", "--verbose", "--debug", "--log-level", "--v"), ("injector explain FILE shows each step",)),
     **dict.fromkeys(("-y", "--yes", "--no-input", "--skip-confirmation", "--manual", "--ignore-cluster"), (
         "remove it: the command never asks for confirmation, and needs no cluster for manifests",
     )),
-    **dict.fromkeys(("--color", "--no-color", "--colour"), (("remove it; to turn colors off, set "
-"NO_COLOR=1 in the environment"),)),
+    **dict.fromkeys(("--color", "--no-color", "--colour"), (("remove it; to turn colors off, set NO_COLOR=1 in the "
+    "environment"),)),
     **dict.fromkeys(("--kubeconfig", "--context", "--cluster"), (_FILES,)),
     **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
     **dict.fromkeys(("--revision", "--istioNamespace", "--release-name", "--name-template", "--generate-name"), (
@@ -136,7 +135,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "--namespaces": ("--all-namespaces", "--namespace"),
     **dict.fromkeys(("--files", "--file", "--input", "-I", "--manifest", "--manifests"), ("--filename", "--pod")),
     **dict.fromkeys(("--policy", "--policies"), ("run injector check-manifests --settings FILE",)),
-    "--fix": ("correct the lines that it names, and run it again",),
+    "--fix": ("no file is changed for you: correct the lines that are named, and run the command again",),
     "--version": ("run injector --version",),
 }  # fmt: skip
 _OF_RECEIPT = "leave it out: the receipt on the pod says what to take out"
@@ -166,7 +165,7 @@ _OF_COMMAND = {
         ("-A", "-l", "--selector", "--all-namespaces", "--all"), "name each object: pod/NAME -n NS"
     ),
     "list": dict.fromkeys(
-        ("-l", "--selector"), "it does not select by label; write --namespace NS, --failed or --outdated"
+        ("-l", "--selector"), "this command does not select by label; write --namespace NS, --failed or --outdated"
     ),
     "lint": {"--templates-dir": _OF_FOLDERS, "--param": "lint tries the values that the parameters allow"},
     "test": {
@@ -251,8 +250,8 @@ def _output(context: click.Context) -> str:
     if context.info_name in _WRITERS:
         rest = f"to write to a file, add > FILE{', or use --in-place' if context.info_name == 'inject' else ''}"
         return (
-            f"Manifests go to standard output, as YAML or JSON like the input; {rest}. --output sets the "
-            "format of the report."
+            f"Manifests go to standard output, as YAML or JSON like the input; {rest}. --output sets the format of "
+            "the report."
         )
     option = next((p for p in context.command.params if "--output" in p.opts), None)
     if option is None:

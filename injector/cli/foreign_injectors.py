@@ -95,8 +95,8 @@ def foreign_choices(pod: Object, result: Injection, settings: Settings) -> Itera
                 if no or (value in _YES and result.decision.reason in _NOT_ASKED):
                     choice = f'{settings.inject_key}: "{(settings.no_values if no else settings.yes_values)[0]}"'
                     yield (
-                        f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to "
-                        f"get {'no' if no else 'a'} sidecar from this injector, set the annotation {choice}"
+                        f"pod {what} {key}={entries[key]} is for {other.name} and has no effect here; to get "
+                        f"{'no' if no else 'a'} sidecar from this injector, set the annotation {choice}"
                     )
 
 
@@ -123,7 +123,6 @@ def foreign_sidecars(pod: Object) -> str:
     for other in _OTHERS:
         found = [name for name in names if name in other.containers]
         if found:
-            come = "comes" if len(found) == 1 else "come"
-            names = " and ".join(found)
-            return f"it has no receipt of this injector; {names} {come} from {other.name}: {other.take_out}"
+            theirs = f"{' and '.join(found)} {'comes' if len(found) == 1 else 'come'} from {other.name}"
+            return f"it has no receipt of this injector; {theirs}: {other.take_out}"
     return ""

@@ -76,8 +76,8 @@ def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterato
             yield f"pod annotation {key} has no effect; write {settings.parameter_suffix(domain)}{name}"
         elif domain == settings.prefix and settings.status_key not in annotations:
             yield (
-                f"pod annotation {cut(key, 120)} has no effect; write {' or '.join(ours)}, or, to set a "
-                f"parameter, {settings.parameter_suffix('<template>')}<name>"
+                f"pod annotation {cut(key, 120)} has no effect; write {' or '.join(ours)}, or, to set a parameter, "
+                f"{settings.parameter_suffix('<template>')}<name>"
             )
         elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
             near = nearest(name, [one.rpartition("/")[2] for one in ours], cutoff=0.75)

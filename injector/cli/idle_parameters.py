@@ -38,8 +38,8 @@ class IdleParameters:
         for (template, name), effect in self._effects.items():
             if not effect:
                 yield (
-                    f"--param {template}.{name} has no effect together with the current values of the other parameters "
-                    f"of {template}; for its description: injector docs {template}"
+                    f"--param {template}.{name} has no effect together with the current values of the other "
+                    f"parameters of {template}; for its description: injector docs {template}"
                 )
 
 

@@ -90,9 +90,8 @@ def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[s
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     folders = " ".join(map(str, options.templates_dirs))
     return (
-        f"{len(names)} templates are ignored, because they cannot be loaded and are not in "
-        f"--templates: {', '.join(names[:_NAMED])}{more}. "
-        f"To see what is wrong, run injector lint {folders}",
+        f"{len(names)} templates are ignored, because they cannot be loaded and are not in --templates: "
+        f"{', '.join(names[:_NAMED])}{more}. To see what is wrong, run injector lint {folders}",
     )
 
 

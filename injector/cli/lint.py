@@ -144,8 +144,8 @@ def _explained(name: str) -> str:
     if name in TEMPLATE_ERRORS:
         what = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
         return (
-            f"{what}\n\nThe template cannot be loaded. This error cannot be "
-            f"disabled with a comment.\n\nPage: {address(name)}\n"
+            f"{what}\n\nThe template cannot be loaded. This error cannot be disabled with a comment.\n\nPage: "
+            f"{address(name)}\n"
         )
     return explanation(_rule(name), _bold)
 

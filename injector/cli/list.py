@@ -89,8 +89,8 @@ def list_pods(
             click.echo(f"  {printable(line)}")
     if waiting:
         click.echo(
-            "\nThe injector did not answer. These controllers wait before they create pods again, for at most "
-            "17 minutes:"
+            "\nThe injector did not answer. These controllers wait before they create pods again, for at most 17 "
+            "minutes:"
         )
         for one in waiting:
             click.echo(f"  {printable(one.creation.namespace)}: {printable(one.words)}")

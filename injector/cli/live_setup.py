@@ -111,9 +111,8 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
         labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
         if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
             yield (
-                f"the pod was created at {created}, before label {settings.namespace_label.key} was "
-                f"set at {entry['time']}: "
-                "restart its workload (kubectl rollout restart)"
+                f"the pod was created at {created}, before label {settings.namespace_label.key} was set at "
+                f"{entry['time']}: restart its workload (kubectl rollout restart)"
             )
 
 

@@ -137,8 +137,8 @@ def main(args: list[str] | None = None) -> int:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
         click.echo(
-            f"Error: internal error of the injector: {type(error).__name__}: {error}. This is a bug, please "
-            "report it. To see where it occurred, set INJECTOR_DEBUG=1 in the environment.",
+            f"Error: internal error of the injector: {type(error).__name__}: {error}. This is a bug, please report "
+            "it. To see where it occurred, set INJECTOR_DEBUG=1 in the environment.",
             err=True,
         )
         sys.exit(1)

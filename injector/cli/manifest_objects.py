@@ -119,8 +119,8 @@ class ManifestNamespaces:
         if not given:
             return ()
         return (
-            f"--namespace-label {given} does not control injection. A namespace without the label {label.key} "
-            f"is treated as {label.key}={label.enabled}; write --namespace-label {meant}",
+            f"--namespace-label {given} does not control injection. A namespace without the label {label.key} is "
+            f"treated as {label.key}={label.enabled}; write --namespace-label {meant}",
         )
 
     def of(self, obj: Object) -> Namespace:

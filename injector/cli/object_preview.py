@@ -139,8 +139,8 @@ def _old(file: str) -> Object:
     objects = list(objects_in(read_manifests([file])))
     if len(objects) != 1:
         raise DocumentError(
-            f"{file}: has {len(objects) or 'no'} objects; give --old a file with exactly one object, the "
-            "object before the change"
+            f"{file}: has {len(objects) or 'no'} objects; give --old a file with exactly one object, the object "
+            "before the change"
         )
     return objects[0]
 

@@ -88,8 +88,8 @@ TEMPLATE_OPTIONS: Group = (
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         callback=unless_given,
         help=(
-            "A template, or a folder of templates, in addition to the gallery. Repeatable. If two templates "
-            "have the same name, the last one is used."
+            "A template, or a folder of templates, in addition to the gallery. Repeatable. If two templates have "
+            "the same name, the last one is used."
         ),
     ),
     click.option(

@@ -35,10 +35,20 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
                 continue
             by = by or whoami(live)
             apply(live, pausing(configuration, by, now, reason), f"pause {name}")
-            click.echo(f"{name}: paused, {len(configuration.get('webhooks') or ())} entries are not called", err=True)
+            click.echo(
+                (
+                    f"{name}: paused, the API server calls none of its webhooks "
+                    f"({len(configuration.get('webhooks') or ())}) any more"
+                ),
+                err=True,
+            )
     if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
         click.echo(
-            "Templates at the settings' paths do not change or refuse objects while the injector is paused.", err=True
+            (
+                "Templates under `paths:` in the settings do not change or refuse objects either while the injector "
+                "is paused."
+            ),
+            err=True,
         )
     click.echo("New pods start without sidecars, in required namespaces too.", err=True)
     click.echo("To switch it on again: injector resume", err=True)

@@ -45,10 +45,15 @@ _SAME = "No difference: the manifest already has everything that the template ad
 @click.option(
     "--operation",
     type=click.Choice(_OPERATIONS),
-    help=("For a template at a path of the settings: the operation. Default: the template's first operation."),
+    help=(
+        "Only for a template under `paths:` in the settings: the operation of the request. Default: the template's "
+        "first operation."
+    ),
 )
 @click.option(
-    "--old", metavar="FILE", help="For a template at a path of the settings: manifest of the object before an UPDATE."
+    "--old",
+    metavar="FILE",
+    help="Only for a template under `paths:` in the settings: manifest of the object before an UPDATE.",
 )
 @with_user
 @with_source_options

@@ -29,7 +29,13 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
                 # somebody else applied the same selector: theirs is to take away
-                click.echo(f"{name}: another field manager still pauses {', '.join(left)}", err=True)
+                click.echo(
+                    (
+                        f"{name}: another field manager still pauses {', '.join(left)}; to see which, run kubectl "
+                        "get -o yaml --show-managed-fields for this configuration"
+                    ),
+                    err=True,
+                )
                 still = True
             else:
                 click.echo(f"{name}: {'resumed' if was else 'was not paused'}", err=True)

@@ -41,8 +41,8 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help=(
-        "A template, or a folder of templates, in addition to the gallery. Repeatable (in the environment "
-        "variable, separate the folders with :)."
+        "A template, or a folder of templates, in addition to the gallery. Repeatable (in the environment variable, "
+        "separate the folders with :)."
     ),
 )
 @_option(
@@ -51,8 +51,8 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     metavar="NS",
     default="",
     help=(
-        "The injector's own namespace: the injector reads template ConfigMaps there, and does not inject "
-        "pods in that namespace."
+        "The injector's own namespace: the injector reads template ConfigMaps there, and does not inject pods in "
+        "that namespace."
     ),
 )
 @_option(

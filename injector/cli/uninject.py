@@ -73,8 +73,8 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
             foreign = foreign_receipt(pod, settings)
             lost = (
                 (
-                    f"it mounts configmap/{still}, which an earlier injection created, but the pod has no receipt for "
-                    "that injection"
+                    f"it mounts configmap/{still}, which an earlier injection created, but the pod has no receipt, "
+                    "the annotation that says what the injection added"
                 )
                 if still
                 else ""

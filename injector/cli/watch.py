@@ -100,9 +100,9 @@ def _drawn(draw: Callable[[], str]) -> str:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
         return (
-            f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: "
-            f"{type(error).__name__}: {one_line(str(error))}. "
-            "This is a bug, please report it; the command continues and renders again at the next change.\n"
+            f"{click.style('Error', fg='red', bold=True)}: the injector itself failed: {type(error).__name__}: "
+            f"{one_line(str(error))}. This is a bug, please report it; the command continues and renders again at "
+            "the next change.\n"
         )
 
 

@@ -275,7 +275,9 @@ class Client:
             return await response.content.readline(max_line_length=_LARGEST_EVENT)
         except TimeoutError:
             raise ApiError(
-                0, WATCH_ENDED, "the watch received nothing and was not closed in time; the connection is broken"
+                0,
+                WATCH_ENDED,
+                "the API server sent nothing on the watch and did not close it in time; the connection is broken",
             ) from None
         except Exception as error:
             raise self._fault(error) from None

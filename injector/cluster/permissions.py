@@ -97,8 +97,8 @@ _EVERYWHERE = (
     ),
 )
 _RETRY = (
-    "to make controllers try again after an outage; a ValidatingAdmissionPolicy denies the injector "
-    "every other change to them"
+    "to make controllers try again after an outage; a ValidatingAdmissionPolicy denies the injector every other "
+    "change to them"
 )
 _RETRIES = (
     Permission(

@@ -109,6 +109,6 @@ def _none_joins() -> Object:
     mounts = "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
     return _validation(
         f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
-        "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace "
-        "requires the sidecars",
+        "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace requires "
+        "the sidecars",
     )

@@ -67,7 +67,7 @@ def try_templates(
         if died is None:
             for name in left:
                 failed[name] = TemplateError(
-                    name, "the trial could not be run", rule="limit", origin=origins.get(name, "")
+                    name, "the template could not be tried with sample pods", rule="limit", origin=origins.get(name, "")
                 )
             break
         name, why = died
@@ -96,15 +96,19 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
         )
         output = done.stdout
         if done.returncode < 0:
-            why = f"the trial ended by signal {-done.returncode}: the template takes too much time or memory"
+            why = (
+                f"trying the template with sample pods ended by signal {-done.returncode}: the template takes too "
+                "much time or memory"
+            )
         elif done.returncode:
             memory = ran_out_of_memory(done.stderr)
             why = (
-                f"the trial ended with code {done.returncode}{': the template takes too much memory' if memory else ''}"
+                "trying the template with sample pods ended with code "
+                f"{done.returncode}{(': the template takes too much memory' if memory else '')}"
             )
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
-        why = f"the trial did not end within {timeout} s"
+        why = f"trying the template with sample pods did not end within {timeout} s"
     verdicts: list[TrialResult] = []
     at = ""
     for line in output.splitlines():

@@ -91,7 +91,10 @@ def by_annotation(
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            (f"template {template}: this pod gets its files in annotations, and env cannot read files from there"),
+            (
+                f"template {template}: this pod gets its config files in annotations, so there is no ConfigMap that "
+                "env or envFrom could refer to"
+            ),
             help="mount them as a volume",
             fields={"template": template},
         )

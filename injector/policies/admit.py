@@ -199,7 +199,7 @@ def _merged(
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
-        what = "that is being deleted" if asked.request.operation == "DELETE" else "that is not in the review"
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the API server did not send"
         fields = {"template": template.name}
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"template {template.name} cannot add to an object {what}", fields=fields
@@ -243,7 +243,7 @@ def _find(name: str, snapshot: Snapshot) -> Template:
     if template is None:
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE,
-            f'no template "{name[:60]}" (the settings\' paths)',
+            f'no template "{name[:60]}" (listed under `paths:` in the settings)',
             help=suggestion(name, snapshot.catalog.names),
             fields={"value": name, "nearest": nearest(name, snapshot.catalog.names)},
         )

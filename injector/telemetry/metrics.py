@@ -137,9 +137,14 @@ class Metrics(Collector):
             ("result",),
             known=_each("swapped", "refused"),
         )
-        self.snapshot = Numbers("injector_snapshot_info", "The snapshot in use.", ("generation",), kind="gauge")
+        self.snapshot = Numbers(
+            "injector_snapshot_info",
+            "1 for the generation of settings and templates in use.",
+            ("generation",),
+            kind="gauge",
+        )
         self.snapshot_time = Numbers(
-            "injector_snapshot_timestamp_seconds", "When the snapshot in use was swapped in.", kind="gauge"
+            "injector_snapshot_timestamp_seconds", "When the settings and templates in use were loaded.", kind="gauge"
         )
         self.reload_failing = Numbers(
             "injector_reload_failing", "1 while the newest settings or templates have an error.", kind="gauge"
@@ -170,11 +175,15 @@ class Metrics(Collector):
         )
         self.cache = Numbers("injector_cache_lookups", "Lookups of answers in the cache.", ("result",))
         self.cache_bytes = Numbers("injector_cache_bytes", "Bytes that cached answers take.", kind="gauge")
-        self.events = Numbers("injector_events", "Events for people: sent, repeated, dropped or failed.", ("result",))
+        self.events = Numbers(
+            "injector_events",
+            "Kubernetes Events about pods and the injector: sent, repeated, dropped or failed.",
+            ("result",),
+        )
         self.retries = Numbers("injector_retries", "Controllers that were made to try again after an outage.")
         self.away = Numbers(
             "injector_api_server_away_seconds",
-            "For how many seconds the state may have been out of date; 0 if it is up to date.",
+            "Seconds for which the injector has not reached the API server; 0 while it does.",
             kind="gauge",
         )
         self.late = Numbers("injector_event_loop_late", "Times that the event loop was late by a second or more.")

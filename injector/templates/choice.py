@@ -163,7 +163,7 @@ def origins_of(
         origin = Origin(f"namespace annotation {key}", f"anyone who can annotate namespace {namespace.name}")
         found = dict.fromkeys(names_in(namespace.annotations[key]), origin)
     elif matching := catalog.matching(string_map(pod, "labels"), namespace):
-        origin = Origin("the templates' selectors", "a cluster admin")
+        origin = Origin("the `selector` in template.yaml", "a cluster admin")
         found = {template.name: origin for template in matching}
     else:
         found = dict.fromkeys(settings.templates, Origin("the settings' default", "a cluster admin"))
@@ -184,7 +184,7 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
     if name not in catalog.injected_names:
         why = template.why_not_injected
         words = (
-            f"template {template.name} ({source}) cannot be injected; it can only be used for a path in the "
+            f"template {template.name} ({source}) cannot be injected; it can only be listed under `paths:` in the "
             f"settings: {why}"
         )
         raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})

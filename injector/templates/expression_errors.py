@@ -100,7 +100,7 @@ def _explained(words: str, text: str, offset: int) -> tuple[str, int]:
     if kind in ("wrong-character", "unexpected"):
         found = text[offset] if kind == "wrong-character" else values[0]
         if found == "}":
-            end = "a tag ends with %}" if text.startswith("{%", begin) else "a hole ends with }}"
+            end = "a tag ends with %}" if text.startswith("{%", begin) else "{{ is closed with }}"
             return f"unexpected '}}'; {end}", offset
         advice = _CHARACTERS.get(found)
         return f"unexpected '{found}'" + (f"; {advice}" if advice else ""), offset

@@ -170,8 +170,8 @@ def _of_tag(tag: str, inner: str, wanted: str, got: str, text: str) -> str:
         return f"`with` gives a name to a value: write {{% with {name} = {value.strip()} %}}, and {below} after it"
     if tag == "include" and wanted.startswith("end of"):
         return (
-            "`include` takes only the name of a file; that file can use params and what {% set %} sets, and "
-            "its lines keep their own indentation"
+            "`include` takes only the name of a file; that file can use params and what {% set %} sets, and its "
+            "lines keep their own indentation"
         )
     if tag == "macro" and wanted == "(":
         return f"a macro has parentheses: write {{% macro {inner or 'name'}() %}}"

@@ -111,7 +111,8 @@ HABITS = {
     **dict.fromkeys(("required", "mandatory"), "write `required: true` at the parameter in template.yaml"),
     **dict.fromkeys(("bool", "from_json", "fromJson", "fromYaml", "from_yaml"), "the parameter's `type` does that"),
     **dict.fromkeys(
-        ("ipaddr", "ipv4", "ipv6", "ipwrap"), "a `format` or `pattern` of the parameter says what it takes"
+        ("ipaddr", "ipv4", "ipv6", "ipwrap"),
+        "declare a `format` or `pattern` at the parameter in template.yaml, which checks its values",
     ),
     **dict.fromkeys(("dict2items", "items2dict"), "loop with {% for key, value in params.x.items() %}"),
     **dict.fromkeys(("combine", "merge", "mergeOverwrite"), "write the keys one by one; the pod's own are merged"),
@@ -136,8 +137,8 @@ HABITS = {
     **dict.fromkeys(("hasKey", "has"), 'write {% if "key" in params.x %}'),
     **dict.fromkeys(
         NAMED.keys() - set(EMBEDDED),
-        "it is only for text files; in YAML and JSON, do not quote values, except inside a shell script "
-        "(`| shell_quote`) and inside JSON text (`| json_quote`)",
+        "it is only for text files; in YAML and JSON, do not quote values, except inside a shell script (`| "
+        "shell_quote`) and inside JSON text (`| json_quote`)",
     ),
 }
 #: Methods that are not available, with what is said about them.

@@ -70,7 +70,12 @@ def compose(text: str) -> Node | None:
         finally:
             loader.dispose()
     except UnicodeEncodeError:
-        raise ConstructorError(None, None, "the text holds half of a surrogate pair", None) from None
+        raise ConstructorError(
+            None,
+            None,
+            "the text holds an incomplete character (half of a surrogate pair); write the character itself",
+            None,
+        ) from None
 
 
 def index(text: str, mark: Any) -> int:

@@ -161,7 +161,7 @@ class Manifest:
             if is_family(name) and name.removesuffix(FAMILY) in made:
                 with self.collecting():
                     variable = made[name].variable
-                    self.refuse(("parameters", name), f"templates have two parameters params.{variable}; rename one")
+                    self.refuse(("parameters", name), f"two parameters are both params.{variable}; rename one")
         return made
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:

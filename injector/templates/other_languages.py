@@ -19,8 +19,8 @@ _WORDS = {
     "define": "{% macro name() %} ... {% endmacro %}",
     "block": "{% macro name() %} ... {% endmacro %}",
     "template": '{% include "_file.j2" %}',
-    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, and indent each line of that '
-    "file as it is needed here",
+    "include": '{{ name() }} for a macro, or {% include "_file.j2" %} for a file, and indent each line of that file '
+    "as it is needed here",
     "printf": JOINED,
     "print": JOINED,
     "default": "{{ params.x | default(80) }}, or a default in template.yaml",

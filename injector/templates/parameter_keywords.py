@@ -115,7 +115,9 @@ def compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, _OPTIONS)
     except UnicodeEncodeError:
-        raise ValueError("is not supported: it holds half of a surrogate pair", "limit") from None
+        raise ValueError(
+            "is not supported: it holds an incomplete character (half of a surrogate pair)", "limit"
+        ) from None
     except re2.error as error:
         said = error.args[0].decode(errors="replace")
         words = _WORDS.get(re2_message(said).kind)

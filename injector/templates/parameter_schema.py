@@ -83,8 +83,8 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
         raise ValueError(
             ("required",),
             (
-                "`required` with a list is only for an object, to name its required keys; this parameter is of "
-                f"type {schema['type']}"
+                "`required` with a list is only for an object, to name its required keys; this parameter is of type "
+                f"{schema['type']}"
             ),
         )
     for path, pattern in patterns_in(schema):

@@ -207,7 +207,9 @@ def _says_what(schema: Any) -> bool:
 def _ruled_out(schema: Any) -> str:
     """What a schema under `not` takes, to follow "must not be"."""
     return (
-        _allowed({"type": "string", **schema}) if _says_what(schema) else "a value that matches the schema under `not`"
+        _allowed({"type": "string", **schema})
+        if _says_what(schema)
+        else "a value that the parameter's declaration excludes with `not`"
     )
 
 

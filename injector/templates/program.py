@@ -233,8 +233,7 @@ class Program:
                 if name in facts.assigned and name in facts.outside:
                     words = (
                         f"{name} has a value only inside the loop or macro that sets it, not here; move this "
-                        "expression "
-                        "into that loop or macro"
+                        "expression into that loop or macro"
                     )
                     self._refuse(words, file, facts.outside[name], "name", word=name)
                 known = NAMES | set(FUNCTIONS) | facts.assigned

@@ -15,7 +15,9 @@ _SENTENCES = {
     "uneven-items": (
         "the loop has more or fewer names than an item has values; to loop over a mapping write `x.items()`"
     ),
-    "one-value": "there are several names here, and only one value: {0}",
+    "one-value": (
+        "several variables are named here, as in `for a, b in ...`, but there is only one value for them: {0}"
+    ),
     "no-order": ("{0} and {1} cannot be compared with < or >; write a number without quotes, or convert with `| int`"),
     "no-whole-number": "a whole number is needed here, and this is {0}",
     "no-iteration": "a list is needed here, and this is {0}",
@@ -23,10 +25,10 @@ _SENTENCES = {
     "no-items": "{0} has no items",
     "missing-argument": "{0}(): the argument {1} is missing",
     "too-many-arguments": "{0}: too many arguments",
-    "unknown-argument": "{0}: no argument {1}",
+    "unknown-argument": "{0}: there is no argument named {1}",
     "missing-in-call": "the argument {0} is missing",
     "too-many-in-call": "too many arguments",
-    "unknown-in-call": "no argument {0}",
+    "unknown-in-call": "there is no argument named {0}",
     "no-hash": "{0} cannot be used as a key",
     "no-container": "{0} has no items to search with `in`; write == to compare, or put a list after `in`",
     "no-text-in": "{0} cannot be within a string; put a list after `in`, as in `x in [8080, 8081]`",

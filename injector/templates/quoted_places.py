@@ -93,8 +93,8 @@ _FAULTS = {
     "expansion": "is directly after a $, which gives its quotes another meaning; remove the $",
     "here": ("is in a here-document, where its quotes are part of the text; write the text as a quoted string instead"),
     "word": (
-        "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for "
-        'example {{ ("http://" ~ params.host) | quote }}'
+        "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for example {{ "
+        '("http://" ~ params.host) | quote }}'
     ),
 }
 _QUOTES = "is inside quotes that the file already has; remove those quotes: the quote filter adds its own"

@@ -95,14 +95,14 @@ def check_harmless(value: Any, syntax: str = "") -> str:
         )
     if value is None:
         raise FaultError(
-            "a null cannot be written into a text; give it a `| default(...)`, or leave the line out with {% "
-            "if x is not none %}"
+            "a null cannot be written into a text; give it a `| default(...)`, or leave the line out with "
+            "{% if x is not none %}"
         )
     rest = ", or write | quote" if syntax in _LITERALS else ""
     joined = 'write | join(",") for one line, or ' if kind is list or kind is tuple else ""
     raise FaultError(
-        f"a list or mapping cannot be written into a text; {joined}loop over it with {{% for %}} on lines "
-        f"of its own{rest}"
+        f"a list or mapping cannot be written into a text; {joined}loop over it with {{% for %}} on lines of its "
+        f"own{rest}"
     )
 
 

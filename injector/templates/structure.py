@@ -46,8 +46,8 @@ def scalar_text(value: Any) -> str:
         return repr(value)
     if value is None:
         raise FaultError(
-            "a null is used inside a string; give it a `| default(...)`, or leave the line out with {% if x "
-            "is not none %}"
+            "a null is used inside a string; give it a `| default(...)`, or leave the line out with "
+            "{% if x is not none %}"
         )
     name = "add `.name` for its name, or " if isinstance(value, dict) and "name" in value else ""
     rest = f"{name}write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
@@ -270,7 +270,9 @@ class _Builder(Builder):
             return super().text(node, plain)
         pieces = HOLE.split(node.value)
         if any(OPEN in piece or CLOSE in piece for piece in pieces):
-            raise yaml.MarkedYAMLError(problem="a placeholder is broken", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="a {{ }} is not in one piece here; do not split or escape it", problem_mark=node.start_mark
+            )
         texts, indices = pieces[::2], [int(piece) for piece in pieces[1::2]]
         self.used.update(indices)
         offset = node.start_mark.index

@@ -130,8 +130,8 @@ def _here_document(text: str, start: int, line_of: LineOf) -> tuple[str, int] | 
         return None
     less = re.compile(rf"^(?! {{{len(begin[1])}}})(?=.*\S)", re.MULTILINE).search(text, begin.end())
     message = (
-        f"the here-document that begins on line {line_of(begin.start())} is indented too little, so the "
-        "YAML text ends early; let each of its lines, and "
+        f"the here-document that begins on line {line_of(begin.start())} is indented too little, so the YAML text "
+        "ends early; let each of its lines, and "
     )
     return f"{message}{word}, begin in column {len(begin[1]) + 1}", less.start() if less else start
 
@@ -142,8 +142,8 @@ def _at_a_line(text: str, start: int) -> str:
         return "write a comment with # in YAML, or with {# ... #} in the template"
     if text.startswith(OPEN, start):
         return (
-            "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a "
-            "mapping, {% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
+            "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a mapping, "
+            "{% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
         )
     run_together = _RUN_TOGETHER.match(text, start)
     return f"a space is missing after the colon of {run_together[1]}:" if run_together else ""
@@ -181,15 +181,15 @@ def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, i
     column = start - text.rfind("\n", 0, start)
     if text.startswith("- ", at) and at - line + 1 == column:
         message = (
-            f"a list item is among the keys of the mapping that begins on line {opening}; indent it like the "
-            "items before it"
+            f"a list item is among the keys of the mapping that begins on line {opening}; indent it like the items "
+            "before it"
         )
         return message, at
     if text[at] in "]}":
         return f"{text[at]} closes nothing here", at
     message = (
-        f"wrong indentation: this line begins in column {at - line + 1}, but the keys of the mapping that "
-        f"begins on line {opening} are in column {column}"
+        f"wrong indentation: this line begins in column {at - line + 1}, but the keys of the mapping that begins on "
+        f"line {opening} are in column {column}"
     )
     return message, at
 

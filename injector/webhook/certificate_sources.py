@@ -113,7 +113,7 @@ class BuiltinSource:
     ) -> None:
         if client is None or not namespace:
             missing = "a cluster" if client is None else "the injector's own namespace (--namespace)"
-            raise SettingsError(f"certificates.source builtin needs {missing}; set it, or set source to files")
+            raise SettingsError(f"certificates.source builtin needs {missing}; if there is none, set source to files")
         self._use = use
         self._metrics = metrics
         self._logger = logger

@@ -74,9 +74,7 @@ class ClusterSync:
         away = self.away_seconds
         if away < 1:
             return ()
-        return (
-            (f"the API server has not been reached for {away:.0f} s; injection continues with the last known state"),
-        )
+        return (f"the API server has not been reached for {away:.0f} s; injection continues with the last known state",)
 
     async def begin(self) -> None:
         """Read all of it and build the first snapshot; from then on it is kept up to date."""

@@ -184,7 +184,10 @@ class SnapshotManager:
             self._refuse(str(error), mistakes=_mistakes(error))
             return False
         except Exception as error:
-            self._refuse(f"{type(error).__name__} while building the snapshot", where=where_it_failed(error))
+            self._refuse(
+                f"{type(error).__name__} while building the snapshot of settings and templates",
+                where=where_it_failed(error),
+            )
             return False
         current = self.current
         if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):

@@ -209,7 +209,7 @@ def test_the_deadline_holds_and_the_creation_goes_on(
             assert client.requests == 1
             relay.cut()
             await asyncio.sleep(0.05)
-            with pytest.raises(InjectionError, match=r"cannot be reached.*tried again"):
+            with pytest.raises(InjectionError, match=r"cannot be reached.*tries again"):
                 await maps.ensure([replace(file, name="other")], 5)
 
     asyncio.run(main())

@@ -188,8 +188,9 @@ def test_a_pause_lets_everything_pass(
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
     before = entries(control_plane)
 
-    assert "Templates at the settings' paths do not change or refuse objects while the injector is paused." in injector(
-        control_plane, "pause"
+    assert (
+        "Templates under `paths:` in the settings do not change or refuse objects either while the injector is paused."
+        in injector(control_plane, "pause")
     )
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
     eventually("nobody completes", lambda: not storage_class(control_plane, shop))

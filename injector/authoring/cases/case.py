@@ -78,8 +78,8 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     warnings: Annotated[
         list[str] | None,
         described(
-            "Texts to find in the warnings. Each warning must contain at least one of these texts. [] means "
-            "that no warning is expected."
+            "Texts to find in the warnings. Each warning must contain at least one of these texts. [] means that no "
+            "warning is expected."
         ),
     ] = None
     pod: Annotated[

@@ -82,8 +82,8 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
         yield document.refuse((*at, "decision"), message)
     if item.get("templates") == CHOSEN:
         message = (
-            "`chosen` is only for pods. For an object at a path, list the templates here, as the settings do "
-            "for the path"
+            "`chosen` is only for pods. For an object at a path, list the templates here, as the settings do for "
+            "the path"
         )
         yield document.refuse((*steps, "templates"), message)
     yield from _operation_mistakes(item, document, steps)

@@ -194,8 +194,8 @@ def _why_not_for(outcome: Outcome, template: str) -> str:
         asks = {"`namespaces`": tested.namespaces, "`selector`": tested.selector}
         which = " or ".join(name for name, selector in asks.items() if selector is not None)
         return (
-            f"the template's `for` matches this request, but its {which} does not: add the missing labels to "
-            "the case's namespace or object"
+            f"the template's `for` matches this request, but its {which} does not: add the missing labels to the "
+            "case's namespace or object"
         )
     return f"the request was {request_words(outcome.asked.request)}; if that is wrong, set `resource:`"
 

@@ -102,11 +102,7 @@ class _Comparison:
                 yield Mismatch(
                     at,
                     where,
-                    (
-                        f"elements of this list are identified by {' and '.join(keys)}, but "
-                        f"{shown_text(value)} does not "
-                        "have it"
-                    ),
+                    f"{shown_text(value)} needs {' and '.join(keys)}, by which the elements of this list are found",
                 )
                 continue
             here = f"{where}[{name}]"

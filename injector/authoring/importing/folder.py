@@ -211,7 +211,5 @@ def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
     if brought := _brought(sidecar):
         lines += [f"Pods must define the volumes {', '.join(map(code, brought))} themselves."]
     if delivered.files:
-        lines += [
-            ("The template includes its config files, so namespaces no longer need a ConfigMap with these files.")
-        ]
+        lines += ["The template includes its config files, so namespaces no longer need a ConfigMap with these files."]
     return "\n".join([*lines, "", BEGIN, "", END, ""])

@@ -175,7 +175,7 @@ def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Pa
     if len(found.configs) != 1:
         told.tell(
             ("inherits",),
-            (f"{shortened(name)} has {len(found.configs)} sidecar configs; `inherits` needs a file with exactly one"),
+            f"{shortened(name)} has {len(found.configs)} sidecar configs; `inherits` needs a file with exactly one",
         )
         return None
     return read_whole(found.configs[0], problems, (*before, real))

@@ -134,7 +134,13 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         told.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     if key in ORDER:
-        told.warn((key,), f"{key} is left out: native sidecars always start before the app, plain ones come after it")
+        told.warn(
+            (key,),
+            (
+                f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
+                "ones come after the app's containers"
+            ),
+        )
         return False
     if key in OF_PODS:
         told.warn(

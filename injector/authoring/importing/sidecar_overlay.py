@@ -177,7 +177,7 @@ def _refused(files: ConfigFiles, taken: str) -> str:
         return "it has binaryData" if files.binary else "there is nothing in it"
     odd = [n for n, text in files.data.items() if not FILE.match(n) or n in (".", "..", MANIFEST) or "\r" in text]
     return (
-        (f"a template cannot have the file {odd[0]}: its name is not allowed, or it contains a carriage return")
+        f"a template cannot have the file {odd[0]}: its name is not allowed, or it contains a carriage return"
         if odd
         else ""
     )

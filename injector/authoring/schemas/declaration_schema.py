@@ -132,8 +132,11 @@ def _keywords() -> dict[str, Schema]:
         "minLength": {**_COUNT, "description": "Least number of characters."},
         "maxLength": {**_COUNT, "description": "Greatest number of characters."},
         "pattern": {"type": "string", "description": "A regular expression; write ^ and $ for the whole string."},
-        "items": {**_SCHEMA, "description": "What each item of a list takes."},
-        "prefixItems": {**_SCHEMAS, "description": "What the first items of a list take, one by one."},
+        "items": {**_SCHEMA, "description": "The schema for each item of a list."},
+        "prefixItems": {
+            **_SCHEMAS,
+            "description": "The schemas for the first items of a list, in order: one schema for each item.",
+        },
         "contains": {**_SCHEMA, "description": "At least one item of a list has to fit this."},
         "minContains": {**_COUNT, "description": "Least number of items that match the schema in `contains`."},
         "maxContains": {**_COUNT, "description": "Greatest number of items that match the schema in `contains`."},
@@ -143,12 +146,12 @@ def _keywords() -> dict[str, Schema]:
         "properties": {
             "type": "object",
             "additionalProperties": _SCHEMA,
-            "description": "What each key of an object takes.",
+            "description": "The schemas for the keys of an object, by key.",
         },
         "patternProperties": {
             "type": "object",
             "additionalProperties": _SCHEMA,
-            "description": "What each key that matches a regular expression takes.",
+            "description": "The schemas for keys that match a regular expression, by expression.",
         },
         "additionalProperties": {
             **_SCHEMA,
@@ -193,8 +196,8 @@ def parameter_schema() -> Schema:
             "type": ["array", "null"],
             "minItems": 1,
             "items": {"enum": list(SETTERS)},
-            "description": "Who may set it: the pod's annotation, its namespace's, the settings; all three where this "
-            "is left out. What others set is ignored, with a warning.",
+            "description": "Where it may be set: in an annotation of the pod, in an annotation of its namespace, in "
+            "the settings. The default is all three. A value from elsewhere is ignored, with a warning.",
         },
         "weakens": {
             "type": ["boolean", "null"],
@@ -203,16 +206,14 @@ def parameter_schema() -> Schema:
         },
         "secret": {
             "type": ["boolean", "null"],
-            "description": "true: its value is left out of receipts, messages and `injector explain`. The pod "
-            "itself still "
-            "contains the value.",
+            "description": "true: its value is left out of receipts, messages and `injector explain`. The pod itself "
+            "still contains the value.",
         },
         "required": {
             "type": ["boolean", "array"],
             "items": {"type": "string"},
-            "description": "true: a missing value is an error that names the annotation to set. For an object, "
-            "this can also "
-            "be a list of required keys.",
+            "description": "true: a missing value is an error that names the annotation to set. For an object, this "
+            "can also be a list of required keys.",
         },
     }
     return {

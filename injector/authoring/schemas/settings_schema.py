@@ -15,16 +15,15 @@ HELP: Final = {
     "namespaceLabel": "the namespace label that switches injection on, and its values",
     "namespaceLabel.key": "the namespace label that switches injection on",
     "namespaceLabel.enabled": (
-        "value of the label: inject; a pod that the injector cannot inject starts without its sidecar"
+        "the value that means: inject; a pod that the injector cannot inject starts without its sidecar"
     ),
-    "namespaceLabel.required": "value of the label: inject; a pod that the injector cannot inject is refused",
-    "namespaceLabel.disabled": "value of the label: never inject",
+    "namespaceLabel.required": "the value that means: inject; a pod that the injector cannot inject is refused",
+    "namespaceLabel.disabled": "the value that means: never inject",
     "yesValues": "values of a pod's annotation or label `inject` that mean yes, in upper or lower case",
     "noValues": "values that mean no; a value cannot be in both lists",
     "podDefault": (
-        "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace, the pod must also "
-"say yes. `named`: like `skip`, but a pod is also injected if it names its templates, unless its "
-"namespace says no"
+        "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace, the pod must also say yes. "
+        "`named`: like `skip`, but a pod is also injected if it names its templates, unless its namespace says no"
     ),
     "ignoredNamespaces": (
         "namespaces in which the injector does nothing, whatever their label is; the injector's own namespace is "

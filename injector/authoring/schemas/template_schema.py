@@ -91,9 +91,8 @@ def template_schema() -> Schema:
             {
                 "type": "object",
                 "description": "Parameters by name. The files of the template read the parameter app-port as "
-                "params.app_port. A "
-                "name that ends in -* stands for many annotations: with secret-*, params.secret is a map with one "
-                "entry for each annotation secret-<name>.",
+                "params.app_port. A name that ends in -* stands for many annotations: with secret-*, params.secret "
+                "is a map with one entry for each annotation secret-<name>.",
                 "propertyNames": {
                     "pattern": r"^[a-z](?:(?:[-a-z0-9]{0,61}[a-z0-9])?|(?:[-a-z0-9]{0,48}[a-z0-9])?-\*)$"
                 },
@@ -118,7 +117,10 @@ def template_schema() -> Schema:
         "selector": selector("Pods that get this template when neither they nor their namespace names one."),
         "namespaces": selector("Namespaces in which the template can be used. The default is all namespaces."),
         "overridable": or_null(
-            strings("Fields that a pod's own container of the sidecar's name may set in a required namespace.")
+            strings(
+                "If a pod already has a container with the sidecar's name: the fields that this container may set "
+                "in a required namespace."
+            )
         ),
         "shared": or_null(
             strings(

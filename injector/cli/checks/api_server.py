@@ -44,8 +44,8 @@ def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning(
             "native-sidecars",
             (
-                "this cluster supports native sidecars, but the injector uses them by default only from "
-                "Kubernetes 1.32 on: sidecars are plain containers"
+                "this cluster supports native sidecars, but the injector uses them by default only from Kubernetes "
+                "1.32 on: sidecars are plain containers"
             ),
             (
                 "if all kubelets are 1.29 or newer, set nativeSidecars: always; without native sidecars, Jobs do "

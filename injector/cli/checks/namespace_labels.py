@@ -61,9 +61,8 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
                 yield bad(
                     "namespace-label",
                     (
-                        f"namespace {name} has {key}={found[key]}, but the injector's label is {label.key}: "
-                        "the pods of "
-                        "the namespace are not injected"
+                        f"namespace {name} has {key}={found[key]}, but the injector's label is {label.key}: the pods "
+                        "of the namespace are not injected"
                     ),
                     f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
                 )

@@ -31,9 +31,8 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
                     f"{where}: {names} cannot be loaded, so this path's webhook entry cannot be checked; requests at "
                     f"the path are {meanwhile}"
                 ),
-                f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} "
-                f"with label {settings.template_label}=true; "
-                "if it exists, correct it; or correct paths in the settings",
+                f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} with label "
+                f"{settings.template_label}=true; if it exists, correct it; or correct paths in the settings",
                 templates=list(at.templates),
             )
         else:
@@ -56,8 +55,8 @@ def _never_asked(path: str, templates: Iterable[Template], context: CheckContext
                 f"path {path}",
                 f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server does not have",
                 (
-                    "the API server never sends such requests: correct `for` in the template; `kubectl api-resources` "
-                    "lists the available resources"
+                    "the API server never sends such requests: correct `for` in the template; `kubectl "
+                    "api-resources` lists the available resources"
                 ),
                 templates=[template.name],
             )
@@ -78,8 +77,8 @@ def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Templat
     elif len(judging) == len(templates):
         yield warning(
             f"path {path}",
-            f"path {path} (mutating): {some(judging)} only refuses or warns. Webhooks that are called later "
-            "can still change the object after this check",
+            f"path {path} (mutating): {some(judging)} only refuses or warns. Webhooks that are called later can "
+            "still change the object after this check",
             "set `type: validating` in the settings: then the template checks the object as it will be stored",
             templates=judging,
         )

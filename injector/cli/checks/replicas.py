@@ -33,7 +33,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
         yield bad(
             "endpoints",
             f"Service {namespace}/{context.name} has no ready endpoint: nothing answers the API server",
-            (f"kubectl get pods -n {namespace}; /readyz on the HTTP port says what is missing, and the log says why"),
+            f"kubectl get pods -n {namespace}; /readyz on the HTTP port says what is missing, and the log says why",
         )
 
 

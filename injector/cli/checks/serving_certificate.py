@@ -19,8 +19,8 @@ from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _RENEW = (
-    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. A certificate from the source "
-    "`builtin` or `cert-manager` is renewed automatically: see the logs"
+    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. A certificate from the source `builtin` or "
+    "`cert-manager` is renewed automatically: see the logs"
 )
 #: Who writes caBundle, but where a person does.
 _WRITTEN = {
@@ -32,8 +32,8 @@ _WRITTEN = {
 }
 _MADE = {
     "builtin": (
-        'the injector makes the certificate when it starts: see the sections "server" and '
-        '"permissions" of this report, and the injector\'s log'
+        'the injector makes the certificate when it starts: see the sections "server" and "permissions" of this '
+        "report, and the injector's log"
     ),
     "cert-manager": "cert-manager makes it: kubectl describe certificate -n NAMESPACE",
     "csr": "make one: injector certs --signer (docs/csr.md)",
@@ -105,8 +105,8 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
             "certificate-trusted",
             f"{whose}: caBundle does not trust the certificate in secret {name}",
             (
-                "put the CA certificate that signed this certificate into caBundle, or use a certificate that a "
-                "CA in caBundle signed"
+                "put the CA certificate that signed this certificate into caBundle, or use a certificate that a CA "
+                "in caBundle signed"
             ),
         )
     elif bundles and all(bundles.values()):
@@ -157,7 +157,10 @@ def handshake(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
     elif came.certificate is None:
         # nobody there, or not for us: the API server may be able to, and the pod below tells
-        yield good("handshake", f"{address}:{port} cannot be reached from here ({came.fault}); see the Secret above")
+        yield good(
+            "handshake",
+            f"{address}:{port} cannot be reached from here ({came.fault}), so the TLS handshake was not checked",
+        )
     elif name in certificate_names(came.certificate):
         to_do = (
             "the certificate was not signed by the CA in caBundle, or the injector has not yet read the new certificate"
@@ -169,8 +172,8 @@ def handshake(context: CheckContext) -> Iterator[Diagnostic]:
             "handshake",
             f"the server at {address}:{port} has a certificate for {names}, not for {name}",
             (
-                "if you run this outside the cluster, another machine may have answered; if you run it inside, "
-                "the certificate has the wrong names"
+                "if you run this outside the cluster, another machine may have answered; if you run it inside, the "
+                "certificate has the wrong names"
             ),
         )
 

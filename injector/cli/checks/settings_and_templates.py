@@ -52,7 +52,10 @@ def mounted(context: CheckContext) -> Iterator[Diagnostic]:
     sources = [volume.get("configMap") or {} for volume in context.pod_spec.get("volumes") or ()]
     for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
         if not context.is_there("/api/v1", "configmaps", name):
-            text = f"there is no ConfigMap {context.namespace}/{name}, which the pods mount: new ones do not start"
+            text = (
+                f"there is no ConfigMap {context.namespace}/{name}, which the injector's pods mount: new pods of the "
+                "injector do not start"
+            )
             yield bad("settings", text, "apply the chart again; below, the default settings are used")
 
 

@@ -74,9 +74,8 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         with_templates = ", ".join(receipt.templates) or "no template"
         yield good(
             "injection",
-            f"a pod in namespace {name} is injected with {with_templates}; median of {_RUNS} dry "
-            f"runs {milliseconds:.1f} "
-            "ms, including all other work of the API server",
+            f"a pod in namespace {name} is injected with {with_templates}; median of {_RUNS} dry runs "
+            f"{milliseconds:.1f} ms, including all other work of the API server",
             namespace=name,
             milliseconds=milliseconds,
         )

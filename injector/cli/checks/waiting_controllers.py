@@ -22,7 +22,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             "waiting",
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
             f"for 17 minutes at most: {some(names)}",
-            (f"injector list -n {namespace} prints a command for each controller, with which it retries immediately"),
+            f"injector list -n {namespace} prints a command for each controller, with which it retries immediately",
             controllers=names,
         )
     if not found:

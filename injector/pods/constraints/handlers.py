@@ -67,7 +67,7 @@ def _numbers(where: Path, name: str, probe: Object) -> Violations:
     grace = probe.get("terminationGracePeriodSeconds")
     here = (*where, "terminationGracePeriodSeconds")
     if grace is not None and name == "readinessProbe":
-        yield invalid(here, "it is for the other probes", "drop it")
+        yield invalid(here, "a readinessProbe cannot have it", "drop it")
     elif isinstance(grace, int) and grace < 1:
         yield wrong_value(here, grace, "it must be at least 1")
 

@@ -96,8 +96,8 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
                 Reason.QUOTA,
                 where,
                 (
-                    f"{_whole(where)}LimitRange {name} limits the ratio of {resource} limit to request, so it requires "
-                    "both"
+                    f"{_whole(where)}LimitRange {name} limits the ratio of {resource} limit to request, so it "
+                    "requires both"
                 ),
                 "set them",
                 limit_range=name,

@@ -40,9 +40,9 @@ def find(parts: PodView, base: Object, namespace: Namespace) -> Violations:
                 yield violation(
                     Reason.QUOTA,
                     (),
-                    f"quota {name}: {resource}: the pod needs {format_quantity(wanted)} (the injection "
-                    f"adds {format_quantity(wanted - alone)}), "
-                    f"and {format_quantity(taken)} of {format_quantity(most)} is already used",
+                    f"quota {name}: {resource}: the pod needs {format_quantity(wanted)} (the injection adds "
+                    f"{format_quantity(wanted - alone)}), and {format_quantity(taken)} of {format_quantity(most)} is "
+                    "already used",
                     "lower the sidecar's resources or raise the quota",
                     quota=name,
                     resource=resource,

@@ -111,7 +111,13 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                 )
             elif field == "volumeMounts" and name in devices:
                 yield invalid(
-                    where, f"volume {shown_value(name)} is a device of the same container", "mount another", volume=name
+                    where,
+                    (
+                        f"volume {shown_value(name)} is in volumeDevices of this container already, so it cannot be "
+                        "in its volumeMounts too"
+                    ),
+                    "mount another",
+                    volume=name,
                 )
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
                 yield invalid(

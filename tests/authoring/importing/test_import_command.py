@@ -290,7 +290,7 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
         ("image: a", "11:1: warning: there is no field image in a sidecar config, so it is left out; did you mean con"),
         ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; some injectors"),
         ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, but in a cluster the API server"),
-        ("prependContainers: true", "11:1: warning: prependContainers is left out: "),
+        ("prependContainers: true", "11:1: warning: prependContainers is left out, because the order is fixed: "),
         ("inherits: base.yaml", "11:1: warning: `inherits` works only in local config files. It is ignored here"),
         ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is defined twice; the last"),
     ],

@@ -264,15 +264,24 @@ def test_what_the_first_command_said_counts_for_the_second(run, words):
     assert level(once) == "debug"
     again = run("inject", *words, "-", stdin=once.out)
     assert (again.code, again.out) == (0, once.out)
-    assert "pod/alone: unchanged: already has its sidecar" in again.err and "this is not changed" not in again.err
+    assert "pod/alone: unchanged: already has its sidecar" in again.err and "do not change that" not in again.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--param", "logger.level=info"), "with logger.level=debug, and this is not changed"),
-        (("--templates", "nginx"), "with template logger, not nginx, and this is not changed"),
-        (("--templates", "nginx,logger", *DEBUG), "with template logger, not nginx, logger, and this is not changed"),
+        (
+            ("--param", "logger.level=info"),
+            "with logger.level=debug, and the options of this command do not change that",
+        ),
+        (
+            ("--templates", "nginx"),
+            "with template logger, not nginx, and the options of this command do not change that",
+        ),
+        (
+            ("--templates", "nginx,logger", *DEBUG),
+            "with template logger, not nginx, logger, and the options of this command do not change that",
+        ),
     ],
     ids=str,
 )
@@ -290,7 +299,7 @@ def test_a_parameter_that_the_first_did_not_give(run):
     once = run("inject", *LOGGER[:2], "-", stdin=POD)
     again = run("inject", *DEBUG, "-", stdin=once.out)
     assert again.out == once.out
-    assert "it was injected without logger.level, and this is not changed" in again.err
+    assert "it was injected without logger.level, and the options of this command do not change that" in again.err
     assert level(run("inject", "--reinject", *LOGGER[:2], *DEBUG, "-", stdin=once.out)) == "debug"
 
 

@@ -408,7 +408,12 @@ VALUES = [
     ),
     Case("huge-pages-cpu", None, sidecar=resources({"hugepages-2Mi": "2Mi", "cpu": 1}, {"hugepages-2Mi": "2Mi"})),
     Case("probe-negative", BAD, "cannot be negative", sidecar=probe(httpGet=HTTP, periodSeconds=-1)),
-    Case("probe-grace", BAD, "is for the other probes", sidecar=probe(httpGet=HTTP, terminationGracePeriodSeconds=3)),
+    Case(
+        "probe-grace",
+        BAD,
+        "a readinessProbe cannot have it",
+        sidecar=probe(httpGet=HTTP, terminationGracePeriodSeconds=3),
+    ),
     Case(
         "probe-grace-none",
         BAD,
@@ -446,7 +451,7 @@ VALUES = [
     Case(
         "device-and-mount",
         BAD,
-        "is a device of the same container",
+        "is in volumeDevices of this container already",
         sidecar={"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}], "volumeMounts": [mount("/x")]},
         spec=volume(persistentVolumeClaim={"claimName": "a"}),
     ),

@@ -43,7 +43,7 @@ def test_expressions(expression: str) -> None:
     [
         ("warn()", "warn(): the argument what is missing"),
         ("fail('a', 'b')", "fail(): too many arguments"),
-        ("deny('x', cod=3)", "deny(): no argument cod"),
+        ("deny('x', cod=3)", "deny(): there is no argument named cod"),
         ("native()", "native is a value here; write it without ()"),
         ("deny('x', code=200)", "deny(): the code is an HTTP status from 400 to 599, not 200"),
     ],
@@ -60,9 +60,12 @@ def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> 
     ("text", "words"),
     [
         ("{% for k, v in object %}{% endfor %}", "for keys and values write x.items() or x | dictsort"),
-        ("{% for k, v in ports %}{% endfor %}", "there are several names here, and only one value: a number"),
+        (
+            "{% for k, v in ports %}{% endfor %}",
+            "several variables are named here, as in `for a, b in ...`, but there is only one value for them: a number",
+        ),
         ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: too many arguments"),
-        ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: no argument b"),
+        ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: there is no argument named b"),
     ],
 )
 def test_statements(text: str, words: str) -> None:

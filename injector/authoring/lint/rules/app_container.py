@@ -76,8 +76,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "{{" in place.text and name in _brought(rendering):
                 yield Finding(
                     (
-                        "the template names a container of the app here, so the injector treats that container as the "
-                        "template's own sidecar"
+                        "the template names a container of the app here, so the injector treats that container as "
+                        "the template's own sidecar"
                     ),
                     place,
                     (

@@ -53,8 +53,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path in _filled(rendering):
             yield Finding(
                 (
-                    f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template is "
-                    "ignored"
+                    f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
+                    "is ignored"
                 ),
                 rendering.overlay.place(path, key=True),
                 "write `!replace` before the value, or leave the field out",

@@ -53,5 +53,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"pods whose terminationGracePeriodSeconds is below {seconds} are refused with this hook",
                         overlay.place((*path, "lifecycle", "preStop", "sleep", "seconds")),
-                        "set it to [seconds, pod.spec.terminationGracePeriodSeconds | default(30)] | min",
+                        (
+                            "set it to [SECONDS, pod.spec.terminationGracePeriodSeconds | default(30)] | min, with "
+                            "your number in place of SECONDS"
+                        ),
                     )

@@ -52,9 +52,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if container.get("restartPolicy", "Always") != "Always":
                 yield Finding(
                     (
-                        f"with this restartPolicy, {container.get('name')} is never a native sidecar, so a Job "
-                        "with this "
-                        "sidecar never ends"
+                        f"with this restartPolicy, {container.get('name')} is never a native sidecar, so a Job with "
+                        "this sidecar never ends"
                     ),
                     rendering.overlay.place((*path, "restartPolicy")),
                     "leave it out",

@@ -39,7 +39,10 @@ SEVERITY = "warning"
 
 #: What a container has as well.
 _OF_CONTAINER = (*fields_of("Container"), *fields_of("SecurityContext"))
-_NO_FIELD = "a container has no such field: leave it out, or put it into a template without a container"
+_NO_FIELD = (
+    "a container does not have this field, so it cannot be set for the sidecar alone: leave it out, or put it into "
+    "a template that adds no container"
+)
 
 _SPEC = (
     "activeDeadlineSeconds",

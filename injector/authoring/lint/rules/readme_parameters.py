@@ -94,8 +94,8 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     column = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(found, expected, strict=False)))
     path = subject.path.rstrip("/")
     yield Finding(
-        f"the parameter reference does not match template.yaml: expected {_shown(expected, column)}, "
-        f"found {_shown(found, column)}",
+        f"the parameter reference does not match template.yaml: expected {_shown(expected, column)}, found "
+        f"{_shown(found, column)}",
         subject.line_place(_FILE, number + 1, min(column, max(len(found) - 1, 0)) + 1),
         f"injector docs {path} --write {path}/{_FILE}",
     )

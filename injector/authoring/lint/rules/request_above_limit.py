@@ -52,8 +52,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if asked is not None and most is not None and asked > most:
                     yield Finding(
                         (
-                            f"container {container.get('name')} has the {name} request "
-                            f"{request}, but the {name} limit is {limits[name]}"
+                            f"container {container.get('name')} has the {name} request {request}, but the {name} "
+                            f"limit is {limits[name]}"
                         ),
                         rendering.overlay.place((*path, "resources", "requests", name)),
                         "raise the limit, or request less",

@@ -59,8 +59,8 @@ SEVERITY = "error"
 
 _RUNS = {"sh": "the shell", "python": "Python", "perl": "Perl", "node": "Node"}
 _HELP = {
-    "sh": "write the value outside of quotes with | shell_quote, or pass it as an argument after the script "
-    'and use "$1". Or give the parameter a format or a pattern',
+    "sh": "write the value outside of quotes with | shell_quote, or pass it as an argument after the script and use "
+    '"$1". Or give the parameter a format or a pattern',
     "python": (
         "pass the value as an argument after the script and read sys.argv, or give the parameter a format or a pattern"
     ),
@@ -68,8 +68,8 @@ _HELP = {
         "pass the value as an argument after the script and read @ARGV, or give the parameter a format or a pattern"
     ),
     "node": (
-        "pass the value as an argument after the script and read process.argv, or give the parameter a "
-        "format or a pattern"
+        "pass the value as an argument after the script and read process.argv, or give the parameter a format or a "
+        "pattern"
     ),
 }
 
@@ -93,8 +93,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                         told.add((where, parameter.name))
                         yield Finding(
                             f"{parameter.name} can be {shortened(value)}, which {_RUNS[script.language]} of "
-                            f"container {container.get('name')} "
-                            "would run as a part of its script",
+                            f"container {container.get('name')} would run as a part of its script",
                             _hole(subject, rendering.overlay.place(where), parameter),
                             _HELP[script.language],
                         )

@@ -74,7 +74,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if size > _SHARE * _CONFIG_MAP:
         name = max(largest.files, key=lambda file: len(largest.files[file].text))
         yield Finding(
-            (f"the config files are {size // 1024} KiB in total; a ConfigMap holds at most {_CONFIG_MAP // 1024} KiB"),
+            f"the config files are {size // 1024} KiB in total; a ConfigMap holds at most {_CONFIG_MAP // 1024} KiB",
             subject.manifest(("files", name)),
             f"seen for {largest.title}: limit the size of the parameters, or write smaller files",
         )
@@ -83,8 +83,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     if size > _SHARE * _ANNOTATIONS:
         yield Finding(
             (
-                f"the pod's annotations are {size // 1024} KiB in total; the limit for a pod is {_ANNOTATIONS // 1024} "
-                "KiB"
+                f"the pod's annotations are {size // 1024} KiB in total; the limit for a pod is "
+                f"{_ANNOTATIONS // 1024} KiB"
             ),
             subject.manifest(("delivery",)) if subject.template.files else heaviest.overlay.place(("metadata",)),
             f"seen for {heaviest.title}: pods without a controller always get their files in annotations",

@@ -63,7 +63,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                         rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
                         (
                             "write periodSeconds: 1, and set failureThreshold to the number of seconds that the "
-                            "start may "
-                            "take"
+                            "start may take"
                         ),
                     )

@@ -57,7 +57,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 and not mapping(container.get("lifecycle")).get("preStop")
             ):
                 yield Finding(
-                    f"where {container.get('name')} is a plain container, it stops together with the app",
+                    (
+                        f"where {container.get('name')} is a plain container, it stops together with the app, and so "
+                        "is gone while the app answers its last requests"
+                    ),
                     overlay.place((*path, "name")),
                     "add a preStop hook that sleeps, inside {% if not native %}",
                 )

@@ -49,7 +49,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                         rendering.overlay.place((*path, *where)),
                         (
                             "add it to the container's ports, so that the injector can report a conflict with the "
-                            "same port "
-                            "in a pod"
+                            "same port in a pod"
                         ),
                     )

@@ -50,8 +50,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if _stays(subject, rendering, path):
                 yield Finding(
                     (
-                        f"{'.'.join(map(str, path))} does not merge: an object that already has this list gets nothing "
-                        "from the template"
+                        f"{'.'.join(map(str, path))} does not merge: an object that already has this list gets "
+                        "nothing from the template"
                     ),
                     rendering.overlay.place(path, key=True),
                     "write the list only if the object does not have it, or use !replace",
