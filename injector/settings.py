@@ -301,7 +301,7 @@ def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     if not key:
         return
     if len(prefix) > LONGEST_PREFIX or not is_label_key(key):
-        yield _not_allowed(path, f"it is not a key of an annotation such as {settings.prefix}/request")
+        yield _not_allowed(path, f"it is not a valid annotation key; write one such as {settings.prefix}/request")
     elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
         yield _not_allowed(path, f"the injector already uses {key} for something else", "choose another")
     elif prefix.endswith(f".{settings.prefix}"):
@@ -325,10 +325,8 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
         elif path in known:
             yield _not_allowed(where, "it is already a path of `server`", "choose another")
         elif slug in slugs or not 0 < len(slug) <= _SLUG:
-            why = f"{slugs[slug]} has the same name" if slug in slugs else f"a name has 1 to {_SLUG} characters"
-            yield _not_allowed(
-                where, f'its webhook entry would be called "{slug}"', f"choose a path with another name: {why}"
-            )
+            why = f"as that of {slugs[slug]}" if slug in slugs else f"but a name has 1 to {_SLUG} characters"
+            yield _not_allowed(where, f'its webhook entry would be called "{slug}", {why}', "choose another path")
         elif not at.templates:
             message = "the list is empty"
             yield _not_allowed(

@@ -56,9 +56,7 @@ _EVERYWHERE = (
         verbs=("get", "list", "watch"),
         everywhere=True,
         feature="injection",
-        reason=(
-            "to read labels and annotations of namespaces and keep them up to date; a new namespace is read immediately"
-        ),
+        reason=("to read labels and annotations of namespaces, and to notice when they change"),
     ),
     Permission(
         group="",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from injector.names import hint, nearest
 from injector.pods.fields import ANY, Field, fields_of
 
-_CONDITION = "to write it only for some pods, put {% if params.x %} and {% endif %} on lines of their own around it"
+_CONDITION = "to write a part only for some pods, put {% if params.x %} and {% endif %} on lines of their own around it"
 _LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around the part that repeats"
 _OF_WORKLOAD = "it is a field of the workload, and a template changes only pods: leave it out"
 #: Words of other tools, wherever they stand.

@@ -199,7 +199,7 @@ def _merged(
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
-        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the API server did not send"
+        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the request does not contain"
         fields = {"template": template.name}
         raise InjectionError(
             Reason.TEMPLATE_FAILED, f"template {template.name} cannot add to an object {what}", fields=fields

@@ -37,7 +37,9 @@ def make_family(parameter: Parameter) -> Parameter:
             raise ValueError((keyword,), f"a family has one schema for all its members; leave {keyword} out")
     values = schema.get("additionalProperties")
     if not isinstance(values, Mapping):
-        raise ValueError((), "a family needs the schema of its values: additionalProperties: {type: string}")
+        raise ValueError(
+            (), "a parameter whose name ends in -* needs a schema for its values: additionalProperties: {type: string}"
+        )
     try:
         member = make_parameter(parameter.name, values, checked=True)
     except ValueError as error:

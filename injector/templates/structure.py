@@ -50,7 +50,7 @@ def scalar_text(value: Any) -> str:
             "{% if x is not none %}"
         )
     name = "add `.name` for its name, or " if isinstance(value, dict) and "name" in value else ""
-    rest = f"{name}write the {{{{ hole }}}} alone and without quotes, or use `| tojson`"
+    rest = f"{name}write the {{{{ ... }}}} alone and without quotes, or use `| tojson`"
     raise FaultError(f"{kind_of(value)} is used inside a string; {rest}")
 
 

@@ -37,8 +37,11 @@ MISTAKES = [
     ("server: {port: '1'}", 'server.port: an integer is needed, and this is a string ("1"); write it without quotes'),
     ("server: {port: 99999}", "server.port: 99999 is out of bounds; it has to be at least 0 and at most 65535"),
     ("podDefault: Skip", 'podDefault: "Skip" is not allowed; did you mean skip?'),
-    ("templatesKey: a/b/c", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
-    ("templatesKey: -x", "templatesKey: it is not a key of an annotation such as sidecar.injector/request"),
+    (
+        "templatesKey: a/b/c",
+        "templatesKey: it is not a valid annotation key; write one such as sidecar.injector/request",
+    ),
+    ("templatesKey: -x", "templatesKey: it is not a valid annotation key; write one such as sidecar.injector/request"),
     (
         "{prefix: x.org, templatesKey: x.org/inject}",
         "templatesKey: the injector already uses x.org/inject for something else; choose another",
@@ -70,17 +73,16 @@ MISTAKES = [
     ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is already a path of `server`; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
-        'paths[/a-b]: its webhook entry would be called "a-b"; choose a path with another name: /a/b has the same name',
+        'paths[/a-b]: its webhook entry would be called "a-b", as that of /a/b; choose another path',
     ),
     (
         "paths: {/-: {templates: [a]}}",
-        'paths[/-]: its webhook entry would be called ""; '
-        "choose a path with another name: a name has 1 to 60 characters",
+        'paths[/-]: its webhook entry would be called "", but a name has 1 to 60 characters; choose another path',
     ),
     (
         f"paths: {{/{'a' * 61}: {{templates: [a]}}}}",
-        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}"; choose a path with another name: '
-        "a name has 1 to 60 characters",
+        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}", but a name has 1 to 60 characters; '
+        "choose another path",
     ),
     ("5", "a mapping is needed, and this is a number (5)"),
 ]

@@ -45,7 +45,9 @@ class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     name: Annotated[str, described("Its name.")] = "default"
     labels: Annotated[
         dict[str, str] | None,
-        described("All its labels. The default is the label that enables injection, or none at a path."),
+        described(
+            "All its labels. The default is the label that enables injection; for an object at a path, no label."
+        ),
     ] = None
     annotations: Annotated[dict[str, str], described("Its annotations.")] = {}
 

@@ -60,7 +60,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
             message = "`object` is for an object at a path, and this case is about a pod; write `pod`"
             yield document.refuse((*at, "object"), message, key=True)
         if decision == "amended":
-            message = "only an object at a path is amended; a pod is injected"
+            message = "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`"
             yield document.refuse((*at, "decision"), message, help="for an object at a path, write it in `object`")
         return
     if "pod" in item:
@@ -78,7 +78,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
         instead = (
             "amended" if decision == "injected" else "skipped, or refused where the path says `failurePolicy: Fail`"
         )
-        message = f"an object at a path is never {decision}; write {instead}"
+        message = f"`decision: {decision}` is not possible for an object at a path; write {instead}"
         yield document.refuse((*at, "decision"), message)
     if item.get("templates") == CHOSEN:
         message = (
@@ -139,7 +139,7 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path
             message = f"`code` is only allowed with `decision: refused`, but the decision here is {expect['decision']}"
             yield document.refuse((*steps, "code"), message, key=True)
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
-        message = f"{shortened(golden)} is not a name of a file beside this one that ends in {GOLDEN}"
+        message = f"{shortened(golden)} is not allowed; name a file in this folder, with a name that ends in {GOLDEN}"
         yield document.refuse((*steps, "golden"), message)
 
 

@@ -159,7 +159,7 @@ def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagn
             continue
         why = _refused(files, taken)
         if why:
-            message = f"ConfigMap {files.name} is not imported, so each namespace still needs it: {why}"
+            message = f"ConfigMap {files.name} is not imported ({why}), so each namespace still needs it"
             steps = (*config.steps, "volumes")
             problem = config.source.problem(steps, message, severity="warning", key=True, about=files.name)
             problems.append(problem)

@@ -143,12 +143,12 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
         "tests/cases.yaml:3:40",
-        '"../a.golden.yaml" is not a name of a file beside this one that ends in .golden.yaml',
+        '"../a.golden.yaml" is not allowed; name a file in this folder, with a name that ends in .golden.yaml',
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: a.yaml}\n",
         "tests/cases.yaml:3:40",
-        '"a.yaml" is not a name of a file beside this one that ends in .golden.yaml',
+        '"a.yaml" is not allowed; name a file in this folder, with a name that ends in .golden.yaml',
     ),
     (
         f"cases:\n- name: a\n  kubernetes: 1.30\n  {EXPECT}\n",

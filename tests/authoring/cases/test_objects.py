@@ -194,8 +194,14 @@ MISTAKES = [
     (f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}", "`object` and `file` both give the input"),
     (f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}", "`pod` is only for injections"),
     (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is only for injections"),
-    (f"object: {GATEWAY}\n  expect: {{decision: injected}}", "an object at a path is never injected; write amended"),
-    (f"object: {GATEWAY}\n  expect: {{decision: failed}}", "an object at a path is never failed; write skipped"),
+    (
+        f"object: {GATEWAY}\n  expect: {{decision: injected}}",
+        "`decision: injected` is not possible for an object at a path; write amended",
+    ),
+    (
+        f"object: {GATEWAY}\n  expect: {{decision: failed}}",
+        "`decision: failed` is not possible for an object at a path; write skipped",
+    ),
     (
         f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}",
         "`chosen` is only for pods. For an object at a path, list the templates here",
@@ -209,7 +215,10 @@ MISTAKES = [
     (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is not a resource such as services'),
     (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
     (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is only for expected output"),
-    ("expect: {decision: amended}", "only an object at a path is amended; a pod is injected"),
+    (
+        "expect: {decision: amended}",
+        "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`",
+    ),
     ("expect: {decision: injected, object: {a: 1}}", "`object` is for an object at a path"),
     (f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}", 'unknown key "name"; did you mean username?'),
 ]

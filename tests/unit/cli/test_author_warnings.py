@@ -5,7 +5,7 @@ import pytest
 from tests.unit.cli import manifests
 
 DEPLOYMENT, POD = manifests.WORKLOADS["Deployment"], manifests.POD
-FIELD = "there is no field when here; to write it only for some pods, put {% if params.x %} and {% endif %}"
+FIELD = "there is no field when here; to write a part only for some pods, put {% if params.x %} and {% endif %}"
 COMPARED = 'params.debug is true or false (type: boolean in template.yaml) and never equals "true"; write {% if params'
 
 

@@ -117,7 +117,7 @@ def test_from_and_weakens_count_for_each_member() -> None:
     ("schema", "words"),
     [
         ({"type": "string"}, "write `type: object`"),
-        ({"type": "object"}, "needs the schema of its values"),
+        ({"type": "object"}, "needs a schema for its values"),
         ({**PATHS, "properties": {"db": {"type": "string"}}}, "one schema for all its members"),
         ({"type": "object", "additionalProperties": {"pattern": "x"}}, "type must be one of"),
     ],

@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             loser = (
                 "the list that a pod already has is lost"
                 if replaced
-                else "a pod that already has this list keeps it, and gets nothing from this template"
+                else "a pod that already has this list keeps its own, and no item of this template is added"
             )
             yield Finding(
                 f"{_written(path)} does not merge: {loser}",

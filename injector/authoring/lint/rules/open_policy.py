@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for parameter in subject.template.parameters.values():
         if "pod" in parameter.setters:
             yield Finding(
-                f"the object that the policy checks can set the policy's parameter {parameter.name}",
+                f"an annotation of an object can set {parameter.name}, a parameter of the policy that checks it",
                 subject.manifest(("parameters", parameter.name)),
                 "write `from: [settings]` or `from: [namespace, settings]`",
             )

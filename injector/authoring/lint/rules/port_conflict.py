@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 number = port.get("containerPort")
                 if isinstance(number, int) and (number in _LIKELY or number < _PRIVILEGED):
                     yield Finding(
-                        f"apps listen on port {number} too: such a pod would not get this sidecar, or not start",
+                        f"many apps listen on port {number}: their pods do not get this sidecar, or do not start",
                         rendering.overlay.place((*path, "ports", index, "containerPort")),
                         "use a different default, and make the port a parameter",
                     )

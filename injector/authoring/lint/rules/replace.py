@@ -67,7 +67,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             else:
                 continue
             place = rendering.overlay.place(path)
-            yield Finding(message, place, "tag the one value that has to change")
+            yield Finding(message, place, "write !replace only before the one value that has to change")
 
 
 def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
