@@ -61,7 +61,7 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
     made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, made, task)
     if missing:
-        message = f"the pod lacks what its namespace requires: {missing[0].message}"
+        message = f"the pod is not as its namespace requires: {missing[0].message}"
         raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
     return made
 

@@ -80,7 +80,9 @@ class ConfigMaps:
             if await self._compare(file):
                 break
             if last:
-                raise ApiError(409, "Conflict", "it appears and disappears; find out what deletes it")
+                raise ApiError(
+                    409, "Conflict", "something deletes the ConfigMap of that name again and again; find out what"
+                )
         self._seen[file.namespace, file.name] = time.monotonic() + self._seconds
         self._seen.move_to_end((file.namespace, file.name))
         while len(self._seen) > self._remember:
@@ -103,7 +105,9 @@ class ConfigMaps:
             raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
         ours = found.get("data", {}) == file.data and not found.get("binaryData") and found.get("immutable")
         if not ours:
-            raise ApiError(409, "Conflict", "the injector did not make the ConfigMap of that name; delete it")
+            raise ApiError(
+                409, "Conflict", "a ConfigMap of that name exists already, and the injector did not make it; delete it"
+            )
         return True
 
 

@@ -217,7 +217,7 @@ def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Di
             if (other in before) != defined:
                 where = "after" if defined else "before"
                 message = (
-                    f"variable {shown_value(other, SHOWN)} is {where} this variable, but not in the template; the "
+                    f"variable {shown_value(other, SHOWN)} comes {where} this variable, unlike in the template; the "
                     "value of this variable refers to it, so the order matters"
                 )
                 yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)

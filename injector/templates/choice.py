@@ -184,8 +184,8 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
     if name not in catalog.injected_names:
         why = template.why_not_injected
         words = (
-            f"template {template.name} ({source}) cannot be injected; it can only be listed under `paths:` in the "
-            f"settings: {why}"
+            f"template {template.name} ({source}) cannot be injected, because {why}; list it under `paths:` in "
+            "the settings instead"
         )
         raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})
     return template

@@ -73,7 +73,7 @@ OTHER_KEYS = {
 }
 #: Keywords of other schemas at a parameter, with what is written here.
 OTHER_KEYWORDS = {
-    "nullable": "leave it out: a parameter that nobody sets is none",
+    "nullable": "leave it out: a parameter that nobody sets has the value `none`",
     "optional": "leave it out: a parameter is optional where it has no `required: true`",
     "value": "write default",
     **dict.fromkeys(("options", "choices", "values", "allowed", "oneof"), "write enum"),
@@ -115,7 +115,10 @@ HABITS = {
         "declare a `format` or `pattern` at the parameter in template.yaml, which checks its values",
     ),
     **dict.fromkeys(("dict2items", "items2dict"), "loop with {% for key, value in params.x.items() %}"),
-    **dict.fromkeys(("combine", "merge", "mergeOverwrite"), "write the keys one by one; the pod's own are merged"),
+    **dict.fromkeys(
+        ("combine", "merge", "mergeOverwrite"),
+        "write the keys one by one; the injector merges them with those of the pod",
+    ),
     **dict.fromkeys(
         ("regex_replace", "regexReplaceAll", "regex_search", "regex_findall", "regexMatch", "regexFind"),
         "a template has no regular expressions: | replace takes plain text, and the `pattern` of a parameter in "

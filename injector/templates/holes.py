@@ -110,7 +110,7 @@ def plain_value(value: Any, run: Run) -> Any:
         return value
     if kind is float:
         if not math.isfinite(value):
-            raise FaultError("a number is infinite or not a number")
+            raise FaultError("a number is infinite or NaN")
         return value
     if kind is dict:
         run.grow(2)

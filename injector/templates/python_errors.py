@@ -13,7 +13,7 @@ _KINDS = {
 #: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
 _SENTENCES = {
     "uneven-items": (
-        "an item does not have one value for each variable after `for`; to loop over a mapping write `x.items()`"
+        "there are more or fewer variables after `for` than values in an item; to loop over a mapping write `x.items()`"
     ),
     "one-value": (
         "several variables are named here, as in `for a, b in ...`, but there is only one value for them: {0}"

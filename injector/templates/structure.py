@@ -271,7 +271,8 @@ class _Builder(Builder):
         pieces = HOLE.split(node.value)
         if any(OPEN in piece or CLOSE in piece for piece in pieces):
             raise yaml.MarkedYAMLError(
-                problem="a {{ }} is not in one piece here; do not split or escape it", problem_mark=node.start_mark
+                problem="YAML changes or cuts the {{ }} here; write the whole {{ }} on one line, without a backslash",
+                problem_mark=node.start_mark,
             )
         texts, indices = pieces[::2], [int(piece) for piece in pieces[1::2]]
         self.used.update(indices)

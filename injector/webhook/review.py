@@ -102,7 +102,7 @@ def check_bounds(raw: bytes, what: str) -> None:
 def _check_size(raw: bytes, what: str) -> None:
     large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
     if large and _least_size(_without_strings(raw)) > OBJECT_BYTES:
-        raise ReviewError(f"{what} holds too many values: an object of {OBJECT_BYTES} bytes cannot have so many", 413)
+        raise ReviewError(f"{what} holds more values than fit into {OBJECT_BYTES} bytes, the maximum", 413)
 
 
 def _check_depth(raw: bytes, what: str) -> None:

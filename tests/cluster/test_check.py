@@ -419,7 +419,7 @@ def test_what_its_pods_need_and_is_not_there(control_plane: ControlPlane, instal
     try:
         found = failing(control_plane)
         [text] = [text for text in found if f"no ConfigMap {where}/given" in text]
-        assert "new ones do not start" in text
+        assert "new pods of the injector do not start" in text
         assert "docs/installing.md" in found[f"there is no service account {where}/{name}"]
         assert not [text for text in found if "may not" in text], "what a missing account may not is no news"
     finally:

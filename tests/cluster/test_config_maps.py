@@ -104,7 +104,7 @@ def test_left_open_one_that_is_replaced_after_it_was_compared(
         await asyncio.to_thread(control_plane.api.delete, "ConfigMap", file.name, file.namespace)
         await asyncio.to_thread(control_plane.api.create, replaced)
         await maps.ensure([file], 5)
-        with pytest.raises(InjectionError, match="did not make the ConfigMap of that name; delete it"):
+        with pytest.raises(InjectionError, match="exists already, and the injector did not make it; delete it"):
             await ConfigMaps(client).ensure([file], 5)
 
     run(control_plane.kubeconfig, talk)
@@ -131,7 +131,11 @@ def test_memory_is_bounded(control_plane: ControlPlane, namespace: NamespaceFact
 def test_a_name_that_is_taken(control_plane: ControlPlane, namespace: NamespaceFactory, other: Object) -> None:
     file = generated(namespace())
     control_plane.api.create({**config_map(file.name, file.data), "immutable": True, **other}, file.namespace)
-    failure(control_plane.kubeconfig, file, said="the injector did not make the ConfigMap of that name; delete it")
+    failure(
+        control_plane.kubeconfig,
+        file,
+        said="a ConfigMap of that name exists already, and the injector did not make it; delete it",
+    )
 
 
 def test_one_that_is_being_deleted(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:

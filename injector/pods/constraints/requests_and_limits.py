@@ -40,7 +40,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
                 yield invalid(
                     (*where, side),
                     f"there is no resource {shown_value(name)}",
-                    "any other resource name needs a domain, as in example.com/gpu",
+                    "a resource that is not built into Kubernetes needs a domain in its name, as in example.com/gpu",
                     value=name,
                 )
                 continue

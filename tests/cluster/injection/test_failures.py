@@ -197,4 +197,4 @@ def test_another_config_map_in_its_place(control_plane: ControlPlane, enabled: s
     api.create(config_map(name, {"proxy.conf": "listen 1;"}), enabled)
     made = api.create(owned, enabled)
     _left_alone(made, "files-failed")
-    assert "the injector did not make the ConfigMap of that name" in notes(made)[REASON]
+    assert "a ConfigMap of that name exists already, and the injector did not make it" in notes(made)[REASON]

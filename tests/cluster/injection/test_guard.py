@@ -114,7 +114,7 @@ def test_the_guard_refuses_what_only_looks_injected(
     _mutations()[mutation](injected)
     said = refusal(control_plane, injected, guarded)
     assert 'admission webhook "alone.guard.test" denied the request: ' in said
-    lacks = "not-injected: " in said and "the pod lacks what its namespace requires" in said
+    lacks = "not-injected: " in said and "the pod is not as its namespace requires" in said
     assert lacks or "host-network: " in said, said
 
 
