@@ -134,6 +134,10 @@ def test_controllers_try_again_when_it_is_back(
 def test_the_permission_allows_no_change(installed: Installed, namespace: NamespaceFactory, change: Object) -> None:
     where = namespace()
     installed.api.create({**deployment("idle", 0), "kind": "ReplicaSet"}, where)
+    eventually(
+        "its controller has seen it",
+        lambda: "observedGeneration" in installed.api.get("ReplicaSet", "idle", where).get("status", {}),
+    )
     account = installed.control_plane.api_for_service_account(installed.namespace, installed.at.name)
     status = f"{path('ReplicaSet', where, 'idle')}/status"
     before = account.call("GET", status)
