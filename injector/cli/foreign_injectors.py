@@ -21,7 +21,7 @@ class _Other(NamedTuple):
     name: str
     keys: tuple[str, ...]
     containers: tuple[str, ...]
-    take_out: str = "remove the sidecars from the file that the other injector's output was made from"
+    take_out: str = "use the manifest from before the other injector ran, or delete these containers by hand"
 
     @property
     def domains(self) -> tuple[str, ...]:

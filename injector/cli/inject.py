@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @with_namespace_options
 @with_user
 @click.option("--reinject", is_flag=True, help="Remove what an earlier injection added, and inject again.")
-@click.option("--policies-only", is_flag=True, help="Put no sidecars in; only apply the templates at paths.")
+@click.option(
+    "--policies-only", is_flag=True, help="Put no sidecars in; only apply the templates under the settings' `paths`."
+)
 @click.option("--in-place", is_flag=True, help="Write the result back to each FILE, and nothing to standard output.")
 @click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
