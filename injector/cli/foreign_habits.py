@@ -114,16 +114,19 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("--force", "--server-side", "--validate", "--wait", "--timeout", "--grace-period", "--prune", "--record",
          "--save-config", "--field-manager", "--force-conflicts", "--atomic", "--install", "--create-namespace"),
-        (("this option is for commands that change a cluster; run injector inject FILE | kubectl apply -f - and give "
-        "the option to kubectl"),),
+        (
+            "this option is for commands that change a cluster; "
+            "run injector inject FILE | kubectl apply -f - and give the option to kubectl",
+        ),
     ),
     **dict.fromkeys(("-q", "--quiet", "--silent"), (_REPORT,)),
     **dict.fromkeys(("-v", "--verbose", "--debug", "--log-level", "--v"), ("injector explain FILE shows each step",)),
     **dict.fromkeys(("-y", "--yes", "--no-input", "--skip-confirmation", "--manual", "--ignore-cluster"), (
         "remove it: the command never asks for confirmation, and needs no cluster for manifests",
     )),
-    **dict.fromkeys(("--color", "--no-color", "--colour"), (("remove it; to turn colors off, set NO_COLOR=1 in the "
-    "environment"),)),
+    **dict.fromkeys(("--color", "--no-color", "--colour"), (
+        "remove it; to turn colors off, set NO_COLOR=1 in the environment",
+    )),
     **dict.fromkeys(("--kubeconfig", "--context", "--cluster"), (_FILES,)),
     **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
     **dict.fromkeys(("--revision", "--istioNamespace", "--release-name", "--name-template", "--generate-name"), (

@@ -71,6 +71,7 @@ class Lease:
         self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
         self._client = client
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._path = f"{self._collection}/{name}"
         self._name = name
         self._timing = timing or LeaseTiming()
         self._on_change = on_change
@@ -197,12 +198,11 @@ class Lease:
         self._until = began + self._timing.deadline
 
     async def _read(self) -> Object:
-        return await self._client.get(f"{self._collection}/{self._name}", deadline=self._request_seconds)
+        return await self._client.get(self._path, deadline=self._request_seconds)
 
     async def _put(self, found: Object, spec: Object) -> Object:
         changed = {**found, "spec": {**(found.get("spec") or {}), **spec}}
-        path = f"{self._collection}/{self._name}"
-        return await self._client.request("PUT", path, changed, deadline=self._request_seconds)
+        return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
 
     @property
     def _request_seconds(self) -> float:

@@ -104,7 +104,7 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
             memory = ran_out_of_memory(done.stderr)
             why = (
                 "trying the template with sample pods ended with code "
-                f"{done.returncode}{(': the template takes too much memory' if memory else '')}"
+                f"{done.returncode}{': the template takes too much memory' if memory else ''}"
             )
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""

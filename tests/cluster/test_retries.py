@@ -140,6 +140,15 @@ def test_the_permission_allows_no_change(installed: Installed, namespace: Namesp
     )
     account = installed.control_plane.api_for_service_account(installed.namespace, installed.at.name)
     status = f"{path('ReplicaSet', where, 'idle')}/status"
+
+    def in_force() -> bool:
+        try:
+            account.call("PATCH", f"{status}?dryRun=All", change, "application/merge-patch+json")
+        except ApiError:
+            return True
+        return False
+
+    eventually("the API server knows the policy", in_force)
     before = account.call("GET", status)
     with pytest.raises(ApiError, match="may have a controller try again, and change nothing"):
         account.call("PATCH", status, change, "application/merge-patch+json")

@@ -41,8 +41,9 @@ _OF_EXPECT: Final = {
          "containers", "sidecars", "sidecar", "metadata", "patch"),
         "write the part of the pod in `pod:`, such as pod: {spec: {containers: [{name: web}]}}",
     ),
-    **dict.fromkeys(("notExists", "notEqual", "notContains", "isNull"), ("write !absent in `pod:` for what must not "
-    "be in the output")),
+    **dict.fromkeys(
+        ("notExists", "notEqual", "notContains", "isNull"), "write !absent in `pod:` for what must not be in the output"
+    ),
     **dict.fromkeys(("matchSnapshot", "snapshot"), "write golden: NAME.golden.yaml"),
     **dict.fromkeys(("failedTemplate", "error", "errorMessage", "fails"), "write decision: failed and message: ..."),
     **dict.fromkeys(("injected", "status", "outcome", "effect", "allowed"), "write decision: injected, or another"),
