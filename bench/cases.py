@@ -83,7 +83,7 @@ CASES = (
     Case("a Tornado RequestHandler that does nothing", "nothing", _new),
     Case("a Go webhook that decodes the pod and answers a constant", "constant", _new),
     Case("a replica of a pod seen before", "enabled", _one),
-    Case(f"{AGAIN} workloads again, each with another checksum annotation", "enabled", _again),
+    Case(f"a new rollout of one of {AGAIN} known workloads: only a checksum annotation changes", "enabled", _again),
     Case("a new workload", "enabled", _new),
     Case("a new workload, two templates", "two", _new),
     Case("a new workload, `required`", "required", _new),

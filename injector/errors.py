@@ -95,7 +95,7 @@ TEMPLATE_ERRORS: Mapping[str, str] = MappingProxyType(
         "manifest": "template.yaml says something that is not allowed",
         "parameter": "the declaration of a parameter in template.yaml is not valid",
         "overlay": "the overlay does not render a partial pod",
-        "value": "a value has the wrong type for its place, or does not support this operation",
+        "value": "a value has the wrong type for its place, or for an operation such as +",
         "file": "a file is missing, cannot be read, or includes itself",
         "limit": "the template takes too much time or memory, or its output is too large or too deep",
     }

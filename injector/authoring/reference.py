@@ -219,10 +219,10 @@ def _fills(template: Template) -> Iterator[str]:
         yield "That depends on its required parameters.\n"
     elif not fields:
         judges = "Nothing: the template lets an object through, warns or refuses it.\n"
-        depends = "Nothing, if an object is almost empty: what the template adds depends on the object.\n"
+        depends = "That depends on the object.\n"
         yield judges if only_judges(template) else depends
     else:
-        yield "To an almost empty object:\n"
+        yield "To a sample object with an empty `spec`, it adds:\n"
         yield f"- Fields: {', '.join(code(field) for field in fields)}"
 
 
@@ -263,8 +263,8 @@ def _adds(template: Template) -> Iterator[str]:
     if not brought.anything:
         yield "Nothing, for a pod with port 8080.\n"
         return
-    sample = " and with samples of the required values" if any(p.required for p in template.parameters.values()) else ""
-    yield f"With the defaults{sample}, it adds this to a pod with port 8080:\n"
+    sample = ", samples of the required values" if any(p.required for p in template.parameters.values()) else ""
+    yield f"With the defaults{sample} and native sidecars, it adds this to a pod with port 8080:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from jinja2 import nodes
 
 from injector.errors import InjectionError
@@ -54,7 +55,8 @@ class Brought:
 
 
 def brought_by(template: Template) -> Brought | None:
-    """What the template adds to the sample pod with one port; None where no value is known for a required parameter.
+    """What the template adds to the sample pod with one port, as native sidecars; None where no value is known for a
+    required parameter.
 
     For a template for a path: what it adds to a sample of what it is for.
 
@@ -64,13 +66,13 @@ def brought_by(template: Template) -> Brought | None:
     if not contexts:
         return None
     try:
-        overlay = plain(render_overlay(template, contexts[:2][-1]).overlay)
+        overlay = plain(render_overlay(template, msgspec.structs.replace(contexts[:2][-1], native=True)).overlay)
     except InjectionError as error:
         return Brought(refuses=str(error))
     metadata, spec = mapping(overlay.get("metadata")), mapping(overlay.get("spec"))
     containers = tuple(
         _container(item, kind)
-        for field, kind in (("initContainers", "set-up"), ("containers", "sidecar"))
+        for field, kind in (("initContainers", "init container"), ("containers", "sidecar"))
         for item in mappings(spec.get(field))
         if item.get("name") != EVERY_CONTAINER
     )

@@ -26,7 +26,7 @@ _SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": 
     "-k",
     "expression",
     metavar="EXPRESSION",
-    help="Run only cases whose name matches the expression, for example 'sidecar and not redirect'.",
+    help="Run only cases whose name or file matches the expression, for example 'sidecar and not redirect'.",
 )
 @click.option("-x", "stop_at_first", is_flag=True, help="Stop at the first failure.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for each case.")

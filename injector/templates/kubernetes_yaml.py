@@ -172,7 +172,7 @@ class Builder:
             raise _error(node, "a key must be a string, not a list or a mapping")
         value = self.value(node)
         if isinstance(value, bool):
-            raise _error(node, f"the key {node.value} is a boolean; put it in quotes")
+            raise _error(node, f'the key "{node.value}" is a boolean to YAML; put it in quotes')
         try:
             return key_text(value)
         except ValueError as error:
@@ -219,7 +219,7 @@ class Builder:
                 continue
             key = self.key(key_node)
             if key in pairs:
-                raise _error(key_node, f"the key {key} appears twice")
+                raise _error(key_node, f'the key "{key}" appears twice')
             pairs[key] = self.value(value_node)
         # the mapping's own keys win over those it merges in, and earlier ones over later ones
         for other in merged:

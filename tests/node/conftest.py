@@ -58,7 +58,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         option = session.config.option
         everything = (session.config.args, option.keyword, option.markexpr) == (["tests/node"], "", "node and not soak")
         green = everything and not session.testsfailed
-        whole = [page.Row("the whole run", seconds=time.monotonic() - _BEGIN)] if green else []
+        whole = (
+            [page.Row("all tests of `make test-node`, in one run", seconds=time.monotonic() - _BEGIN)] if green else []
+        )
         page.update([*_rows.values(), *whole], _about["kubernetes"])
 
 

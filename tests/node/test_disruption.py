@@ -28,8 +28,8 @@ TIMES = 3
 PAUSE = 0.02
 #: What the code does, and what it does in the image that leaves it out: module, text, other text.
 LEFT_OUT = {
-    "readiness fails as the drain begins": ("webhook/app.py", "if self.drain.under_way:", "if False:"),
-    "each answer of a drain closes its connection": ("webhook/exchange.py", "if self._close or state.closing:",
+    "readiness that does not fail when the drain begins": ("webhook/app.py", "if self.drain.under_way:", "if False:"),
+    "answers that do not close their connections during the drain": ("webhook/exchange.py", "if self._close or state.closing:",
                                                      "if self._close:"),
 }  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_restarts_without(
     tmp_path: Path,
     what: str,
 ) -> None:
-    """three rolling restarts, without this: {what}"""
+    """three rolling restarts, with {what}"""
     module, text, other = LEFT_OUT[what]
     for name in ("injector", "templates", "deploy"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -193,8 +193,8 @@ PROBES: dict[str, Object] = {
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes by httpGet (HTTP and HTTPS), tcpSocket, grpc and exec through the redirect: Ready, but not where the app
-    does not listen
+    """probes by httpGet (HTTP and HTTPS), tcpSocket, grpc and exec through the redirect: they succeed if the app
+    listens, and fail if it does not
     """
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
     every = {"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe}

@@ -29,9 +29,12 @@ _EXPORTER = {
 }
 #: By what stands in the row: the template, and its parameters.
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
-    "envoy by redirect": ("envoy", {}),
-    "envoy by redirect, IPv4 and IPv6 in two init containers (`ipv6: always`)": ("envoy", {"ipv6": "always"}),
-    "envoy by ports": ("envoy", {"intercept": "ports"}),
+    "envoy with `intercept: redirect`": ("envoy", {}),
+    "envoy with `intercept: redirect`, IPv4 and IPv6 in two init containers (`ipv6: always`)": (
+        "envoy",
+        {"ipv6": "always"},
+    ),
+    "envoy with `intercept: ports`": ("envoy", {"intercept": "ports"}),
     "fault": ("fault", {}),
     "nginx": ("nginx", {}),
     "oauth2-proxy": ("oauth2-proxy", {}),
@@ -68,7 +71,7 @@ def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[flo
 def test_what_a_start_costs(
     injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """start of a pod with {what} and, in turns, of a pod without a sidecar: median of 20 each"""
+    """start of a pod with {what}, and in turn of a pod without a sidecar: medians of 20 pods each"""
     templates, parameters = KINDS[what]
     if templates in _PROGRAMS:
         parts.require(_PROGRAMS[templates])
@@ -81,6 +84,6 @@ def test_what_a_start_costs(
         found["with"].append(start_once(start, templates, f"with-{number}", parameters=parameters))
         refused = {"sidecar.injector/inject": "false"}
         found["without"].append(start_once(start, "none", f"without-{number}", annotations=refused))
-    for index, span in enumerate(("from getting a node to the app's first line", "from creation to Ready")):
+    for index, span in enumerate(("from scheduling to the first line of the app's log", "from creation to Ready")):
         with_it, without = (statistics.median(one[index] for one in found[key]) for key in ("with", "without"))
         record_property(span, f"{with_it:.1f} s, without a sidecar {without:.1f} s")

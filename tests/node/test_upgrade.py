@@ -24,9 +24,9 @@ VERSION = "0.1.0"
 def test_an_upgrade_from_the_release_before(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """an upgrade from 0.1.0, its image and chart, by Helm, then another template, each replica killed and a new
-    authority, while Deployments of a `required` namespace are scaled up and down: each pod is Ready with its sidecar,
-    older pods keep working, `injector check` finds no problem
+    """Helm upgrades the image and chart of 0.1.0; then a template changes, each replica is killed, and the authority
+    is replaced; meanwhile Deployments of a `required` namespace are scaled up and down: each pod is Ready with its
+    sidecar, older pods keep working, and `injector check` finds no problem
     """
     node, api = injector.node, injector.api
     code = released(VERSION, tmp_path)

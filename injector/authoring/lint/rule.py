@@ -142,7 +142,7 @@ def rules_table() -> str:
 
 def rule_page(rule: Rule) -> str:
     """The page of a rule: docs/lint/NAME.md."""
-    what = f"A rule of [`injector lint`](../lint.md). What it finds is {_KIND[rule.severity]}."
+    what = f"A rule of [`injector lint`](../lint.md). The linter reports each finding as {_KIND[rule.severity]}."
     return f"{_MADE}\n# {rule.name}\n\n{what}\n\n{as_markdown(rule)}"
 
 

@@ -75,13 +75,13 @@ HELP: Final = {
     "server.validatePaths": "paths of the validating guard",
     "server.advisePaths": "paths of the webhook that only warns about workloads",
     "server.drainSeconds": (
-        "for how many seconds the server still answers after SIGTERM; the pod's grace period must be 10 seconds "
-        "longer"
+        "for how many seconds the server still answers after SIGTERM; the pod's grace period must be longer "
+        "by more than 5 seconds"
     ),
     "server.idleSeconds": "seconds after which the server closes an idle connection",
     "server.handshakeSeconds": "seconds within which a new connection has to finish its TLS handshake",
     "server.maxConnections": (
-        "largest number of open HTTPS connections; above this number the server closes the least used one"
+        "largest number of open HTTPS connections; above this number the server closes one that is idle"
     ),
     "server.bodySeconds": "seconds that a request's body may take to arrive",
     "server.maxBodyBytes": (

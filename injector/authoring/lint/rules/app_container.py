@@ -1,4 +1,4 @@
-"""The overlay changes the app's containers in a way that its author probably did not intend.
+"""The overlay changes the app's containers in a way that the template's author probably did not intend.
 
 The rule finds four mistakes:
 
@@ -7,13 +7,13 @@ The rule finds four mistakes:
 - A loop writes a container for each of the pod's containers. The injector then treats each container of the app as a
   sidecar. Instead write one container named `"*"`, which stands for all containers of the app, or, with `only:` or
   `except:`, for some of them.
-- `"*"` has a command, a port or a probe. Every container of the app that does not have this field gets it. A command in
-  the pod replaces the command of the app's image.
+- `"*"` has a field that belongs to one program, such as an image, a command, a port or a probe. Every container of the
+  app that does not have this field gets it. A command in the pod replaces the command of the app's image.
 - `"*"` has a variable such as PATH or HOME. The pod does not contain the value that the app's image sets, so the
   template overwrites this value.
 
-Source: the author's guide, "Merge"; Kubernetes docs, "Define a Command and Arguments for a Container": the command in
-the pod replaces the command in the image.
+Source: docs/templates.md, "Merge: fill in, do not overwrite"; Kubernetes docs, "Define a Command and Arguments for a
+Container": the command in the pod replaces the command in the image.
 
 Bad:
     # overlay.yaml.j2

@@ -1,8 +1,8 @@
 """The overlay sets a list that does not merge, and the pod may have a list of its own there.
 
 A list without a merge key is not merged. If the pod has the list, the pod's list stays, and the pod gets none of the
-overlay's elements. With `!replace`, the overlay's list replaces the pod's list. So one of the two lists is lost. In a
-container of the template itself that does no harm, but in a field of the whole pod and in `"*"` it does. Volumes,
+overlay's elements. With `!replace`, the overlay's list replaces the pod's list. So one of the two lists is lost. This
+loss does no harm in a container of the template itself. It does harm in a field of the whole pod and in `"*"`. Volumes,
 variables, ports, tolerations and the other lists in the merge table of "Writing templates" do merge.
 
 Source: Kubernetes API reference, the list types (`x-kubernetes-list-type: atomic`).

@@ -1,11 +1,11 @@
-"""At a place where a `required` namespace guarantees the template's value, a `!default` allows another value.
+"""A `!default` lets a pod keep its own value where a `required` namespace otherwise guarantees the template's value.
 
 In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables, mounts
 and ports that `"*"` gives the app. With `!default` the injector allows the pod's own value at these places, so an
 application team can turn off what the sidecar is for. Remove the tag `!default`. If a pod may change a field of the
 sidecar, list the field in `overridable`, or disable this rule on the line.
 
-Source: the author's guide, "Merge: fill in, do not overwrite".
+Source: docs/templates.md, "Merge: fill in, do not overwrite".
 
 Bad:
     # template.yaml

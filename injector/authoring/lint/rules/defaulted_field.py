@@ -1,9 +1,9 @@
 """The overlay fills in a field that is never empty in a cluster.
 
 The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
-`restartPolicy: Always`, an `imagePullPolicy` in every container. A value that the pod already has stays. So the
-overlay's value has an effect with the command `injector inject`, but not in a cluster. Write `!replace` if the value
-must apply. Otherwise remove the field.
+`restartPolicy: Always`, an `imagePullPolicy` in every container. The injector keeps a value that the pod already has.
+So the overlay's value has an effect with the command `injector inject`, but not in a cluster. Write `!replace` if the
+value must apply. Otherwise remove the field.
 
 Source: Kubernetes API reference, PodSpec and Container, defaults; docs, "Dynamic Admission Control".
 

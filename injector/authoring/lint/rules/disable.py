@@ -1,9 +1,9 @@
-"""A comment that disables a rule names no rule, gives no reason, or has no effect.
+"""A comment with `lint: disable` names no rule, gives no reason, or has no effect.
 
 `# lint: disable=RULE WHY` disables a rule for its line, or, on a line of its own, for the next line. At the left margin
 of `template.yaml` it disables the rule for the whole template. In a file in which `#` does not begin a comment, write
-`{# lint: disable=RULE WHY #}` on a line of its own, because Jinja would remove a line end after this comment. In the
-README, write `<!-- lint: disable=RULE WHY -->`. Separate several rules by commas.
+`{# lint: disable=RULE WHY #}` on a line of its own. At the end of another line, this comment would make Jinja remove
+the line end. In the README, write `<!-- lint: disable=RULE WHY -->`. Separate several rules by commas.
 
 Why: a comment that is out of date can hide the next mistake, and one that is misspelt does nothing. Without a reason,
 the next author does not know whether the comment is still needed.
@@ -19,7 +19,7 @@ Bad:
 
 Good:
     # template.yaml
-    # lint: disable=resources,startup-probe the namespaces that it is for have a LimitRange, and it is ready at once
+    # lint: disable=resources,startup-probe a LimitRange sets the requests, and the tool is ready at once
     description: A tool.
     # overlay.yaml.j2
     spec:

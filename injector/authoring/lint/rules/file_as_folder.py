@@ -1,9 +1,10 @@
 """A volume is mounted at the path of a file, so there is a folder at that path.
 
 Without `subPath`, a mount shows a whole volume, and a volume is a folder. The file is then at
-`/etc/tool/tool.yaml/tool.yaml`. Mount the folder, or the one file by `subPath`.
+`/etc/tool/tool.yaml/tool.yaml`. Mount the volume at the folder that is to contain the file, such as `/etc/tool`. Or
+mount only the file, with `subPath`.
 
-Why: the program finds a folder in place of its config file, and ends or uses the configuration of its image.
+Why: the program finds a folder in place of its config file. It then exits, or uses the configuration in its image.
 
 Source: Kubernetes docs, "Volumes": `subPath` specifies a path inside the volume instead of its root.
 

@@ -1,11 +1,11 @@
 """A text file quotes a value for the syntax of another kind of file.
 
-Each syntax has its own quoting. For example, quotes for JSON keep `${`, which HCL expands, and `$(`, which a shell
-runs. So a value that is quoted for another syntax could end the string that contains it. The injector refuses such a
-value when it injects the pod, and the pod gets no sidecar. Use the filter `quote`, which quotes a value for the syntax
-of the file. The injector knows the syntax by the file's name, or by `syntax:` in template.yaml.
+Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`, which a
+shell runs. So a value that is quoted for another syntax could end the string that contains it. If a value could do
+that, the injector refuses it when it injects the pod, and the pod gets no sidecar. Use the filter `quote`, which quotes
+a value for the syntax of the file. The injector knows the syntax by the file's name, or by `syntax:` in template.yaml.
 
-Source: the author's guide, "Config files".
+Source: docs/templates.md, "Config files".
 
 Bad:
     # template.yaml

@@ -1,4 +1,4 @@
-"""A tag takes the end of a line away, so two lines of the template are one line of the file.
+"""A Jinja tag (`{% ... %}`) removes the end of a line, so two lines of the template become one line of the file.
 
 In a template, a tag or a comment at the end of a line takes the line end with it. A dash within a tag, as in `{%-`,
 takes away all blanks and line ends on its side. Helm's templates need the dash, and here it joins lines.

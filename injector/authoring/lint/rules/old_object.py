@@ -1,6 +1,6 @@
 """The template reads `oldObject`, and is not for UPDATE or DELETE.
 
-Only in UPDATE and DELETE requests is there an `oldObject`; on CREATE and CONNECT it is {}. Either an operation is
+Only UPDATE and DELETE requests have an `oldObject`. In CREATE and CONNECT requests it is {}. Either an operation is
 missing in `for`, or the template should read `object`.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `oldObject` is populated for

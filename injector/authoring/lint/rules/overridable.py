@@ -4,7 +4,7 @@ In a `required` namespace a pod may customise a sidecar with a container of the 
 fields that `overridable` lists. If the name of a field is misspelt there, the injector refuses pods that set this
 field. Name whole fields: `resources`, not `resources.limits`.
 
-Source: the author's guide, template.yaml; Kubernetes API reference, Container.
+Source: docs/templates.md, "template.yaml"; Kubernetes API reference, Container.
 
 Bad:
     # template.yaml

@@ -6,9 +6,10 @@ something is excluded, skipped, ignored, bypassed, dropped, allowed or trusted. 
 
 Why: a `required` namespace guarantees that every pod has its sidecar. But with another image, or if every address is
 excluded, the sidecar is there and does nothing. In a `required` namespace only the namespace and the settings can set a
-parameter with `weakens: true`. Write `weakens: false` if a pod may set it too.
+parameter with `weakens: true`, unless the setting `required.podParameters` is `allow`. Write `weakens: false` if no
+value of the parameter weakens the sidecar.
 
-Source: the author's guide, Parameters.
+Source: docs/templates.md, "Parameters".
 
 Bad:
     # template.yaml

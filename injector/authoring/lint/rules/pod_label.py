@@ -1,11 +1,12 @@
-"""The overlay gives pods a label that Services and controllers often select.
+"""The overlay gives pods a label without a prefix, or one of `app.kubernetes.io/`, which Services often select.
 
 If the overlay has the label `app`, every pod without this label gets it. Then Services, NetworkPolicies and
 PodDisruptionBudgets that select this label apply to the pod as well, and the pod may get the traffic of another app.
 Begin the template's label with a prefix of its own, as in `shipper.example.com/version`. If nothing selects the label,
 use an annotation instead.
 
-Source: Kubernetes docs, "Labels and Selectors", and "Service": a Service's pods are all that its selector fits.
+Source: Kubernetes docs, "Labels and Selectors", and "Service": the pods of a Service are all pods that its selector
+matches.
 
 Bad:
     # overlay.yaml.j2

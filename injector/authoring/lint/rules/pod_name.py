@@ -1,7 +1,7 @@
 """The overlay sets the pod's name, namespace or owner: `metadata.name`, `namespace`, `ownerReferences`.
 
-When a controller such as a Deployment's creates pods, they have only the beginning of a name. So each of these pods
-would get the overlay's name.
+When a controller, such as that of a ReplicaSet, creates pods, they have only the beginning of a name
+(`metadata.generateName`). So each of these pods would get the overlay's name.
 
 Why: the API server refuses the second replica with "already exists". If the pod's namespace is not that of the
 request, the API server refuses the pod with "does not match". A controller does not recognise a pod that has another

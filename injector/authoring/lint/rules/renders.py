@@ -2,8 +2,8 @@
 
 The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders the
 template with each parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest
-and longest text, examples, empty and full lists. For parameters that are a boolean or an `enum`, the linter also tries
-each pair of values of two parameters: once with a value for each parameter that has no default, and once without. A
+and longest text, examples, empty and full lists. The linter also sets several parameters at once, in up to 150 ways:
+all optional parameters without a default together, and pairs of parameters that are a boolean, an `enum` or optional. A
 call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, a pod that the injection would
 refuse, and a config file in TOML or XML that is not valid.
 

@@ -8,8 +8,8 @@ word of the shell.
 Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
 its network. They could do so in a `required` namespace too, although a pod cannot replace the sidecar there. A value
 that is not meant as an attack, but contains an apostrophe, keeps the sidecar from starting. It is safest to keep values
-out of the script: put the value into a variable in `env`, or into an argument after the script, which the script calls
-`"$1"`.
+out of the script: put the value into a variable in `env`. Or pass it as an argument after the script, and refer to it
+in the script as `"$1"`.
 
 Bad:
     # template.yaml

@@ -1,8 +1,9 @@
 """The template renders almost as much as Kubernetes can store.
 
-All config files that a template renders for a pod are in one ConfigMap, which may have 1 MiB. With
-`delivery: annotation` they are annotations, and all annotations of a pod together may have 256 KiB. The rule reports a
-template that renders more than three quarters of such a limit, with the parameters at their limits.
+All config files that a template renders for a pod are in one ConfigMap, which may have 1 MiB. With `delivery:
+annotation`, and for a pod without a controller, they are annotations, and all annotations of a pod together may have
+256 KiB. The rule reports a template that renders more than three quarters of such a limit, with the parameters at their
+limits.
 
 Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team that sets the
 longest value, such as a long list.

@@ -1,4 +1,4 @@
-"""A startupProbe has a long period, and so delays the app.
+"""A startupProbe has a long period or a long initial delay, and so delays the app.
 
 The containers after a native sidecar wait until its startupProbe has succeeded. The kubelet probes once at the start,
 when most programs do not listen yet, and then once in every `periodSeconds`, which is 10 by default. So even a proxy

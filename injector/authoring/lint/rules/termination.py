@@ -1,4 +1,4 @@
-"""A sidecar that carries the app's traffic stops at the same time as the app.
+"""A sidecar that carries the app's traffic stops together with the app if it is a plain container.
 
 Native sidecars stop after the app. But plain containers all get the signal to stop at the same time, so the sidecar is
 gone while the app still answers its last requests. A preStop hook that sleeps delays the signal to the sidecar. The

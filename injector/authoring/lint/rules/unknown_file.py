@@ -1,6 +1,7 @@
 """The template uses a key of the generated ConfigMap that is not one of its files.
 
-The rule checks the `items` of volumes, the `subPath` of mounts, and variables whose value is a key of the ConfigMap.
+The rule checks the `items` of volumes, the `subPath` of mounts, and variables that take their value from a key of the
+ConfigMap (`configMapKeyRef`).
 
 Why: if a volume lists a key that is not in its ConfigMap, the pod stays in ContainerCreating forever. If a `subPath`
 names such a key, the container gets an empty folder instead of the file.

@@ -1,4 +1,4 @@
-"""Kubernetes takes the value, and its author hardly means it.
+"""Kubernetes accepts the value, but the template's author probably meant another one.
 
 The rule finds:
 
@@ -8,11 +8,13 @@ The rule finds:
   option with its value in one item, such as `args: ["--level info"]`;
 - a value that is missing because a comment begins there, such as `value: #ff0000`;
 - quotes of word processors, such as `“on”`, which are part of the value;
-- a list that holds one text, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson` makes a text of;
+- a list with one string in place of several, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson` turns
+  into a string;
 - two items of a list with the same key, such as two variables of one name;
 - a word that Kubernetes spells otherwise, such as `medium: memory` or `add: [CAP_NET_ADMIN]`.
 
-Why: the API server takes most of these. You notice them only when the pod does not start, or does not do what you want.
+Why: the API server accepts most of these. You notice them only when the pod does not start, or does not do what you
+want.
 
 Bad:
     # overlay.yaml.j2

@@ -4,10 +4,11 @@ A text file has no structure that keeps a value in its place. So the injector re
 file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, but a pod that
 sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by the file's name or by `syntax:` in
 template.yaml. Write no quotes of your own around a value with this filter, because that is an error. Or limit the
-parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In HCL, JSON, Lua and TOML a string needs
-quotes whatever it holds, so the rule also reports such a parameter that is a whole value.
+parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In HCL, JSON and Lua a string always needs
+quotes. So in these files the rule also reports a parameter that fills a whole value without quotes, even if `format`,
+`enum` or `pattern` limits it.
 
-Source: the author's guide, "Config files".
+Source: docs/templates.md, "Config files".
 
 Bad:
     # template.yaml

@@ -3,7 +3,7 @@
 Volumes merge by name, and what the pod's author wrote stays. For example, if both the app and the template have a
 volume `config`, the sidecar gets the app's files instead of its own. Begin the volume's name with the template's name.
 
-Source: the merge table in the author's guide.
+Source: the table of merge keys in docs/templates.md.
 
 Bad:
     # overlay.yaml.j2
