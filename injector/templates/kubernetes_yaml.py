@@ -172,7 +172,7 @@ class Builder:
             raise _error(node, "a key must be a string, not a list or a mapping")
         value = self.value(node)
         if isinstance(value, bool):
-            raise _error(node, f'the key "{node.value}" is a boolean to YAML; put it in quotes')
+            raise _error(node, f'YAML reads the key "{node.value}" as a boolean; put it in quotes')
         try:
             return key_text(value)
         except ValueError as error:

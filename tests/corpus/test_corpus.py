@@ -178,7 +178,7 @@ def test_as_a_program_of_its_own(name, templates_once):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("broken/key-twice.yaml", "the key image appears twice"),
+        ("broken/key-twice.yaml", 'the key "image" appears twice'),
         ("broken/utf-16.yaml", "is UTF-16; save it as UTF-8"),
         ("ports/taken-by-envoy.yaml", "failed: conflict"),
         ("namespaces/required-impostor.yaml", "refused: not-overridable"),

@@ -29,9 +29,12 @@ PAUSE = 0.02
 #: What the code does, and what it does in the image that leaves it out: module, text, other text.
 LEFT_OUT = {
     "readiness that does not fail when the drain begins": ("webhook/app.py", "if self.drain.under_way:", "if False:"),
-    "answers that do not close their connections during the drain": ("webhook/exchange.py", "if self._close or state.closing:",
-                                                     "if self._close:"),
-}  # fmt: skip
+    "answers that do not close their connections during the drain": (
+        "webhook/exchange.py",
+        "if self._close or state.closing:",
+        "if self._close:",
+    ),
+}
 
 
 @contextmanager

@@ -26,7 +26,9 @@ def start(injector: Installation, namespace: NamespaceFactory) -> Try:
 
 
 def test_envoy_by_redirect_in_both_families(start: Try) -> None:
-    """envoy with `intercept: redirect`: IPv4 and IPv6 requests reach the app through Envoy, and the app's own requests go through Envoy too"""
+    """envoy with `intercept: redirect`: IPv4 and IPv6 requests reach the app through Envoy, and the app's own requests
+    go through Envoy too
+    """
     web = start("envoy")
     for address in start.addresses(web):
         answer = call(address, "/hello")
@@ -40,7 +42,9 @@ def test_envoy_by_redirect_in_both_families(start: Try) -> None:
 
 
 def test_envoy_by_ports(start: Try) -> None:
-    """envoy with `intercept: ports`, Pod Security restricted: requests to Envoy's port reach the app, which sends through Envoy"""
+    """envoy with `intercept: ports`, Pod Security restricted: requests to Envoy's port reach the app, which sends
+    through Envoy
+    """
     container = {**DROPPED, "env": [{"name": "http_proxy", "value": "http://127.0.0.1:15001"}]}
     web = start("envoy", {"intercept": "ports"}, labels=RESTRICTED, container=container, securityContext=UNPRIVILEGED)
     answer = call(web["status"]["podIP"], "/hello", 15006)

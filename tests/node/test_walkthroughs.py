@@ -97,7 +97,9 @@ def opened(empty: Node, tmp_path: Path) -> Iterator[Open]:
 
 
 def test_flask(node: Node, opened: Open) -> None:
-    """docs/coming-from/flask-tutorial, with each of its commands: its pods are Ready, except fluentd's, which has no image here"""
+    """docs/coming-from/flask-tutorial, with each of its commands: its pods are Ready, except fluentd's, which has no
+    image here
+    """
     test_flask_tutorial.test_from_the_first_command_to_the_last(node, opened)
 
 
@@ -117,5 +119,7 @@ def test_nginx(node: Node, opened: Open) -> None:
 
 
 def test_validating(node: Node, openshift: None, opened: Open) -> None:
-    """docs/coming-from/validating-walkthrough, with each of its commands: its pods are Ready, except one that needs an OpenID provider"""
+    """docs/coming-from/validating-walkthrough, with each of its commands: its pods are Ready, except one that needs an
+    OpenID provider
+    """
     test_validating_walkthrough.test_from_the_first_command_to_the_last(node, openshift, opened)

@@ -81,7 +81,9 @@ def test_bounds_are_those_of_the_settings_and_the_chart() -> None:
 
 
 def test_failure_policies_are_those_of_the_entries() -> None:
-    rows = table(PAGE, "entry", "failurePolicy", "no answer within `timeoutSeconds` (5), or none at all")
+    rows = table(
+        PAGE, "entry", "failurePolicy", "what follows if the call fails, or has no answer after `timeoutSeconds` (5)"
+    )
     known = [*entries(Settings(), INSTALLED).mutating, *entries(Settings(), INSTALLED).validating]
     assert [(code(row[0])[0], row[1]) for row in rows] == [
         (entry["name"].partition(".")[0], entry["failurePolicy"]) for entry in known

@@ -44,7 +44,7 @@ MISTAKES = [
         "tests/cases.yaml:2:9",
         "not YAML: this is the template of a Helm chart, not a manifest; render the chart first: helm template",
     ),
-    ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", "not YAML: the key name appears twice"),
+    ("cases:\n- {name: a, name: b}\n", "tests/cases.yaml:2:13", 'not YAML: the key "name" appears twice'),
     ("cases:\n- !mine {}\n", "tests/cases.yaml:2:3", "not YAML: unknown tag !mine"),
     (f"extra: 1\ncases:\n- name: a\n  {EXPECT}\n", "tests/cases.yaml:1:1", 'unknown key "extra"; the keys are: cases'),
     ("cases:\n- just text\n", "tests/cases.yaml:2:3", 'a mapping is needed, and this is a string ("just text")'),
@@ -321,7 +321,7 @@ def test_a_manifest_that_no_case_names_is_told_of(suite: Callable[..., Suite]) -
         ("kind: Service\n", f"web.yaml: {NO_POD}"),
         ("kind: Pod\n---\nkind: Pod\n", "web.yaml: 2 objects with a pod; a case takes only one"),
         ("kind: Pod\n---\na: 1\nb: [\n", "web.yaml: line 4, column 5: a value is missing here"),
-        ("kind: Pod\na: 1\na: 2\n", "web.yaml: line 3, column 1: the key a appears twice"),
+        ("kind: Pod\na: 1\na: 2\n", 'web.yaml: line 3, column 1: the key "a" appears twice'),
     ],
 )
 def test_a_manifest_that_is_none(suite: Callable[..., Suite], manifest: str, message: str) -> None:

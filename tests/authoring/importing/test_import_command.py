@@ -225,7 +225,7 @@ REFUSED = [
     ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
     ("containers: &a\n- *a\n", "standard input:1:"),
     ("containers: !mine []", "standard input:1:13: error: not YAML: unknown tag !mine"),
-    ("volumes: []\nvolumes: []\n", "standard input:2:1: error: not YAML: the key volumes appears twice"),
+    ("volumes: []\nvolumes: []\n", 'standard input:2:1: error: not YAML: the key "volumes" appears twice'),
     (
         "containers:\n- name: a\n  image: {{ .Values.image }}\n",
         "standard input:3:10: error: not YAML: this is the template of a Helm chart, not a manifest",

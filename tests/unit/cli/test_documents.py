@@ -143,7 +143,7 @@ LAUGHS = "\n".join(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", "f.yaml:5:1: the key a appears twice (document 2)"),
+        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", 'f.yaml:5:1: the key "a" appears twice (document 2)'),
         (b"a: [\n", "f.yaml:1:5: a value is missing here"),
         (b"a: 1\nb: \x01\n", "f.yaml:2:4: U+0001 is not allowed in YAML"),
         (b"a: \xff\n", "f.yaml, line 1: byte 0xff is not UTF-8"),

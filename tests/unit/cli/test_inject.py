@@ -199,7 +199,9 @@ def test_wrong_usage_is_told_from_refusal(program, args):
 def test_unreadable_input_is_one_sentence(program):
     result = program("inject", "-", stdin="a: 1\na: 2\n")
     assert (result.code, result.out) == (1, "")
-    assert result.err == ("Error: standard input:2:1: the key a appears twice (document 1)\n    2 | a: 2\n      | ^\n")
+    assert result.err == (
+        'Error: standard input:2:1: the key "a" appears twice (document 1)\n    2 | a: 2\n      | ^\n'
+    )
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Pod"])

@@ -82,7 +82,7 @@ def manifest(text: str) -> dict[str, str]:
 #: The text of template.yaml, the line and column of the mistake, words of the message.
 MANIFESTS = [
     ("a: [\n", 1, 5, "a value is missing"),
-    ("description: x\ndescription: y\n", 2, 1, "the key description appears twice"),
+    ("description: x\ndescription: y\n", 2, 1, 'the key "description" appears twice'),
     ("- a\n", 1, 1, "has to be a mapping"),
     ("description: x\nparameter: {}\n", 2, 1, "did you mean parameters?"),
     ("description: [x]\n", 1, 1, "description has to be a string"),
