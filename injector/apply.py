@@ -289,7 +289,9 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
         parameter, value = by_variable[variable], parameters.values[variable]
         name, origin = parameter.name, parameters.origins.get(parameter.name)
         said.append(
-            f"{name} = {shortened(parameter.masked(value))}, from {origin}" if origin else f"{name} is not given"
+            f"{name} = {shortened(parameter.masked(value))}, from {origin}"
+            if origin
+            else f"parameter {name} is not given"
         )
     return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
 

@@ -85,8 +85,8 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
             f"values from {name}, or ask for the namespace to be labelled {label.key}={label.enabled}"
         )
     if contained and steps[3]:
-        return "take it out of the pod, or ask the template's author to list it as `overridable`"
-    return "take it out of the pod"
+        return f"remove it from the pod, or ask the template's author to list `{steps[3]}` as `overridable`"
+    return "remove it from the pod"
 
 
 def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:

@@ -95,7 +95,7 @@ def suggestion(name: str, known: Iterable[str], what: str = "there are") -> str:
     near = nearest(name, names)
     if near is not None:
         return f"did you mean {near}?"
-    return f"{what}: {', '.join(names)}" if names else f"{what} none"
+    return f"{what}: {', '.join(names)}" if names else "there are none"
 
 
 def legal_name(name: str) -> str:

@@ -174,8 +174,8 @@ def _always(tree: nodes.Template, parameters: dict[str, Parameter]) -> Iterator[
         path = chain(node.node) if node.name in ("defined", "undefined") else None
         if path is not None and len(path) == 2 and path[0] == "params" and path[1] in parameters:
             name, test = f"params.{path[1]}", "is not none" if node.name == "defined" else "is none"
-            message = f"{name} is always defined; it is none where nobody gives it a value"
-            yield PARAMETER_TYPE, first_offset(node) - 1, message, f"write {name} {test}"
+            message = f"{name} is always defined: where nobody sets it, its value is `none`"
+            yield PARAMETER_TYPE, first_offset(node) - 1, message, f"write `{name} {test}`"
 
 
 def _constants(node: nodes.Node, *, several: bool) -> list[Any]:

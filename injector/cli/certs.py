@@ -82,8 +82,8 @@ def certs(
 ) -> None:
     """Make a certificate for the webhook, and a certificate authority (CA) that signs only this certificate.
 
-    With --out, --print and --fill print what belongs to the files in the folder. The CA's key is not kept: to get a
-    new certificate, run the command again and distribute the new ca.crt as well.
+    You can combine --out with --print or --fill: they then use the certificate and the CA that --out writes. The CA's
+    key is not kept: to get a new certificate, run the command again and distribute the new ca.crt as well.
 
     With --signer, a signer of the cluster signs the certificate (CSR API), after somebody has approved the request.
     The certificate goes into a Secret or a folder. If you run the command again, it continues with a request that
@@ -111,7 +111,7 @@ def certs(
         if (out is None) == (signing.secret is None):
             raise click.UsageError("With --signer, name the destination: --secret NAME or --out DIR.")
         if print_form == "secret" or secret_name:
-            raise click.UsageError("With --signer the certificate goes straight into a Secret: --secret NAME.")
+            raise click.UsageError("With --signer, write --secret NAME in place of --print secret and --secret-name.")
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
         from injector.cli.csr_flow import Wish, have_signed
 

@@ -55,7 +55,7 @@ def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | Non
             if was is not None and was != value:
                 said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
     return (
-        f"it was injected {' and '.join(said)}, and the options of this command do not change that: {_ANEW}"
+        f"it was injected {' and '.join(said)}, and --param and --templates do not change an earlier injection: {_ANEW}"
         if said
         else ""
     )

@@ -129,9 +129,9 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
     given = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
     meant = f" (it has {given})" if given else ""
     return (
-        f"the input has no Namespace {namespace} with label {label.key}{meant}, so {label.key}={label.enabled} is "
-        f"assumed. To use another value: --namespace-label {label.key}=... To explain an object in a cluster: "
-        "KIND/NAME (deploy/web)"
+        f"the input has no Namespace named {namespace} with label {label.key}{meant}, so "
+        f"{label.key}={label.enabled} is assumed. To use another value: --namespace-label {label.key}=... To explain "
+        "an object in a cluster: KIND/NAME (deploy/web)"
     )
 
 

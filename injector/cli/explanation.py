@@ -202,7 +202,7 @@ def _show_injection(result: Injection, recorded: Recorded | None) -> None:
 def _show_paths(explanation: Explanation) -> None:
     asked = ""
     for trail in explanation.paths:
-        about = f"{trail.about}, {trail.request}" if trail.about else trail.request
+        about = f"{trail.request}, for {trail.about}" if trail.about else trail.request
         if about != asked:
             click.echo(f"\nPaths, in the order in which the API server calls them for {printable(about)}:")
         asked = about
@@ -313,7 +313,7 @@ def explanation_of(
         asked = asked_about_pod(obj, result.object, namespace.name, user)
         of_pod = Admission(asked, namespace, sources.snapshot, sources.overrides)
         admit_pod(obj, result.object, of_pod, user, injected)
-        of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "its pods", entry_of)
+        of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
         notes = [*user_hints(of_pod), *notes]

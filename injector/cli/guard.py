@@ -19,8 +19,8 @@ def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -
     """Write a policy that refuses changes to running sidecars, as YAML for kubectl apply.
 
     The policy is for namespaces with the label value `required`. With the policy, the API server refuses another
-    image or size for a sidecar, changes to the injector's annotations, and ephemeral containers that target a sidecar
-    or mount its volumes.
+    image or other resources for a sidecar, changes to the injector's annotations, and ephemeral containers that target
+    a sidecar or mount its volumes. If the settings have `required: {resources: any}`, it accepts other resources.
 
     \b
     injector guard --policy --settings settings.yaml | kubectl apply -f -

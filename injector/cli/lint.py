@@ -80,6 +80,8 @@ def lint(
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)
+    if problems and output == "text":
+        click.echo(f"about a word in brackets: injector lint --explain {min(problems, key=_urgency).code}", err=True)
     return 1 if counts["error"] or (strict and problems) else 0
 
 

@@ -41,7 +41,8 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     template has no lint findings, and tests/first.yaml contains its first cases. Editors that support JSON Schema can
     check its YAML files, offline.
 
-    With --for, the template is a policy for objects of that resource, which the settings list at a path.
+    With --for, the template is a policy for objects of that resource. To use the policy, list it at a path in the
+    settings.
 
     \b
     injector new hello

@@ -98,7 +98,7 @@ TEMPLATE_OPTIONS: Group = (
         metavar="FILE",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         callback=unless_given,
-        help="The settings of the injector whose decisions you want.",
+        help="The settings of your injector. Default: the default settings.",
     ),
 )
 

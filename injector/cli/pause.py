@@ -45,8 +45,8 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
         click.echo(
             (
-                "Templates under `paths:` in the settings do not change or refuse objects either while the injector "
-                "is paused."
+                "While the injector is paused, templates under `paths:` in the settings neither change nor refuse "
+                "objects."
             ),
             err=True,
         )

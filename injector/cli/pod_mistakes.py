@@ -78,4 +78,4 @@ def _unknown_fields(pod: Object) -> Iterator[tuple[Path, str]]:
     for path, _, _ in unknown_fields(pod):
         name, place = str(path[-1]), POD.at(path[:-1])
         if path not in _TOLD_APART and (help_ := clear_help(name, place)):
-            yield path, f"there is no field {cut(name, _SHOWN)} here; {help_}"
+            yield path, f"there is no field `{cut(name, _SHOWN)}` here; {help_}"

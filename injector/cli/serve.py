@@ -31,7 +31,10 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     variable="SETTINGS",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings file. Changes take effect without a restart, except server, certificates and the list of paths.",
+    help=(
+        "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused "
+        "and the list of paths."
+    ),
 )
 @_option(
     "--templates-dir",

@@ -47,6 +47,9 @@ class TrialResult(msgspec.Struct):
     problems: list[Diagnostic] = []
 
 
+_NO_VERDICT = "the process that tries templates ended before it reported on this template; try again"
+
+
 def try_templates(
     templates: Mapping[str, Mapping[str, str]], origins: Mapping[str, str] | None = None
 ) -> dict[str, TemplateError]:
@@ -66,9 +69,7 @@ def try_templates(
                 failed[verdict.name] = TemplateError.of(verdict.name, *(one.of(origin) for one in verdict.problems))
         if died is None:
             for name in left:
-                failed[name] = TemplateError(
-                    name, "the template could not be tried with sample pods", rule="limit", origin=origins.get(name, "")
-                )
+                failed[name] = TemplateError(name, _NO_VERDICT, rule="limit", origin=origins.get(name, ""))
             break
         name, why = died
         # what the child was at when it died is at fault; the others get another child

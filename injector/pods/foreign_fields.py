@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from injector.names import hint, nearest
 from injector.pods.fields import ANY, Field, fields_of
 
-_CONDITION = "to write a part only for some pods, put {% if params.x %} and {% endif %} on lines of their own around it"
+_CONDITION = (
+    "to write a part only for some pods, put {% if params.x %} and {% endif %} on lines of their own around this part"
+)
 _LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around the part that repeats"
 _OF_WORKLOAD = "it is a field of the workload, and a template changes only pods: leave it out"
 #: Words of other tools, wherever they stand.
@@ -118,8 +120,8 @@ def unknown_field(name: str, known: Iterable[str], place: Field = ANY, value: ob
     """What to say of a field that a place does not have, with this value; `known` are those that it has."""
     if name.startswith("$"):
         item = place.address.endswith("[]")
-        return f"there is no field {name} here; {removal_help(name, value, place, item=item)}"
-    return f"there is no field {name} here; {field_help(name, list(known), place)}"
+        return f"there is no field `{name}` here; {removal_help(name, value, place, item=item)}"
+    return f"there is no field `{name}` here; {field_help(name, list(known), place)}"
 
 
 def clear_help(name: str, place: Field) -> str:

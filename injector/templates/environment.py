@@ -118,7 +118,7 @@ def deny(why: Any, code: Any = DENIED_CODE) -> NoReturn:
 def check_code(code: Any) -> None:
     """Raises FaultError for what is no code of `deny()`."""
     if type(code) is not int or code not in _CODES:
-        raise FaultError(f"deny(): the code is an HTTP status from {_CODES[0]} to {_CODES[-1]}, not {shortened(code)}")
+        raise FaultError(f"deny(): {shortened(code)} is not an HTTP status from {_CODES[0]} to {_CODES[-1]}")
 
 
 def fail(why: Any) -> NoReturn:

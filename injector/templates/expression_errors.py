@@ -57,7 +57,7 @@ def explain_jinja(words: str, text: str, offset: int, *, for_program: bool = Fal
     """
     message, at = _explained(words, text, offset)
     if for_program and other_languages.instead(_line(text, at)) is not None:
-        message = other_languages.left_alone(message, text, first=True)
+        message = other_languages.left_alone(message, text)
     return message, at
 
 
@@ -153,11 +153,11 @@ def _unknown_tag(name: str, inner: str, *, called: bool) -> str:
     if name in ("else", "elif"):
         return f"{{% {name} %}} is not inside an {{% if %}}"
     if name in _FOREIGN:
-        return f"no tag {name} here; write {_FOREIGN[name]}"
+        return f"there is no tag `{name}` here; write {_FOREIGN[name]}"
     if called:
-        return f"no tag {name} here; to call a macro write {{{{ {name}(...) }}}}"
+        return f"there is no tag `{name}` here; to call a macro write {{{{ {name}(...) }}}}"
     known = [*TAGS, "endif", "endfor", "endmacro", "elif", "else"]
-    return f"no tag {name} here{hint(name, known) if nearest(name, known) else hint(name, TAGS)}"
+    return f"there is no tag `{name}` here{hint(name, known) if nearest(name, known) else hint(name, TAGS)}"
 
 
 def _unclosed(text: str, offset: int) -> tuple[str, int]:

@@ -108,7 +108,7 @@ def _between(kind: str, wanted: str, got: str, text: str, begin: int, offset: in
         return f"write {_OPERATORS[got]} in place of {got}", offset
     if compared := _COMPARED.search(inner):
         written = _COMPARISONS[compared[2]].format(compared[1], compared[3].strip())
-        return f"there is no operator {compared[2]} here; write {written}", offset
+        return f"there is no operator `{compared[2]}` here; write {written}", offset
     if end and (called := _words(inner)):
         return called, offset
     if got == ";":
@@ -159,7 +159,7 @@ def _of_tag(tag: str, inner: str, wanted: str, got: str, text: str) -> str:
         return "write {% elif ... %}"
     if tag in ("if", "elif", "for") and got in ("then", "do", "{"):
         end = "endfor" if tag == "for" else "endif"
-        return f"leave {got} out: write {{% {tag} {inner.removesuffix(got).strip()} %}}, and {{% {end} %}} at the end"
+        return f"leave `{got}` out: write {{% {tag} {inner.removesuffix(got).strip()} %}}, and {{% {end} %}} at the end"
     if got in (".", "float") and (path := re.search(r"(?<![\w\])])\.[A-Za-z_][\w.]*", inner)):
         return f"this looks like a Go template: here write {of_go(path[0])}"
     if tag == "with" and wanted == "=":

@@ -74,7 +74,8 @@ def dash_before(text: str, offset: int) -> str:
     dash = found[-1][0]
     side = "before" if dash.startswith("{") else "after"
     plain = dash.replace("-", "")
-    return f"write {plain} on line {at}: the dash in {dash} removes the line break {side} it. As a result, "
+    removed = f"the dash in {dash} on line {at} removes the line break {side} it"
+    return f"{removed}; write {plain} to keep the line break, or else: "
 
 
 def _holds_text(line: str) -> bool:

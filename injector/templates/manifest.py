@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from injector.diagnostics import Place
+from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
@@ -115,7 +115,8 @@ class Manifest:
             try:
                 check_selector(value, of_namespaces=key == "namespaces")
             except SelectorError as error:
-                self.refuse((key, *error.diagnostic.path), f"{key}: {error.diagnostic.advice}")
+                path = (key, *error.diagnostic.path)
+                self.refuse(path, f"{spoken_path(path)}: {error.diagnostic.advice}")
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:

@@ -66,8 +66,12 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return of_parameter(parameters[variable], base, name, path)
     if base == "files" and not nearest(name, _FIXED["files"]):
         file = template.files.get(name)
-        text = f'; the text of the file is {{% include "{file.template}" %}}' if file else "; write files.configmap"
-        return f"files has only configmap, the name of the ConfigMap that holds the config files{text}"
+        text = (
+            f'; for the text of this file write {{% include "{file.template}" %}}'
+            if file
+            else "; write files.configmap"
+        )
+        return f"`files` has only the key `configmap`, the name of the ConfigMap with the config files{text}"
     if base in _FIXED and name in _FIXED:
         return f"{base} has no {name}; write {name}.name"
     if base in _FIXED:

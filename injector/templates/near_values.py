@@ -65,6 +65,8 @@ def value_help(parameter: Parameter, raw: Any, origin: str = "") -> str:
             return within
     for text in dict.fromkeys(_nearby(raw, parameter)) if len(raw) <= _LONGEST else ():
         if text and text != raw and len(text) <= _SHOWN and _is_allowed(parameter, text):
+            if parameter.type == "array" and text[0] == "{":
+                continue  # JSON that is cut at its blanks
             joined = parameter.type == "array" and text[0] != "[" and text.count(",") > raw.count(",")
             return f"{'separate items with commas: ' if joined else ''}write {spelled(text, origin, parameter)}"
     return _without_value(parameter, raw)

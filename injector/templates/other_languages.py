@@ -129,14 +129,10 @@ _HELM = re.compile(r"\.(?:Values|Release|Chart|Capabilities|Template|Files)\b")
 _RAW = "{% raw %} before it and {% endraw %} after it"
 
 
-def left_alone(words: str, text: str, *, first: bool = False) -> str:
-    """`words` about a hole of a config file, and how to leave it to the file's program: after the words, or with
-    `first` before.
-    """
+def left_alone(words: str, text: str) -> str:
+    """`words` about a hole of a config file, and how to leave it to the file's program."""
     if _HELM.search(text):
         return words
-    if first:
-        return f"to pass this text unchanged to the program that reads the file, write {_RAW}; otherwise {words}"
     return f"{words}; or, to pass this text unchanged to the program that reads the file, write {_RAW}"
 
 

@@ -77,7 +77,7 @@ FORMATS: dict[str, Format] = {
     "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),
     "port": Format("a port from 1 to 65535", _port),
     "dns-label": Format(
-        "a DNS label: up to 63 characters of a-z, 0-9 and -, without a - at the beginning or the end", is_dns_label
+        "a DNS label (up to 63 characters of a-z, 0-9 and -, without a - at the beginning or the end)", is_dns_label
     ),
     "image": Format("an image reference such as envoyproxy/envoy:v1.36.0", _text(_IMAGE, 512)),
 }

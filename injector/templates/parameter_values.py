@@ -183,7 +183,9 @@ def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
         return f"has the key {shortened(given)}, which must be {_allowed({'type': 'string', **schema})}"
     match error.validator:
         case "not":
-            return f"must not be {_ruled_out(value)}"
+            if not _says_what(value):
+                return "is forbidden by the keyword `not` in the parameter's declaration"
+            return f"must not be {_allowed({'type': 'string', **value})}"
         case "required":
             missing = next(key for key in value if key not in given)
             return f"has no key {missing}; it needs {', '.join(value)}"
@@ -202,15 +204,6 @@ def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
 def _says_what(schema: Any) -> bool:
     """Whether a schema itself says in words what it takes."""
     return isinstance(schema, Mapping) and not {"type", "enum", "const", "format", "pattern"}.isdisjoint(schema)
-
-
-def _ruled_out(schema: Any) -> str:
-    """What a schema under `not` takes, to follow "must not be"."""
-    return (
-        _allowed({"type": "string", **schema})
-        if _says_what(schema)
-        else "a value that the parameter's declaration excludes with `not`"
-    )
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:

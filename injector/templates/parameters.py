@@ -144,7 +144,8 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin, **_allowed(parameter)}
         message = f"{origin} = {shortened(raw)}: {error}"
         if parameter.secret:
-            message, fields["value"] = f"{origin} is not allowed here; it must be {allowed(parameter)}", ""
+            message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
+            message, fields["value"] = f"{message}{allowed(parameter)}", ""
         help_ = value_help(parameter, raw, origin) or _further_example(parameter, origin)
         raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields) from None
 
@@ -231,7 +232,7 @@ def _further_example(parameter: Parameter, origin: str) -> str:
     """The same for a message of a mistake, which may name an example already."""
     items = parameter.schema.get("items", {})
     named = names_example(parameter.schema) or names_example({"examples": [""], **items})
-    return "" if named else _example(parameter, origin)
+    return "" if named else _example(parameter, origin).replace("such as", "for example", 1)
 
 
 def _example(parameter: Parameter, origin: str) -> str:

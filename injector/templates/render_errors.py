@@ -113,7 +113,9 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
             )
             message = said or message
         elif isinstance(error, FaultError) and (mapped := _MAPPED.search(program.expression(found[0], found[1]))):
-            message = f"{mapped[1]} quotes a whole list; write | {mapped[1]} without map and join, and no [ ] around it"
+            message = (
+                f"`{mapped[1]}` cannot be used with map: it takes a whole list; write | {mapped[1]} alone, without [ ]"
+            )
         elif isinstance(error, TypeError):
             message = _of_version(program.expression(found[0], found[1]), message)
     file, offset = found or (job.root.source, None)

@@ -100,8 +100,9 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
 
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
+_NO_KEY = "this line is neither `key: value` nor `- item`; is a colon or a space missing?"
 _AT_THE_START = {
-    "no-colon": "this line is neither `key: value` nor `- item`; is a colon or a space missing?",
+    "no-colon": _NO_KEY,
     "open-quote": "the quote that begins here does not end",
 }
 _WORDS = {
@@ -187,6 +188,8 @@ def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, i
         return message, at
     if text[at] in "]}":
         return f"{text[at]} closes nothing here", at
+    if at - line + 1 == column:
+        return _NO_KEY, at
     message = (
         f"wrong indentation: this line begins in column {at - line + 1}, but the keys of the mapping that begins on "
         f"line {opening} are in column {column}"

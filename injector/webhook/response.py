@@ -112,8 +112,8 @@ def shorten_warnings(warnings: Iterable[str]) -> list[str]:
         rest = len(lines) - position
         # Kubernetes counts bytes; the closing line below needs a little room of its own.
         room -= len(line.encode())
-        if room < (60 if rest > 1 else 0):
-            kept.append(f"{rest} more warnings are left out; `kubectl inject` shows all of them")
+        if room < (80 if rest > 1 else 0):
+            kept.append(f"{rest} more warnings are left out; `injector inject FILE` shows all of them")
             break
         kept.append(line)
     return kept

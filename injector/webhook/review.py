@@ -102,7 +102,9 @@ def check_bounds(raw: bytes, what: str) -> None:
 def _check_size(raw: bytes, what: str) -> None:
     large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
     if large and _least_size(_without_strings(raw)) > OBJECT_BYTES:
-        raise ReviewError(f"{what} holds more values than fit into {OBJECT_BYTES} bytes, the maximum", 413)
+        raise ReviewError(
+            f"{what} is too large: its values need more than {OBJECT_BYTES} bytes, the maximum for an object", 413
+        )
 
 
 def _check_depth(raw: bytes, what: str) -> None:

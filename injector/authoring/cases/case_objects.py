@@ -79,8 +79,8 @@ def given(objects: list[Object]) -> Given:
     if lacking := next(filter(None, map(_lacking, found or objects)), ""):
         raise ValueError(f"no pod in it: {lacking}")
     raise ValueError(
-        "no pod in it; write a Pod, or an object with a pod template such as a Deployment. For an object at a path "
-        "write `object`, or `file` together with `operation` or `path`"
+        "no pod in it; write a Pod, or an object with a pod template such as a Deployment. To test a template for a "
+        "path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
     )
 
 

@@ -39,11 +39,10 @@ class Coverage:
     def sentence(self) -> str:
         """What is missing, in one line; empty where nothing is."""
         counts = (
-            (len(self.missed_parameters), self.parameters, "parameters"),
-            (len(self.missed_branches), self.branches, "branches"),
+            ("no case gives another value to", len(self.missed_parameters), self.parameters, "parameters"),
+            ("no case reaches", len(self.missed_branches), self.branches, "branches"),
         )
-        parts = [f"{missed} of {of} {what}" for missed, of, what in counts if missed]
-        return f"{' and '.join(parts)} not reached by any case" if parts else ""
+        return ", and ".join(f"{words} {missed} of {of} {what}" for words, missed, of, what in counts if missed)
 
 
 def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:

@@ -130,13 +130,13 @@ class Harness:
 
     def _not_injected(self, checked: Checked) -> Diagnostic:
         name, why = self.template.name, self.template.why_not_injected
-        message = f"{name} cannot be injected. It works only if the settings list it at a path: {why}"
+        message = f"{name} cannot be injected into pods, because {why}"
         steps = () if checked.case.pod is None else ("pod",)
         return checked.problem(
             "case",
             message,
             *steps,
-            help="write the input object in `object:`; if you use `file:`, add `operation: CREATE`",
+            help="write such an object in `object:`, in place of the pod; if you use `file:`, add `operation: CREATE`",
             key=True,
         )
 

@@ -61,7 +61,9 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
             yield document.refuse((*at, "object"), message, key=True)
         if decision == "amended":
             message = "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`"
-            yield document.refuse((*at, "decision"), message, help="for an object at a path, write it in `object`")
+            yield document.refuse(
+                (*at, "decision"), message, help="for an object at a path, write the object itself in `object`"
+            )
         return
     if "pod" in item:
         message = (
@@ -89,7 +91,7 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     yield from _operation_mistakes(item, document, steps)
     resource = item.get("resource")
     if isinstance(resource, str) and not _RESOURCE.fullmatch(resource):
-        message = f"{shortened(resource)} is not a resource such as services or pods/ephemeralcontainers"
+        message = f"{shortened(resource)} is not a valid resource; write the plural in lower case, such as services"
         yield document.refuse((*steps, "resource"), message)
     request = item.get("request")
     for key in request if isinstance(request, dict) else ():

@@ -73,7 +73,7 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
         tests = here.parent if only else here
         if only or (tests.name == TESTS and not is_template(tests)):
             if tests.name != TESTS or not is_template(tests.parent):
-                raise ValueError(f"{given}: not in the folder {TESTS} of a template")
+                raise ValueError(f"{given}: this is not in the folder `{TESTS}` of a template")
             folders = [path.parent.parent if only else path.parent]
             if folders[0].resolve() != tests.parent:  # `a.yaml` or `.`, from within
                 folders = [Path(os.path.relpath(tests.parent))]

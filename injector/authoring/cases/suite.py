@@ -17,7 +17,7 @@ from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
-from injector.names import hint, shortened
+from injector.names import hint, nearest, shortened
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.resource_kinds import resource_of
@@ -113,7 +113,7 @@ def _stranger(document: CaseDocument) -> Diagnostic:
     if document.value is None:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
     keys = document.value if isinstance(document.value, dict) else ()
-    near = hint("cases", list(keys), "there are") if "?" in hint("cases", list(keys)) else ""
+    near = f"; write `cases:` in place of `{key}:`" if (key := nearest("cases", list(keys))) else ""
     near = next((f"; {TOP[key]}, not {key}:" for key in keys if TOP.get(key) == TOP["tests"]), near)
     message = f"this file has no `cases:`, and no case refers to it with `file:`{near}"
     return document.refuse((), message)

@@ -22,7 +22,7 @@ from injector.pods.fields import OBJECT
 from injector.pods.keyed_pointers import step_of
 
 #: What to do where no config is found.
-_NEW = "a config has containers or volumes at its top; for a template of your own write injector new NAME"
+_NEW = "a config has containers or volumes at its top; to start a template of your own, run injector new NAME"
 
 
 def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> list[str]:
@@ -65,8 +65,8 @@ def _apart(stem: str, sidecar: Sidecar, shared: Sequence[Sidecar]) -> str:
 _NO_SCHEMAS = Diagnostic(
     RULE,
     "error",
-    "injector import checks configs with Kubernetes' own schemas (the package kubernetes-validate): "
-    "pip install 'sidecar-injector[lint]'",
+    "injector import checks configs with Kubernetes' own schemas, and the package kubernetes-validate is not "
+    "installed; run pip install 'sidecar-injector[lint]'",
 )
 
 

@@ -28,6 +28,8 @@ from injector.authoring.lint.rules.defaulted_field import OF_PODS
 from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object
+from injector.pods.fields import POD
+from injector.pods.foreign_fields import clear_help
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd4]")
@@ -181,7 +183,9 @@ def _checked(fields: Object, told: Teller) -> Object:
                 steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else error.help, about=about
             )
             continue
-        told.warn(steps, f"{error.message}; Kubernetes drops it, so it is left out")
+        name = str(error.path[-1])
+        message = f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out"
+        told.warn(steps, message, help=clear_help(name, POD.at(error.path[:-1])))
         owner: Any = kept
         for step in steps[:-1]:
             owner = owner[step]

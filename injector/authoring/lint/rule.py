@@ -143,7 +143,7 @@ def rules_table() -> str:
 def rule_page(rule: Rule) -> str:
     """The page of a rule: docs/lint/NAME.md."""
     what = f"A rule of [`injector lint`](../lint.md). The linter reports each finding as {_KIND[rule.severity]}."
-    return f"{_MADE}\n# {rule.name}\n\n{what}\n\n{as_markdown(rule)}"
+    return f"# {rule.name}\n\n{_MADE}\n\n{what}\n\n{as_markdown(rule)}"
 
 
 _MADE = "<!-- Made from the rule's docstring. -->"

@@ -142,7 +142,7 @@ def _keywords() -> dict[str, Schema]:
         "maxContains": {**_COUNT, "description": "Greatest number of items that match the schema in `contains`."},
         "minItems": {**_COUNT, "description": "Least number of items."},
         "maxItems": {**_COUNT, "description": "Greatest number of items."},
-        "uniqueItems": {"type": "boolean", "description": "Whether no two items may be the same."},
+        "uniqueItems": {"type": "boolean", "description": "Whether all items must be different."},
         "properties": {
             "type": "object",
             "additionalProperties": _SCHEMA,

@@ -129,7 +129,7 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
     if strict:
         yield warning(
             "pod-security",
-            f"Pod Security keeps sidecars that need NET_ADMIN out of namespace {some(strict)}",
+            f"in namespace {some(strict)}, Pod Security refuses sidecars that need NET_ADMIN",
             "use templates there that need no privilege, such as the gallery's envoy with intercept: ports",
         )
 

@@ -34,7 +34,7 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     except ClusterError as error:
         if error.status != 403:
             raise
-        to_do = "run it as somebody who may create subjectaccessreviews (an admin)"
+        to_do = "run the command as a user who may create subjectaccessreviews (an admin)"
         yield warning("permissions", f"not checked: {error}", to_do)
         return
     denied: dict[int, list[Object]] = {}

@@ -83,7 +83,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
     except ClusterError as error:
         if error.status != 403:
             raise
-        to_do = f"run it as somebody who may get secret {name} in namespace {context.namespace}"
+        to_do = f"run the command as a user who may get secret {name} in namespace {context.namespace}"
         yield warning("certificate", f"not checked: {error}", to_do)
         return
     chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))

@@ -61,7 +61,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
             seconds.append(time.perf_counter() - begin)
     except ClusterError as error:
         if error.no_permission:
-            to_do = f"run it as somebody who may create pods in namespace {name}"
+            to_do = f"run the command as a user who may create pods in namespace {name}"
             yield warning("injection", f"no pod was tried: {error}", to_do)
         else:
             to_do = "see the failed lines above. If there are none, see the injector's log at the time of this check"

@@ -30,7 +30,7 @@ def registered(context: CheckContext) -> Iterator[Diagnostic]:
         elif not context.of_somebody_else:
             yield bad(
                 "registered",
-                f"no {kind} with label {INSTALLATION} calls namespace {context.namespace}",
+                f"no {kind} with label {INSTALLATION} calls a Service in namespace {context.namespace}",
                 INSTALL,
             )
 
@@ -40,7 +40,7 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
     if not context.entries:
         return
     if context.of_somebody_else:
-        text = f"the webhook configuration is one of your own ({', '.join(context.entries)}): it is not compared"
+        text = f"entries not compared with the settings, because they are not the chart's: {', '.join(context.entries)}"
         to_do = "fine if it covers the pods that you want; `required` namespaces need the chart's entries"
         yield warning("entry", text, to_do)
         return

@@ -111,7 +111,7 @@ def _container(where: Path, security: Object, *, own_users: bool) -> Violations:
         yield _refused((*where, "privileged"), True)
     for capability in sequence(mapping(security.get("capabilities")).get("add")):
         if isinstance(capability, str) and capability not in _CAPABILITIES:
-            yield _refused((*where, "capabilities", "add"), capability, "drop it, or take another template")
+            yield _refused((*where, "capabilities", "add"), capability, "remove it, or use another template")
     proc = security.get("procMount")
     if proc not in (None, "Default") and not own_users:
         yield _refused((*where, "procMount"), proc, "use Default")

@@ -31,7 +31,7 @@ OWN = {
 }
 #: What to do, where the constraints' own words are for the author of a pod.
 _HELP = {
-    "add": "drop it",
+    "add": "remove it",
     "allowPrivilegeEscalation": "add allowPrivilegeEscalation: false to its securityContext",
     "drop": "add capabilities: {drop: [ALL]} to its securityContext",
     "runAsNonRoot": "add runAsNonRoot: true to its securityContext, and a runAsUser above 0",

@@ -87,9 +87,12 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
             elif name in APPS or name in PROGRAMS:
                 yield Finding(
-                    f"apps have containers called {name} too: the template would change the app's own",
+                    (
+                        f"many apps have a container called {name}: in their pods the template would change that "
+                        "container, and add none"
+                    ),
                     place,
-                    f"call it {_better(name, subject.template.name)}",
+                    f"call the template's container {_better(name, subject.template.name)}",
                 )
         yield from _everywhere(rendering)
 
@@ -112,9 +115,9 @@ def _everywhere(rendering: Rendering) -> Iterator[Finding]:
         for field in _FIELDS:
             if field in container:
                 yield Finding(
-                    f'"*" gives {field} to every container of the app that has none',
+                    f'"*" stands for every container of the app: each one without {field} of its own gets this {field}',
                     rendering.overlay.place((*path, field), key=True),
-                    "leave it out, or name the container that is meant",
+                    f'leave {field} out, or limit "*" to one container with `only: [NAME]`',
                 )
         for index, variable in numbered(container.get("env")):
             if variable.get("name") in _VARIABLES:

@@ -58,8 +58,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f"{_written(path)} does not merge: {loser}",
                 rendering.overlay.place(path, key=True),
                 (
-                    "let the pod's author set it, or disable this rule and give the reason why no pod sets this "
-                    "list itself"
+                    "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
+                    "say how you know"
                 ),
             )
 

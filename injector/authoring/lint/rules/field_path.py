@@ -72,9 +72,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _finding(rendering: Rendering, path: Path, field: str, known: tuple[str, ...]) -> Finding:
     key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
-    return Finding(
-        f"the downward API does not have {field}{'' if key else hint(field, known)}", rendering.overlay.place(path), key
-    )
+    what = f"a variable cannot hold all of {field}" if key else f"the downward API does not have {field}"
+    return Finding(f"{what}{'' if key else hint(field, known)}", rendering.overlay.place(path), key)
 
 
 def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:

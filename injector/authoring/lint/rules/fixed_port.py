@@ -46,5 +46,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                         yield Finding(
                             f"port {port['containerPort']} is fixed: a pod that has it too cannot get this sidecar",
                             place,
-                            "make it a parameter with this default, format: port",
+                            f"make the port a parameter with format: port and default: {port['containerPort']}",
                         )

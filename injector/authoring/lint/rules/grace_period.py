@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                         f"pods whose terminationGracePeriodSeconds is below {seconds} are refused with this hook",
                         overlay.place((*path, "lifecycle", "preStop", "sleep", "seconds")),
                         (
-                            "set it to [SECONDS, pod.spec.terminationGracePeriodSeconds | default(30)] | min, with "
-                            "your number in place of SECONDS"
+                            "write seconds: {{ [SECONDS, pod.spec.terminationGracePeriodSeconds | default(30)] | min }}"
+                            ", with your number in place of SECONDS"
                         ),
                     )

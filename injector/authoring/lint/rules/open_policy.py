@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for parameter in subject.template.parameters.values():
         if "pod" in parameter.setters:
             yield Finding(
-                f"an annotation of an object can set {parameter.name}, a parameter of the policy that checks it",
+                f"the policy checks an object, but an annotation of this object can set its parameter {parameter.name}",
                 subject.manifest(("parameters", parameter.name)),
-                "write `from: [settings]` or `from: [namespace, settings]`",
+                "at this parameter, write `from: [settings]` or `from: [namespace, settings]`",
             )

@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Parameters, and parts of them, that take anything."""
     for name, parameter in subject.template.parameters.items():
         if parameter.member is not None and "maxProperties" not in parameter.schema:
-            what = f"parameter {name} is a family, and a pod may set any number of its members: give it maxProperties"
+            what = f"parameter {name} stands for many annotations, and a pod may set any number: give it maxProperties"
             yield Finding(what, subject.manifest(("parameters", name)), about=("maxProperties",))
         for path, keyword, missing in _open(parameter.schema, ()):
             where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"

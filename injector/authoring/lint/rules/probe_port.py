@@ -46,9 +46,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             names = port_numbers(container)
             for where, port in asked_ports(container):
                 if isinstance(port, str) and port not in names and not port.isdecimal():
-                    rest = hint(port, names, "its ports are")
+                    rest = hint(port, names, "its ports are") if names else ""
+                    declare = f"add a port with this name to the ports of {container.get('name')}"
                     yield Finding(
                         f"{container.get('name')} has no port called {shortened(port)[1:-1]}{rest}",
                         rendering.overlay.place((*path, *where)),
-                        "name one of its ports, or give the number",
+                        "name one of its ports, or give the number" if names else f"{declare}, or give the number",
                     )

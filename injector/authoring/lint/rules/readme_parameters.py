@@ -97,7 +97,7 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
         f"the parameter reference does not match template.yaml: expected {_shown(expected, column)}, found "
         f"{_shown(found, column)}",
         subject.line_place(_FILE, number + 1, min(column, max(len(found) - 1, 0)) + 1),
-        f"injector docs {path} --write {path}/{_FILE}",
+        f"run injector docs {path} --write {path}/{_FILE}",
     )
 
 

@@ -62,7 +62,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Renders that fail, and pods that the injection refuses."""
     if subject.not_served and subject.template.parameters:  # without any, it builds on another template
         yield Finding(
-            f"the template works for none of the sample pods, so nothing was checked: {subject.not_served}",
+            f"the template works for none of the sample pods, so nothing was checked; it says: {subject.not_served}",
             subject.search(OVERLAY, "fail("),
             "give the parameters `examples` with which the template works for a pod",
         )
@@ -92,11 +92,13 @@ def _unreadable(subject: Subject) -> Iterator[Finding]:
             for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
                 if (mistake.place.file, mistake.place.line) not in told:
                     told.add((mistake.place.file, mistake.place.line))
-                    yield Finding(mistake.message, mistake.place, mistake.help or f"seen for {rendering.title}")
+                    yield Finding(
+                        mistake.message, mistake.place, mistake.help or f"found with this sample: {rendering.title}"
+                    )
 
 
 def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
-    to_do = f"{found.help} (seen for {title})" if found.help else f"seen for {title}"
+    to_do = f"{found.help} (found with this sample: {title})" if found.help else f"found with this sample: {title}"
     return Finding(found.message, place, to_do, found.path, about=_part(found))
 
 

@@ -60,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             about = error.fields["about"]
             if (error.path, about) not in told:  # finding the author's place takes a render of its own
                 told.add((error.path, about))
-                seen = f"seen for {rendering.title}{_newer(error, rendering)}"
+                seen = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
                 to_do = _to_do(error, rendering, subject)
                 to_do = f"{to_do} ({seen})" if to_do else seen
                 yield Finding(error.message, _place(rendering, error), to_do, about=about)

@@ -75,20 +75,26 @@ def check(subject: Subject) -> Iterator[Finding]:
     if size > _SHARE * _CONFIG_MAP:
         name = max(largest.files, key=lambda file: len(largest.files[file].text))
         yield Finding(
-            f"the config files are {size // 1024} KiB in total; a ConfigMap holds at most {_CONFIG_MAP // 1024} KiB",
+            (
+                f"the config files are {size // 1024} KiB in total, more than three quarters of the "
+                f"{_CONFIG_MAP // 1024} KiB that a ConfigMap may have"
+            ),
             subject.manifest(("files", name)),
-            f"seen for {largest.title}: limit the size of the parameters, or write smaller files",
+            f"limit the size of the parameters, or write smaller files (found with this sample: {largest.title})",
         )
     heaviest = max(subject.renderings, key=_annotations)
     size = _annotations(heaviest)
     if size > _SHARE * _ANNOTATIONS:
         yield Finding(
             (
-                f"the pod's annotations are {size // 1024} KiB in total; the limit for a pod is "
-                f"{_ANNOTATIONS // 1024} KiB"
+                f"the pod's annotations are {size // 1024} KiB in total, more than three quarters of the "
+                f"{_ANNOTATIONS // 1024} KiB that a pod may have"
             ),
             subject.manifest(("delivery",)) if subject.template.files else heaviest.overlay.place(("metadata",)),
-            f"seen for {heaviest.title}: pods without a controller always get their files in annotations",
+            (
+                "limit the size of the parameters, or write smaller files; a pod without a controller gets its files "
+                f"in annotations, whatever `delivery` says (found with this sample: {heaviest.title})"
+            ),
         )
 
 

@@ -46,6 +46,10 @@ SEVERITY = "warning"
 #: What Kubernetes takes when a probe does not say.
 _DEFAULT_SECONDS = 10
 _MOST_SECONDS = 3
+_HELP = {
+    "periodSeconds": "write periodSeconds: 1, and for failureThreshold the number of seconds that the start may take",
+    "initialDelaySeconds": "leave initialDelaySeconds out",
+}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -61,8 +65,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"{field} {seconds} holds back the app for up to {seconds} s more than the sidecar needs",
                         rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
-                        (
-                            "write periodSeconds: 1, and set failureThreshold to the number of seconds that the "
-                            "start may take"
-                        ),
+                        _HELP[field],
                     )
