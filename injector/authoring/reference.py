@@ -240,7 +240,7 @@ def _pods(template: Template) -> Iterator[str]:
     word = "get it as well" if template.host_network == "inject" else "do not get it"
     yield f"- Pods with `hostNetwork: true` {word}."
     if template.applies_to != AppliesTo():
-        yield f"- If the settings list it under `paths`: {covered_words(template.applies_to)}."
+        yield f"- At a path, if the settings list it there: {covered_words(template.applies_to)}."
     if template.overridable:
         fields = ", ".join(code(field) for field in sorted(template.overridable))
         has = "If a pod in a `required` namespace has a container of the sidecar's name"

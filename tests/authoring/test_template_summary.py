@@ -76,7 +76,7 @@ def test_what_it_adds_is_not_known_without_its_parameters() -> None:
 def test_one_for_pods_at_a_path_too_is_still_one_for_injection() -> None:
     template = made("for: {operations: [CREATE, DELETE]}\n", "metadata: {labels: {a: b}}\n")
     assert (
-        "- If the settings list it under `paths`: `pods` of the core group (v1), on CREATE and DELETE.\n"
+        "- At a path, if the settings list it there: `pods` of the core group (v1), on CREATE and DELETE.\n"
         in reference(template)
     )
     assert "- Pods for which an annotation" in reference(template)

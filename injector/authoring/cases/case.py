@@ -46,7 +46,8 @@ class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     labels: Annotated[
         dict[str, str] | None,
         described(
-            "All its labels. The default is the label that enables injection; for an object at a path, no label."
+            "All labels of the namespace. The default is the label that enables injection; for an object at a path, "
+            "no labels."
         ),
     ] = None
     annotations: Annotated[dict[str, str], described("Its annotations.")] = {}

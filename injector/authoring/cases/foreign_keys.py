@@ -46,7 +46,9 @@ _OF_EXPECT: Final = {
     ),
     **dict.fromkeys(("matchSnapshot", "snapshot"), "write golden: NAME.golden.yaml"),
     **dict.fromkeys(("failedTemplate", "error", "errorMessage", "fails"), "write decision: failed and message: ..."),
-    **dict.fromkeys(("injected", "status", "outcome", "effect", "allowed"), "write decision: injected, or another"),
+    **dict.fromkeys(
+        ("injected", "status", "outcome", "effect", "allowed"), "write decision: injected, or another decision"
+    ),
     **dict.fromkeys(("configMap", "configmap", "config", "data"), "write files: {NAME: [...]}"),
     **dict.fromkeys(("warning",), "write warnings: [...]"),
 }  # fmt: skip

@@ -58,7 +58,7 @@ podDefault: skip                            # only pods whose annotation says ye
 TEMPLATES
 nativeSidecars: never                       # plain containers, as with your old injector
 """
-_BOTH = "# if a config has a name: set templatesKey: .../request, and podDefault: named instead of skip\n"
+_BOTH = "# if pods name a config in an annotation: add templatesKey: PREFIX/request, and change podDefault to named\n"
 
 
 #: The file of the case.
