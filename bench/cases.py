@@ -88,7 +88,7 @@ CASES = (
     Case("a new workload, two templates", "two", _new),
     Case("a new workload, `required`", "required", _new),
     Case("the same at the guard", "required", _injected, "/validate"),
-    Case("a new pod at a path of the settings", "enabled", _new, "/mutate/images"),
+    Case("a new pod at a URL path that the setting `paths` adds", "enabled", _new, "/mutate/images"),
 )
 
 

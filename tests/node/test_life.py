@@ -67,8 +67,8 @@ def test_a_request_under_way_is_answered_and_the_sidecar_ends_last(start: Try) -
 
 
 def test_the_same_with_plain_containers(start: Try) -> None:
-    """`nativeSidecars: never`, plain containers: the redirect is set up before both start; a request under way when the
-    pod is deleted is answered, and Envoy ends after the app
+    """`nativeSidecars: never`, plain containers: the redirect is set up before Envoy and the app start; the app answers
+    a request that is open when the pod is deleted; Envoy ends after the app
     """
     start.space = start.make_space(ENABLED)
     with start.injector.settings(nativeSidecars="never"):

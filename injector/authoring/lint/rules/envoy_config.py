@@ -1,6 +1,6 @@
-"""Envoy accepts the configuration, but it does not work.
+"""`envoy --mode validate` accepts the configuration, but it does not work.
 
-`envoy --mode validate` does not find these mistakes:
+Envoy's own check does not find these mistakes:
 
 - a tcp_proxy to a cluster that does not exist: Envoy closes each connection
 - an HTTP connection manager without an HTTP filter: no request gets an answer

@@ -2,8 +2,8 @@
 
 The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path that
 ends in the file's name, if no mount of the container puts the file at this path. If the command also names the right
-path, the rule reports nothing, because the command may copy the file. The rule also reports a path in a folder that
-holds only files of the template, if the folder has no file with the name at the end of the path.
+path, the rule reports nothing, because the command may copy the file. If a mounted folder holds only files of the
+template, the rule also reports each path in this folder where there is no file.
 
 Why: the program does not find the file and ends, or it silently uses the file of its image.
 

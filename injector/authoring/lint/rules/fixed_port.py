@@ -1,8 +1,8 @@
 """A container's port is a fixed number.
 
-An app may already use any port. If the pod declares the same port as the sidecar, the injection fails, and there is no
-parameter with which the pod's author could change the sidecar's port. Make the port a parameter, and use the parameter
-in the config file as well.
+An app may already use the port that you choose. If the pod declares the same port as the sidecar, the injection fails,
+and there is no parameter with which the pod's author could change the sidecar's port. Make the port a parameter, and
+use the parameter in the config file as well.
 
 Source: Kubernetes docs, "Pods", Pod networking: the containers of a pod share their ports.
 

@@ -1,4 +1,4 @@
-"""A Job never completes if this sidecar is a plain container, and the template does not warn of that.
+"""The template does not warn that a Job never completes if this sidecar is a plain container.
 
 A Job completes when all containers of its pod have ended. A native sidecar does not count, but a plain container does.
 A sidecar is a plain container if the cluster has no native sidecars, or if the setting `nativeSidecars` is `never`. In

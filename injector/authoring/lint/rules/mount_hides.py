@@ -1,8 +1,7 @@
 """A mount hides a folder that the image needs.
 
-A mount hides the files that the image has at that path. In `/etc` these are users, certificates and the configuration
-of the resolver; in `/usr` and `/lib` they are the program itself. Mount into a folder that only the sidecar uses, or
-mount a single file by `subPath`.
+A mount hides the files that the image has at that path. In `/etc` these are users and certificates; in `/usr` and
+`/lib` they are the program itself. Mount into a folder that only the sidecar uses, or mount a single file by `subPath`.
 
 Source: Kubernetes docs, "Volumes": a volume mounts at a path within the image.
 

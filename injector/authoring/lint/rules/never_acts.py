@@ -1,10 +1,11 @@
-"""A template for a path did nothing for any object that the linter tried: no refusal, no warning, no change.
+"""A template for a webhook path did nothing for any object that the linter tried: no refusal, warning or change.
 
 A template for a path should refuse an object, warn of it, or fill in a field. If it never does, the API server calls
 the injector for nothing. Each request that the template's key `for` names has to wait for the injector's answer. The
 linter tries sample objects of the resources that `for` names, with the parameters at their limits, and the objects of
 the template's test cases. The sample objects have only a name and a few fields. The most frequent cause is a condition
-with a misspelt field. If the template is right, write a test case with an object for which it does one of these.
+with a misspelt field. If the template is right, write a test case with an object that the template refuses, warns of or
+changes.
 
 Bad:
     # template.yaml

@@ -1,8 +1,8 @@
 """A parameter accepts any value: it has no format, pattern, list of values or limits.
 
-The rule checks strings (`format`, `pattern`, `enum`, `const` or `maxLength`), numbers (a lower and an upper limit,
-`format: port`, `enum` or `const`), lists (`items` and `maxItems`), objects (`properties`, or a schema for
-`additionalProperties` or `propertyNames`), and what is inside lists and objects.
+A string needs `format`, `pattern`, `enum`, `const` or `maxLength`. A number needs a lower and an upper limit, `format:
+port`, `enum` or `const`. A list needs `items` and `maxItems`. An object needs `properties`, or a schema for
+`additionalProperties` or `propertyNames`. The rule also checks what is inside lists and objects.
 
 Why: somebody will set a value that makes no sense, such as a negative timeout, the port 70000 or a name with a blank.
 If the parameter has limits, a message at once tells the author of the pod which values are allowed. If it has no

@@ -1,4 +1,4 @@
-"""The overlay gives pods a label without a prefix, or one of `app.kubernetes.io/`, which Services often select.
+"""The overlay gives pods a label that Services often select: one without a prefix, or with `app.kubernetes.io/`.
 
 If the overlay has the label `app`, every pod without this label gets it. Then Services, NetworkPolicies and
 PodDisruptionBudgets that select this label apply to the pod as well, and the pod may get the traffic of another app.

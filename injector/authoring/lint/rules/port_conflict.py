@@ -1,4 +1,4 @@
-"""A container uses a port that apps often use.
+"""A container uses a port that apps often use, or a port below 1024.
 
 The containers of a pod share one network. If two of them listen on the same port, the second one does not start, or
 takes the traffic of the first one. If the app declares the port, the injection fails with a message about the port. If

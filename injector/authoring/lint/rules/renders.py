@@ -5,7 +5,7 @@ template with each parameter at its limits: minimum and maximum, each value of a
 and longest text, examples, empty and full lists. The linter also sets several parameters at once, in up to 150 ways:
 all optional parameters without a default together, and pairs of parameters that are a boolean, an `enum` or optional. A
 call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, a pod that the injection would
-refuse, and a config file in TOML or XML that is not valid.
+refuse, and a config file whose syntax is not valid, if the injector knows the syntax (for example TOML, XML or JSON).
 
 Why: if the schema allows a value that the template cannot handle, the template fails only in the pod of a user, with
 the reason `template-failed`. The pod then starts without its sidecar; in a `required` namespace the injector refuses

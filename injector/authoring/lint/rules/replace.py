@@ -1,4 +1,4 @@
-"""A `!replace` removes more than one value of the app, or makes the app run as another program.
+"""A `!replace` removes more than one value of the app, or changes which program, user or account the app runs as.
 
 In front of a single value, such as that of `imagePullPolicy`, the tag `!replace` does no harm: the receipt keeps the
 old value. In front of a list or a mapping, it removes everything that the pod's author wrote there, such as variables

@@ -3,9 +3,9 @@
 The rule reports a container without `resources.requests` for cpu or memory. A limit without a request is enough,
 because Kubernetes then uses the limit as the request.
 
-Why: in a namespace with a ResourceQuota for requests the API server refuses a pod that has such a container, so the
-sidecar keeps the app from starting. A HorizontalPodAutoscaler cannot calculate the utilisation of such a pod. And when
-a node is short of CPU or memory, a container without requests suffers first.
+Why: in a namespace with a ResourceQuota for requests the API server would refuse a pod that has such a container, so
+the injection fails. A HorizontalPodAutoscaler cannot calculate the utilisation of such a pod. And when a node is short
+of CPU or memory, a container without requests suffers first.
 https://kubernetes.io/docs/concepts/policy/resource-quotas/
 
 Bad:

@@ -5,9 +5,9 @@ Kubernetes version that `--kubernetes-version` names. It reports unknown and mis
 and missing fields.
 
 Why: the API server drops a field that it does not know, without an error. So a container with a misspelt
-`readinesProbe` has no probe. If a value has a wrong type, the API server refuses the pod with status 400; if a required
-field is missing, it refuses the pod with status 422. A frequent mistake is a number as the value of an environment
-variable. This value has to be a string, in quotes: `value: "{{ params.port }}"`.
+`readinesProbe` has no probe. If a value has a wrong type, or a required field is missing, the API server would refuse
+the pod, so the injection fails. A frequent mistake is a number as the value of an environment variable. This value has
+to be a string, in quotes: `value: "{{ params.port }}"`.
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 Bad:

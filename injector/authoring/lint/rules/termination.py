@@ -1,9 +1,9 @@
 """A sidecar that carries the app's traffic stops together with the app if it is a plain container.
 
 Native sidecars stop after the app. But plain containers all get the signal to stop at the same time, so the sidecar is
-gone while the app still answers its last requests. A preStop hook that sleeps delays the signal to the sidecar. The
-template needs this hook only if `native` is false, which means that sidecars are plain containers. The rule ignores
-sidecars whose ports are only for metrics and health.
+gone while the app still answers its last requests. If a preStop hook of the sidecar sleeps, the sidecar gets the signal
+later. The template needs this hook only if `native` is false, which means that sidecars are plain containers. The rule
+ignores sidecars whose ports are only for metrics and health.
 
 Source: Kubernetes docs, "Pod Lifecycle", Termination of Pods, and "Sidecar Containers".
 
