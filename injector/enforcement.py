@@ -86,7 +86,8 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
         )
     if contained and steps[3]:
         return f"remove it from the pod, or ask the template's author to list `{steps[3]}` as `overridable`"
-    return "remove it from the pod"
+    kind = "container" if contained else "volume" if steps[:2] == ["spec", "volumes"] else ""
+    return f"remove your own {kind} {name} from the pod" if kind else "remove it from the pod"
 
 
 def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:

@@ -81,7 +81,8 @@ def lint(
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)
     if problems and output == "text":
-        click.echo(f"about a word in brackets: injector lint --explain {min(problems, key=_urgency).code}", err=True)
+        code = min(problems, key=_urgency).code
+        click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
     return 1 if counts["error"] or (strict and problems) else 0
 
 

@@ -115,8 +115,7 @@ class Manifest:
             try:
                 check_selector(value, of_namespaces=key == "namespaces")
             except SelectorError as error:
-                path = (key, *error.diagnostic.path)
-                self.refuse(path, f"{spoken_path(path)}: {error.diagnostic.advice}")
+                self.refuse(at := (key, *error.diagnostic.path), f"{spoken_path(at)}: {error.diagnostic.advice}")
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:

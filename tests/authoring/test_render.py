@@ -442,7 +442,7 @@ def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, pla
 @pytest.mark.parametrize(
     ("overlay", "place", "words"),
     [
-        ("    secret: x\n", "5:5", "there is no field secret here; "),
+        ("    secret: x\n", "5:5", "there is no field `secret` here; "),
         ("  volumes: [{name: v, emptyDir: true}]\n", "5:33", "emptyDir is a boolean; it has to be a mapping"),
         ("    tty: ${params.debug}\n", "5:10", "${params.debug} is plain text here: no value is put in its place"),
         (
@@ -475,7 +475,7 @@ def test_the_cause_of_a_refusal_stands_before_it(tmp_path: Path) -> None:
     folder(tmp_path, "spec:\n  containers:\n  - name: a\n    image: x:1\n    ports: [{port: 80}]\n")
     done = injector("render", "mine", cwd=tmp_path)
     first, second = (line for line in done.err.splitlines() if "error: " in line)
-    assert first == "mine/overlay.yaml.j2:5:14: error: there is no field port here; write containerPort [schema]"
+    assert first == "mine/overlay.yaml.j2:5:14: error: there is no field `port` here; write containerPort [schema]"
     assert "has no containerPort; write containerPort in place of port" in second
 
 
@@ -486,5 +486,5 @@ def test_a_field_that_kubernetes_drops_is_told(tmp_path: Path) -> None:
     assert done.code == 0
     [warning] = done.err.splitlines()
     assert warning == (
-        "warning: mine/overlay.yaml.j2:6:5: there is no field imagePullPolice here; did you mean imagePullPolicy?"
+        "warning: mine/overlay.yaml.j2:6:5: there is no field `imagePullPolice` here; did you mean imagePullPolicy?"
     )

@@ -163,7 +163,7 @@ def _plain(pod: Object, **fields: Any) -> Object:
 def test_a_plain_container_that_ends_in_the_place_of_a_native_sidecar(fields: Object, spec: Object) -> None:
     pod = _plain(injected(), **fields)
     pod["spec"] |= spec
-    assert "it is a plain container" in refused(pod)
+    assert "the container is a plain container" in refused(pod)
 
 
 def test_left_open_a_plain_container_that_is_restarted() -> None:

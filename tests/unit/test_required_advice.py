@@ -33,7 +33,7 @@ SNAPSHOT = build_snapshot(
 APP = (
     "this namespace requires the values that the template sets in the app's containers: remove your own values from web"
 )
-LIST = "ask the template's author to list it as `overridable`"
+LIST = "ask the template's author to list `args` as `overridable`"
 
 
 def pod(app: dict[str, Any] | None = None, *others: Object, **spec: Any) -> Object:
@@ -60,7 +60,7 @@ def pod(app: dict[str, Any] | None = None, *others: Object, **spec: Any) -> Obje
         (
             pod(volumes=[{"name": "ship-logs", "hostPath": {"path": "/"}}]),
             "spec.volumes[ship-logs]",
-            "; take it out of the pod",
+            "; remove your own volume ship-logs from the pod",
             "listed as",
         ),
     ],

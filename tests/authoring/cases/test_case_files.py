@@ -12,8 +12,8 @@ from injector.diagnostics import spoken_path
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
 NO_POD = (
-    "no pod in it; write a Pod, or an object with a pod template such as a Deployment. For an object at a path "
-    "write `object`, or `file` together with `operation` or `path`"
+    "no pod in it; write a Pod, or an object with a pod template such as a Deployment. To test a template for a "
+    "path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
 )
 
 #: A mistake by the text of a case file, with the place and the message that it gets.
@@ -23,7 +23,7 @@ MISTAKES = [
     (
         "case: []\n",
         "tests/cases.yaml:1:1",
-        "this file has no `cases:`, and no case refers to it with `file:`; did you mean case?",
+        "this file has no `cases:`, and no case refers to it with `file:`; write `cases:` in place of `case:`",
     ),
     ("- a\n", "tests/cases.yaml:1:1", "this file has no `cases:`, and no case refers to it with `file:`"),
     ("cases: []\n", "tests/cases.yaml:1:1", "cases has to be a list of cases, each with `name:` and `expect:`"),

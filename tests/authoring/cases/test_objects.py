@@ -157,8 +157,7 @@ FAILING = [
     ),
     (
         "expect: {decision: injected}",
-        "gate cannot be injected. It works only if the settings list it at a path: it is for CREATE, "
-        "UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
+        "gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
     ),
     (
         "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
@@ -212,7 +211,10 @@ MISTAKES = [
     (f"operation: UPDATE\n  {AMENDED}", "object is missing; UPDATE needs it as the input"),
     (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; DELETE needs it as the input"),
     (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "do not write request.operation"),
-    (f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}", '"Gateways" is not a resource such as services'),
+    (
+        f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}",
+        '"Gateways" is not a valid resource; write the plural in lower case, such as services',
+    ),
     (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
     (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is only for expected output"),
     (

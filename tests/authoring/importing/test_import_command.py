@@ -300,7 +300,11 @@ def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told:
     config += "  - {name: v, mountPath: /v}\n"
     said = imported(tmp_path, f"{config}# five\n# more\n# lines\n# here\n{line}\n", "--name", "it")
     assert f"standard input:{told}" in said
-    assert "standard input:4:3: warning: there is no field imagePulPolicy here; did you mean imagePullPolicy?" in said
+    assert (
+        "standard input:4:3: warning: there is no field `imagePulPolicy` here; Kubernetes drops it, so the import "
+        "leaves it out"
+    ) in said
+    assert "= did you mean imagePullPolicy?" in said
     assert 'standard input:6:6: warning: no volume "v" in the config, so each pod must define it' in said
     overlay = (tmp_path / "it" / "overlay.yaml.j2").read_text()
     assert not {"vloumes", "environment", "prependContainers", "imagePulPolicy"} & set(
@@ -311,7 +315,7 @@ def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told:
 def test_what_is_at_no_place_is_told_without_one(tmp_path: Path) -> None:
     done = injector("import", "-", cwd=tmp_path, stdin=config_map("injector", README="words\n"))
     assert done.code == 1
-    help_ = "a config has containers or volumes at its top; for a template of your own write injector new NAME"
+    help_ = "a config has containers or volumes at its top; to start a template of your own, run injector new NAME"
     assert done.err.endswith(f"\nerror: no sidecar config was found [import]\n      = {help_}\n")
     assert "did you mean" not in done.err
 

@@ -81,7 +81,7 @@ def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
         "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
         "    7 |     - {name: PORT, value: {{ params.port }}}\n"
         "      |                           ^\n"
-        "      = put it in quotes (seen for a Deployment with port 8080)\n"
+        "      = put it in quotes (found with this sample: a Deployment with port 8080)\n"
         "\n"
         "tool/overlay.yaml.j2:3:5: warning: container tool has no startupProbe, so the app does not wait for it"
         " [startup-probe]\n"
@@ -89,7 +89,7 @@ def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
         "      |     ^\n"
         "      = add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds\n"
     )
-    assert done.stderr == "1 template, 1 error, 1 warning\n"
+    assert done.stderr == "1 template, 1 error, 1 warning\nmore about [schema]: injector lint --explain schema\n"
 
 
 def test_errors_are_told_first_and_the_readme_last(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_order_is_that_of_the_paths_however_long_each_takes(tmp_path: Path) -> N
 
 def test_rules_are_chosen(tmp_path: Path) -> None:
     tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
-    assert lint(tool, "--disable", "schema").stderr == "1 template, 1 warning\n"
-    assert lint(tool, "--only", "schema").stderr == "1 template, 1 error\n"
+    assert lint(tool, "--disable", "schema").stderr.startswith("1 template, 1 warning\n")
+    assert lint(tool, "--only", "schema").stderr.startswith("1 template, 1 error\n")
     assert lint(tool, "--disable", "schema,startup-probe").stderr == "1 template, no problems\n"
 
 
@@ -207,7 +207,7 @@ def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
     new = lint(tool, "--only", "schema", "--kubernetes-version", "1.36")
     old = lint(tool, "--only", "schema", "--kubernetes-version", "1.30")
     assert (new.returncode, old.returncode) == (0, 1)
-    assert "there is no field stopSignal here" in old.stdout and "; Kubernetes 1.37 has it\n" in old.stdout
+    assert "there is no field `stopSignal` here" in old.stdout and "; Kubernetes 1.37 has it\n" in old.stdout
 
 
 def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout) == (1, "")
     assert "pip install 'sidecar-injector[lint]'" in done.stderr and "--disable schema" in done.stderr
     # the injection itself refuses the pod too, in fewer words
-    assert lint_anew(tool, "--disable", "schema", code=absent).stderr == "1 template, 1 error, 1 warning\n"
+    assert lint_anew(tool, "--disable", "schema", code=absent).stderr.startswith("1 template, 1 error, 1 warning\n")
 
 
 # -------------------------------------------------------------------------------------------------- outputs
@@ -233,7 +233,7 @@ def test_json_has_every_part(tmp_path: Path) -> None:
         "rule": "schema",
         "severity": "error",
         "message": "value is 19901; it has to be a string",
-        "help": "put it in quotes (seen for a Deployment with port 8080)",
+        "help": "put it in quotes (found with this sample: a Deployment with port 8080)",
         "path": "",
         "template": "tool",
         "file": "overlay.yaml.j2",
@@ -286,7 +286,7 @@ def test_github_escapes_what_would_end_a_command(tmp_path: Path) -> None:
     done = lint(tool.relative_to(tmp_path), "--output", "github", cwd=tmp_path)
     assert done.stdout.splitlines()[1] == (
         "::error file=a%2Cb%3Ac%25/tool/overlay.yaml.j2,line=7,col=27,title=schema::"
-        "value is 19901; it has to be a string (put it in quotes (seen for a Deployment with port 8080))"
+        "value is 19901; it has to be a string (put it in quotes (found with this sample: a Deployment with port 8080))"
     )
 
 

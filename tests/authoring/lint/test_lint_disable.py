@@ -72,7 +72,10 @@ def test_at_the_margin_of_the_manifest_it_is_for_the_whole_template(tmp_path: Pa
         ("# lint: disable=image-tag", "image-tag is disabled without a reason; add it at the end"),
         ("# lint: disable=image-tags built by hand", "there is no rule image-tags; did you mean image-tag?"),
         ("# lint: disable=", "this comment switches no rule off"),
-        ("# lint: disable=schema just in case", "schema finds nothing here, so this comment switches nothing off"),
+        (
+            "# lint: disable=schema just in case",
+            "the rule schema finds nothing here, so this comment switches nothing off",
+        ),
     ],
 )
 def test_a_comment_that_should_not_be_there(comment: str, message: str, tmp_path: Path) -> None:

@@ -82,13 +82,17 @@ def test_what_fails_for_an_operation_is_told_with_it(tmp_path: Path) -> None:
     manifest = "description: A.\nfor: {resources: [services], operations: [CREATE, DELETE]}\n"
     [problem] = found(template(tmp_path, manifest, "metadata: {labels: {a: {{ object.metadata.name }}}}\n"))
     assert (problem.code, problem.place.line) == ("renders", 1)
-    assert problem.help == "seen for DELETE of services"
+    assert problem.help == "found with this sample: DELETE of services"
 
 
 def test_what_fails_at_once_is_no_rule_s(tmp_path: Path) -> None:
     deleted, created = found(template(tmp_path, FOR, "{% if object.spec.replicas + 1 %}{{ deny('a') }}{% endif %}\n"))
     assert (created.code, created.place.column) == ("name", 19)
-    assert (deleted.code, deleted.place.column, deleted.help) == ("renders", 14, "seen for DELETE of services")
+    assert (deleted.code, deleted.place.column, deleted.help) == (
+        "renders",
+        14,
+        "found with this sample: DELETE of services",
+    )
 
 
 def test_what_adds_to_a_deletion_is_told(tmp_path: Path) -> None:

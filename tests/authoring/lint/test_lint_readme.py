@@ -38,7 +38,7 @@ def test_a_stale_section_is_told_once_with_what_is_there_and_what_should_be(tmp_
     [problem] = _changed(tool, "template.yaml", "default: 19901", "default: 19902")
     assert 'expected "...`19902` |' in problem.message and 'found "...`19901` |' in problem.message
     assert problem.place.text[problem.place.column - 1 :].startswith("1` | Port it answers on.")
-    assert problem.help == f"injector docs {tool} --write {tool}/README.md"
+    assert problem.help == f"run injector docs {tool} --write {tool}/README.md"
 
 
 def test_names_within_the_section_are_not_told_again(tmp_path: Path) -> None:

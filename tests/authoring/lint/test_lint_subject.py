@@ -203,7 +203,7 @@ def test_each_mistake_is_told_at_the_authors_line_and_column(tmp_path: Path) -> 
         (21, "sizelimit"),
         (24, "terminationGracePeriod"),
     }
-    assert places[(5, 5)] == "there is no field comand here; did you mean command?"
+    assert places[(5, 5)] == "there is no field `comand` here; did you mean command?"
 
 
 def test_a_wrong_value_is_told_at_the_value_wherever_it_comes_from(tmp_path: Path) -> None:
@@ -264,7 +264,9 @@ def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_pa
     folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "schema"}))
     assert (problem.code, problem.place.line, problem.place.column) == ("renders", 2, 6)
-    assert problem.message.startswith("the template works for none of the sample pods, so nothing was checked: set key")
+    assert problem.message.startswith(
+        "the template works for none of the sample pods, so nothing was checked; it says: set key"
+    )
     with_example = manifest.replace("description", "examples: [k123456789], description")
     folder = write(tmp_path, {"template.yaml": with_example, "overlay.yaml.j2": overlay})
     assert {(p.code, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}
@@ -287,4 +289,4 @@ def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_pa
     folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "app-container"}))
     assert (problem.code, problem.place.line, problem.place.column) == ("app-container", 3, 11)
-    assert problem.help == "call it tool"
+    assert problem.help == "call the template's container tool"

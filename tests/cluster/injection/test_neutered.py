@@ -80,7 +80,7 @@ def test_amounts_of_the_pod_s_own(resources: Object, limited: bool, control_plan
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "ends": ({"restartPolicy": "Never", "containers": [APP, LOGGER]}, "it is a plain container"),
+    "ends": ({"restartPolicy": "Never", "containers": [APP, LOGGER]}, "the container is a plain container"),
     "mounted": (
         {"containers": [{**APP, "volumeMounts": [{"name": "logs", "mountPath": "/mine"}]}]},
         "spec.containers[app].volumeMounts[/mine]",

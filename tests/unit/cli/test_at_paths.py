@@ -323,9 +323,9 @@ def test_a_pod_s_paths_come_with_its_injection(at):
     done = at("explain", "/pods=mutating:Fail:label /bare=validating:Fail:bare", "-", stdin=WORKLOADS["Deployment"])
     assert done.code == 0
     assert "Result: injected: a pod made now gets its sidecar (logger)" in done.out
-    assert "in which the API server calls them for its pods, CREATE of pods (v1):" in done.out
+    assert "in which the API server calls them for CREATE of pods (v1), for the pods of this object:" in done.out
     assert "    add /metadata/labels/of\n" in done.out
-    assert "\nResult at /pods, its pods: amended: " in done.out
+    assert "\nResult at /pods, the pods of this object: amended: " in done.out
 
 
 def test_explanations_as_json(at):

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.cli import manifests
 
 DEPLOYMENT, POD = manifests.WORKLOADS["Deployment"], manifests.POD
-FIELD = "there is no field when here; to write a part only for some pods, put {% if params.x %} and {% endif %}"
+FIELD = "there is no field `when` here; to write a part only for some pods, put {% if params.x %} and {% endif %}"
 COMPARED = 'params.debug is true or false (type: boolean in template.yaml) and never equals "true"; write {% if params'
 
 
@@ -46,7 +46,7 @@ def test_it_is_told_where_the_pod_is_refused_for_it(run, overlay):
     result = run("inject", "--templates", "mine", "-", stdin=DEPLOYMENT)
     assert result.code == 1
     assert "spec.volumes[tls].secret.secretName: it is missing; write secretName in place of name" in result.err
-    assert warnings(result) == [f"{folder}/overlay.yaml.j2:7:14: there is no field name here; write secretName"]
+    assert warnings(result) == [f"{folder}/overlay.yaml.j2:7:14: there is no field `name` here; write secretName"]
 
 
 def test_a_template_that_is_right_says_nothing(run, overlay):
@@ -68,7 +68,7 @@ def test_a_field_of_another_name_is_told_before_the_refusal_that_it_causes(run, 
     result = run("render", str(folder))
     assert result.code == 1
     assert result.err.startswith(
-        f"Error: {folder}/overlay.yaml.j2:6:7: error: there is no field http here; write httpGet"
+        f"Error: {folder}/overlay.yaml.j2:6:7: error: there is no field `http` here; write httpGet"
     )
 
 

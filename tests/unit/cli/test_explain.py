@@ -26,7 +26,10 @@ def test_a_label_that_is_assumed_is_said(run):
     assert granted not in run("explain", "-", stdin=POD + space).out
     assert granted in run("explain", "-", stdin=POD + space.replace("default", "shop")).out
     other = run("explain", "-", stdin=POD + space.replace("injection: disabled", "injektion: enabled")).out
-    assert f"the input has no Namespace default with label injection (it has injektion=enabled), so {granted}." in other
+    assert (
+        f"the input has no Namespace named default with label injection (it has injektion=enabled), so {granted}."
+        in other
+    )
 
 
 def test_a_label_of_an_unknown_value_is_pointed_at(run):

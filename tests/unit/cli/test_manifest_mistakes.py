@@ -119,11 +119,11 @@ _PORTS = "ports: [{containerPort: 8080}]}"
     [
         (
             "}\n      ports: [{containerPort: 80}]",
-            "spec.ports: there is no field ports here; it belongs in a container",
+            "spec.ports: there is no field `ports` here; it belongs in a container",
         ),
         ("}\n      replicas: 2", "here; it belongs in the spec of the workload (beside `template`)"),
-        ("}\n      nodeselector: {a: b}", "there is no field nodeselector here; did you mean nodeSelector?"),
-        (", environment: {A: b}}", "there is no field environment here; write env, with an item"),
+        ("}\n      nodeselector: {a: b}", "there is no field `nodeselector` here; did you mean nodeSelector?"),
+        (", environment: {A: b}}", "there is no field `environment` here; write env, with an item"),
         (", hostNetwork: true}", "here; it belongs in the pod's spec (beside `containers`)"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path) -> None:
         ),
         (
             "}\n      ports: [{containerPort: 8080}]",
-            "spec.ports: there is no field ports here; it belongs in a container",
+            "spec.ports: there is no field `ports` here; it belongs in a container",
         ),
     ],
 )

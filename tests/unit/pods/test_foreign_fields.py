@@ -65,7 +65,7 @@ def test_a_field_that_a_place_does_not_have(path: str, name: str, words: str) ->
     here = place(path)
     assert name not in here.fields.notations
     said = unknown_field(name, here.fields.notations, here)
-    assert said.startswith(f"there is no field {name} here; ")
+    assert said.startswith(f"there is no field `{name}` here; ")
     assert words in said
 
 

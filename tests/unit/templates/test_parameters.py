@@ -89,7 +89,7 @@ def test_a_missing_one_is_asked_for_by_its_example() -> None:
         ({"enum": ["a", "b"]}, "must not be one of a, b"),
         ({"const": "a"}, 'must not be "a"'),
         ({"format": "cidr"}, "must not be an address range"),
-        ({"minLength": 1}, "must not be a value that the parameter's declaration excludes with `not`"),
+        ({"minLength": 1}, "is forbidden by the keyword `not` in the parameter's declaration"),
     ],
 )
 def test_what_not_rules_out_is_said(excluded: dict[str, Any], words: str) -> None:

@@ -45,7 +45,7 @@ def test_expressions(expression: str) -> None:
         ("fail('a', 'b')", "fail(): too many arguments"),
         ("deny('x', cod=3)", "deny(): there is no argument named cod"),
         ("native()", "native is a value here; write it without ()"),
-        ("deny('x', code=200)", "deny(): the code is an HTTP status from 400 to 599, not 200"),
+        ("deny('x', code=200)", "deny(): 200 is not an HTTP status from 400 to 599"),
     ],
 )
 def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> None:

@@ -1,4 +1,4 @@
-"""A container has no request of CPU, or none of memory.
+"""A container requests no CPU or no memory.
 
 The rule reports a container without `resources.requests` for cpu or memory. A limit without a request is enough,
 because Kubernetes then uses the limit as the request.
