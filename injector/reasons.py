@@ -82,7 +82,7 @@ class Reason(Enum):
         Effect.SKIP,
         Effect.REFUSE,
     )
-    WINDOWS = ("windows", "the pod is for Windows, and the template does not support that", Effect.SKIP, Effect.REFUSE)
+    WINDOWS = ("windows", "the pod is for Windows, and the injector does not support that", Effect.SKIP, Effect.REFUSE)
     NOT_SERVED = (
         "not-served",
         "the template says that it cannot be used for this pod or object",
@@ -135,7 +135,12 @@ class Reason(Enum):
         Effect.SKIP,
         Effect.SKIP,
     )
-    NOTHING_TO_ADD = ("nothing-to-add", "its templates have nothing to add", Effect.SKIP, Effect.SKIP)
+    NOTHING_TO_ADD = (
+        "nothing-to-add",
+        "the templates have nothing to add to this pod or object",
+        Effect.SKIP,
+        Effect.SKIP,
+    )
 
     def __init__(self, name: str, sentence: str, enabled: Effect, required: Effect) -> None:
         self.label = name

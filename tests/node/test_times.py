@@ -71,7 +71,7 @@ def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[flo
 def test_what_a_start_costs(
     injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """starts by turns of pods with {what} and pods without a sidecar: medians of 20 each"""
+    """time to start a pod with {what}, and a pod without a sidecar, in turn: medians of 20 each"""
     templates, parameters = KINDS[what]
     if templates in _PROGRAMS:
         parts.require(_PROGRAMS[templates])

@@ -237,7 +237,7 @@ def test_keys_keywords_and_formats_are_those_of_the_code() -> None:
     }
     kinds = [kind for row in table(text, "type", "how a string is read") for kind in code(row[0])]
     assert sorted(kinds) == sorted(parameter_schema.TYPES)
-    keywords = re.search(r"^Other keywords: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
+    keywords = re.search(r"these\s+keywords\s+of\s+JSON\s+Schema:\s(.*?)\.$", text, re.MULTILINE | re.DOTALL)
     assert keywords and set(code(keywords[1])) == KEYWORDS - {"type", "default", "description"}
 
 

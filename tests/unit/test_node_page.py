@@ -21,6 +21,6 @@ def test_each_test_of_the_node_is_on_the_page() -> None:
                 row = re.sub(r"\\{\w+\\}", ".+", re.escape(f"| {said} |"))
                 if not re.search(row, rows):
                     missing.append(said)
-    missing += [what for what in KINDS if f"| starts by turns of pods with {what} and pods" not in rows]
+    missing += [what for what in KINDS if f"| time to start a pod with {what}, and a pod" not in rows]
     assert not missing
     assert "| failed" not in rows

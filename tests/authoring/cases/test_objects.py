@@ -157,7 +157,8 @@ FAILING = [
     ),
     (
         "expect: {decision: injected}",
-        "gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, gateways/status, deployments/scale (example.com/v1, apps/v1)",
+        "gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, gateways/status, "
+        "deployments/scale (example.com/v1, apps/v1)",
     ),
     (
         "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",

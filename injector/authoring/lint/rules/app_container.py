@@ -8,7 +8,8 @@ The rule finds four mistakes:
   sidecar. Instead write one container named `"*"`, which stands for all containers of the app, or, with `only:` or
   `except:`, for some of them.
 - `"*"` has a field that belongs to one program, such as an image, a command, a port or a probe. Every container of the
-  app that does not have this field gets it. A command in the pod replaces the command of the app's image.
+  app that does not have this field gets it. For example, an app that relies on the command of its image would run the
+  template's command instead.
 - `"*"` has a variable such as PATH or HOME. The pod does not contain the value that the app's image sets, so the
   template overwrites this value.
 

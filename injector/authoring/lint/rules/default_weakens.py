@@ -2,8 +2,8 @@
 
 In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables, mounts
 and ports that `"*"` gives the app. With `!default` the injector allows the pod's own value at these places, so an
-application team can turn off what the sidecar is for. Remove the tag `!default`. If a pod may change a field of the
-sidecar, list the field in `overridable`, or disable this rule on the line.
+application team can turn off what the sidecar is for. Remove the tag `!default`. If you want to let pods change a field
+of the sidecar, list the field in `overridable`, or disable this rule on the line.
 
 Source: docs/templates.md, "Merge: fill in, do not overwrite".
 

@@ -5,7 +5,7 @@ Envoy's own check does not find these mistakes:
 - a tcp_proxy to a cluster that does not exist: Envoy closes each connection
 - an HTTP connection manager without an HTTP filter: no request gets an answer
 - two listeners with the same name: Envoy ignores the second one
-- an address that no pod has: Envoy does not start
+- an address to listen on that no pod has, such as a fixed IP address: Envoy does not start
 - a cluster of type ORIGINAL_DST behind a listener without the filter original_dst: no connection gets through
 
 Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Listener", "Original destination".

@@ -2,8 +2,8 @@
 
 A Job completes when all containers of its pod have ended. A native sidecar does not count, but a plain container does.
 A sidecar is a plain container if the cluster has no native sidecars, or if the setting `nativeSidecars` is `never`. In
-a template, `native` is then false: call warn() or fail() for a Job. A container with a `restartPolicy` other than
-Always is plain in every cluster.
+a template, `native` is then false: call warn() or fail() for a Job. If the template itself sets a `restartPolicy` other
+than Always for the container, the container is plain in every cluster.
 
 Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers.
 

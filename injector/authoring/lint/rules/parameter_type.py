@@ -1,4 +1,4 @@
-"""A template compares a parameter with a value that it can never have, or reads a field that no value of it has.
+"""A template compares a parameter with a value that the parameter never has, or reads a field that is never there.
 
 The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
 `"true"`. A number never equals a string, and a string with an `enum` is one of the listed values. Only an object has

@@ -7,9 +7,8 @@ all optional parameters without a default together, and pairs of parameters that
 call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, a pod that the injection would
 refuse, and a config file whose syntax is not valid, if the injector knows the syntax (for example TOML, XML or JSON).
 
-Why: if the schema allows a value that the template cannot handle, the template fails only in the pod of a user, with
-the reason `template-failed`. The pod then starts without its sidecar; in a `required` namespace the injector refuses
-it.
+Why: if the schema allows a value that the template cannot handle, nobody notices until a user sets this value. The
+injection of the user's pod then fails with the reason `template-failed`.
 
 Bad:
     # template.yaml

@@ -1,8 +1,8 @@
 """The injected pod does not match the schema of Kubernetes.
 
-The linter merges what the template renders into each sample pod, and checks the result with the schema of the
-Kubernetes version that `--kubernetes-version` names. It reports unknown and misspelt fields, values of a wrong type,
-and missing fields.
+The linter renders the template and merges the result into each sample pod. Then it checks the pod with the schema of
+the Kubernetes version that `--kubernetes-version` names. It reports unknown and misspelt fields, values of a wrong
+type, and missing fields.
 
 Why: the API server drops a field that it does not know, without an error. So a container with a misspelt
 `readinesProbe` has no probe. If a value has a wrong type, or a required field is missing, the API server would refuse

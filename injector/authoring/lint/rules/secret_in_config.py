@@ -2,8 +2,9 @@
 
 Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who may
 read pods and ConfigMaps can read a password in them. For example, the role `view` may read pods and ConfigMaps, but not
-Secrets. The password is also in plain text in etcd, in backups and in audit logs. Instead, let a parameter name a
-Secret, and refer to this Secret with `secretKeyRef`, or mount it.
+Secrets. The password is also in plain text in etcd, in backups and in audit logs. Instead, put the password into a
+Secret, and let a parameter have the Secret's name as its value. In the overlay, refer to this Secret with
+`secretKeyRef`, or mount it.
 
 Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
 

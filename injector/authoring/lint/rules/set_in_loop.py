@@ -1,7 +1,7 @@
 """A loop changes a variable, and the change is lost.
 
 `{% set %}` within `{% for %}` makes a new variable that exists only in one round of the loop. At the beginning of each
-round, and after the loop, the name has the value from before the loop again.
+round, and after the loop, the variable again has the value that it had before the loop.
 
 Why: Jinja reports no error. For example, a counter with `{% set n = n + 1 %}` stays at 0, and a list that you want to
 extend stays empty.

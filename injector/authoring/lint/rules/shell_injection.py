@@ -2,8 +2,8 @@
 
 The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
 lifecycle hooks. If a parameter is a string, the linter tries each character that the parameter's schema allows and that
-has a special meaning at this place of the script. The rule does not report a value that goes through the filter
-`shell_quote`, if the script has no quotes around it: this value is one word of the shell.
+has a special meaning at this place of the script. If a value goes through the filter `shell_quote`, and the script has
+no quotes around the value, the shell reads the value as one word. So the rule does not report such a value.
 
 Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
 its network. They could do so in a `required` namespace too, although a pod cannot replace the sidecar there. A value

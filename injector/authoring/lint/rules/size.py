@@ -1,9 +1,9 @@
 """The template renders almost as much as Kubernetes can store.
 
-All config files that a template renders for a pod are in one ConfigMap, which may have 1 MiB. With `delivery:
-annotation`, and for a pod without a controller, they are annotations, and all annotations of a pod together may have
-256 KiB. The rule reports a template that renders more than three quarters of such a limit, with the parameters at their
-limits.
+All config files that a template renders for a pod are in one ConfigMap, which can have at most 1 MiB. With `delivery:
+annotation`, and for a pod without a controller, the config files are annotations. The annotations of a pod can have at
+most 256 KiB in total. The linter renders the template with each parameter at the limits of its schema. The rule reports
+the template if it then renders more than three quarters of one of these sizes.
 
 Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team that sets the
 longest value, such as a long list.

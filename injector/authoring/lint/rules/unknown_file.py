@@ -1,4 +1,4 @@
-"""The template uses a key of the generated ConfigMap that is not one of its files.
+"""The template refers to a key that the generated ConfigMap does not have.
 
 The rule checks the `items` of volumes, the `subPath` of mounts, and variables that take their value from a key of the
 ConfigMap (`configMapKeyRef`).

@@ -1,4 +1,4 @@
-"""Kubernetes accepts the value, but the template's author probably meant another one.
+"""Kubernetes may accept the value, but the template's author probably meant another one.
 
 The rule finds:
 
