@@ -128,8 +128,7 @@ def _ratio(value: float, floor_of_run: float | None) -> str:
 def _table(figures: Mapping[str, Figures]) -> list[str]:
     nothing, go = figures[_NOTHING].cpu, figures[_CONSTANT].cpu if _CONSTANT in figures else None
     return [
-        "| | CPU us a request | against Tornado doing nothing | against the Go webhook | p50, p99 ms at 1 connection "
-        "| at 16 |",
+        "| | CPU us a request | against the first row | against the Go webhook | p50, p99 ms at 1 connection | at 16 |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         *(
             f"| {name} | {f.cpu:.0f} | {f.cpu / nothing:.2f} | {_ratio(f.cpu, go)} | {f.p50_1:.2f}, {f.p99_1:.2f} "

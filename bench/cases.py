@@ -80,7 +80,7 @@ def _injected(target: Target, requests: int) -> Sequence[bytes]:
 
 
 CASES = (
-    Case("a Tornado RequestHandler that does nothing", "nothing", _new),
+    Case("a `RequestHandler` of Tornado, the injector's web framework, that does nothing", "nothing", _new),
     Case("a Go webhook that decodes the pod and answers a constant", "constant", _new),
     Case("a replica of a pod seen before", "enabled", _one),
     Case(f"a new rollout of one of {AGAIN} known workloads: only a checksum annotation changes", "enabled", _again),

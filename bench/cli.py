@@ -120,7 +120,7 @@ def _page(figures: Mapping[str, Seconds], slowest: str, mib: float, rounds: int)
             "",
             "![CPU time](benchmark-cli.svg)",
             "",
-            "| | CPU ms | against the import | elapsed ms | against the import |",
+            "| | CPU ms | against the first row | elapsed ms | against the first row |",
             "| --- | ---: | ---: | ---: | ---: |",
             *(
                 f"| {name} | {cpu * 1000:.0f} | {cpu / floor[0]:.2f} | {clock * 1000:.0f} | {clock / floor[1]:.2f} |"

@@ -207,7 +207,7 @@ def _covered(template: Template) -> Iterator[str]:
         yield f"- Only objects with labels {code(_json(template.selector))}."
     if template.namespaces is not None:
         yield f"- Only in namespaces with {code(_json(template.namespaces))}."
-    yield "- You list it at a path, in the settings. An annotation cannot name it.\n"
+    yield "- You list it below `paths` in the settings, at a path of the injector's URL. An annotation cannot name it.\n"
     yield f"```yaml\n{as_a_path(template)}```\n"
 
 
@@ -261,7 +261,7 @@ def _adds(template: Template) -> Iterator[str]:
         yield f"Nothing: for a pod with port 8080, the template fails with: {brought.refuses}\n"
         return
     if not brought.anything:
-        yield "Nothing, for a pod with port 8080.\n"
+        yield "It adds nothing to a sample pod with port 8080.\n"
         return
     sample = ", samples of the required values" if any(p.required for p in template.parameters.values()) else ""
     yield f"With the defaults{sample} and native sidecars, it adds this to a pod with port 8080:\n"

@@ -105,7 +105,7 @@ def test_sections_of_the_gallery_are_up_to_date(name: str) -> None:
 @pytest.mark.parametrize(
     ("overlay", "says"),
     [
-        ("spec: {}", "Nothing, for a pod with port 8080."),
+        ("spec: {}", "It adds nothing to a sample pod with port 8080."),
         ('{{ deny("no pods on Sundays") }}', "no pods on Sundays"),
         ('{{ fail("declare a port") }}', "declare a port"),
     ],

@@ -136,7 +136,9 @@ def test_prometheus_exporter(start: Try) -> None:
 
 
 def test_container(start: Try) -> None:
-    """template container: parameters alone describe a program, which runs beside the app, and the kubelet probes it"""
+    """the template `container`: parameters alone describe a program, which runs beside the app, and the kubelet probes
+    it
+    """
     given = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/helper"}
     web = start("container", given)
     assert call(web["status"]["podIP"], "/it", 9090).text.startswith("app web /it")

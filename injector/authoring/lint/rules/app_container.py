@@ -10,8 +10,8 @@ The rule finds four mistakes:
 - `"*"` has a field that belongs to one program, such as an image, a command, a port or a probe. Every container of the
   app that does not have this field gets it. For example, an app that relies on the command of its image would run the
   template's command instead.
-- `"*"` has a variable such as PATH or HOME. The pod does not contain the value that the app's image sets, so the
-  template overwrites this value.
+- `"*"` has a variable such as PATH or HOME. The app's image may set this variable, and the injector cannot see that. So
+  the app gets the template's value in place of the image's value.
 
 Source: docs/templates.md, "Merge: fill in, do not overwrite"; Kubernetes docs, "Define a Command and Arguments for a
 Container": the command in the pod replaces the command in the image.

@@ -1,4 +1,4 @@
-"""A `!default` lets a pod keep its own value where a `required` namespace otherwise guarantees the template's value.
+"""The tag `!default` lets a pod keep its own value, although the namespace requires the template's value here.
 
 In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables, mounts
 and ports that `"*"` gives the app. With `!default` the injector allows the pod's own value at these places, so an

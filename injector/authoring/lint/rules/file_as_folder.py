@@ -1,4 +1,4 @@
-"""A volume is mounted at the path of a file, so there is a folder at that path.
+"""A volume is mounted at the path where the program expects a file, so the program finds a folder there.
 
 Without `subPath`, a mount shows a whole volume, and a volume is a folder. In the bad example below, the file is then at
 `/etc/tool/tool.yaml/tool.yaml`. Mount the volume at the folder that is to contain the file, such as `/etc/tool`. Or

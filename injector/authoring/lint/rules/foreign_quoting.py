@@ -1,10 +1,11 @@
 """A text file quotes a value for the syntax of another kind of file.
 
 Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`, which a
-shell runs. So a value that is quoted for another syntax may still end the string that contains it. If a pod sets a
-value that could do this, the injection fails, and the pod gets no sidecar. The rule also reports `quote` in a file
-whose syntax is not known. Use the filter `quote`, which quotes a value for the syntax of the file. The injector knows
-the syntax by the file's name, or by `syntax:` in template.yaml.
+shell runs. So if a value is quoted for another syntax, a part of the value may still have a meaning in this file, or
+end the string that contains the value. If a pod sets such a value, the injection fails, and the pod gets no sidecar.
+Use the filter `quote`, which quotes a value for the syntax of the file. The injector knows the syntax by the file's
+name, or by `syntax:` in template.yaml. If it knows the syntax from neither, the rule also reports `quote` and
+`json_quote`: set `syntax:` for this file.
 
 Source: docs/templates.md, "Config files".
 

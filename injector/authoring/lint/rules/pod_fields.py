@@ -1,4 +1,4 @@
-"""The overlay sets a field of the whole pod for the sidecar.
+"""The overlay sets a field of the whole pod, so it also applies to the app, but only the sidecar needs it.
 
 `spec.securityContext`, `nodeSelector`, `affinity` and similar fields apply to the app as well. For example, if
 `runAsUser: 101` is in the pod's securityContext, the app also runs as user 101, and perhaps cannot read its own files.

@@ -2,10 +2,11 @@
 
 The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders the
 template with each parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the shortest
-and longest text, examples, empty and full lists. The linter also sets several parameters at once, in up to 150 ways:
-all optional parameters without a default together, and pairs of parameters that are a boolean, an `enum` or optional. A
-call of `fail(...)` or `deny(...)` is not a failure. The rule reports every other error, a pod that the injection would
-refuse, and a config file whose syntax is not valid, if the injector knows the syntax (for example TOML, XML or JSON).
+and longest text, examples, empty and full lists. The linter also sets several parameters at once, in up to 150 ways. It
+sets all optional parameters without a default together. It also sets pairs of parameters; each of the two is a boolean,
+has an `enum`, or is optional without a default. A call of `fail(...)` or `deny(...)` is not a failure. The rule reports
+every other error, a pod that the injection would refuse, and a config file whose syntax is not valid, if the injector
+knows the syntax (for example TOML, XML or JSON).
 
 Why: if the schema allows a value that the template cannot handle, nobody notices until a user sets this value. The
 injection of the user's pod then fails with the reason `template-failed`.

@@ -5,11 +5,11 @@ lifecycle hooks. If a parameter is a string, the linter tries each character tha
 has a special meaning at this place of the script. If a value goes through the filter `shell_quote`, and the script has
 no quotes around the value, the shell reads the value as one word. So the rule does not report such a value.
 
-Why: everybody who may set the annotation could run any command in the sidecar, with its service account, its files and
-its network. They could do so in a `required` namespace too, although a pod cannot replace the sidecar there. A value
-that is not meant as an attack, but contains an apostrophe, keeps the sidecar from starting. It is safest to keep values
-out of the script: put the value into a variable in `env`. Or pass it as an argument after the script, and refer to it
-in the script as `"$1"`.
+Why: everybody who may set the parameter by an annotation could run any command in the sidecar, with its service
+account, its files and its network. They could do so in a `required` namespace too, although a pod cannot replace the
+sidecar there. A value that is not meant as an attack, but contains an apostrophe, keeps the sidecar from starting. It
+is safest to keep values out of the script: put the value into a variable in `env`. Or pass it as an argument after the
+script, and refer to it in the script as `"$1"`.
 
 Bad:
     # template.yaml

@@ -9,7 +9,7 @@ The rule finds:
 - a value that is missing because a comment begins there, such as `value: #ff0000`;
 - quotes of word processors, such as `“on”`, which are part of the value;
 - a list with one string in place of several, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson` turns
-  into a string;
+  into a string although it would keep its own type without `tojson`;
 - two items of a list with the same key, such as two variables of one name;
 - a word that Kubernetes spells otherwise, such as `medium: memory` or `add: [CAP_NET_ADMIN]`.
 

@@ -1,4 +1,4 @@
-"""No container mounts a config file of the template.
+"""The template has a config file that no container mounts.
 
 The template has to use the generated ConfigMap, `{{ files.configmap }}`, as a volume, as a source of a projected volume
 or as a source of variables. If it is a volume, a container has to mount this volume. If the volume has `items`, or the

@@ -1,4 +1,4 @@
-"""No container mounts a volume of the overlay.
+"""The overlay has a volume that no container mounts.
 
 The pod still gets the volume, and does not start before the volume's ConfigMap or Secret exists. The most frequent
 cause is a missing mount; the program then starts without its files.
