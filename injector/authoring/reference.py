@@ -207,7 +207,7 @@ def _covered(template: Template) -> Iterator[str]:
         yield f"- Only objects with labels {code(_json(template.selector))}."
     if template.namespaces is not None:
         yield f"- Only in namespaces with {code(_json(template.namespaces))}."
-    yield "- You list it below `paths` in the settings, at a path of the injector's URL. An annotation cannot name it.\n"
+    yield "- You list it in the settings, below `paths`, at a URL path of the injector. An annotation cannot name it.\n"
     yield f"```yaml\n{as_a_path(template)}```\n"
 
 
